@@ -22,6 +22,10 @@ use serde::{Deserialize, Serialize};
 /// refuses the entry ([`Entry::of`]). A version that a release has written stays readable; a test
 /// shows the bytes of this one. The same holds of what is stored (`keys.rs`).
 ///
+/// What `sound.rs` refuses, and the limits that it asks for, are part of a version for what comes
+/// from others: a member that refuses more than another lags behind it, so that goes up with them
+/// as well. What is in a log already is executed by all ([`Entry::of_log`]).
+///
 /// 2: a vote tells in short what was asked of its group.
 const VERSION: u8 = 2;
 
@@ -185,18 +189,29 @@ impl Entry {
         bytes.into()
     }
 
-    /// Reads an entry back.
+    /// Reads an entry that is to come into the log.
+    ///
+    /// # Errors
+    /// The bytes are no entry, or none that a correct primary makes.
+    pub fn of(bytes: &[u8]) -> Result<Entry, WireError> {
+        let entry = Entry::of_log(bytes)?;
+        if entry.is_sound() { Ok(entry) } else { Err(Entry::WRONG) }
+    }
+
+    /// Reads an entry back that is in the log: the one who let it in has looked at it, by the
+    /// limits of its time.
     ///
     /// # Errors
     /// The bytes are no entry.
-    pub fn of(bytes: &[u8]) -> Result<Entry, WireError> {
-        let wrong = WireError::Malformed { what: "entry of a group of transactions" };
-        let Some((&VERSION, rest)) = bytes.split_first() else { return Err(wrong) };
+    pub fn of_log(bytes: &[u8]) -> Result<Entry, WireError> {
+        let Some((&VERSION, rest)) = bytes.split_first() else { return Err(Entry::WRONG) };
         match postcard::take_from_bytes::<Entry>(rest) {
-            Ok((entry, [])) if entry.is_sound() => Ok(entry),
-            _ => Err(wrong),
+            Ok((entry, [])) => Ok(entry),
+            _ => Err(Entry::WRONG),
         }
     }
+
+    const WRONG: WireError = WireError::Malformed { what: "entry of a group of transactions" };
 
     /// The transaction that it is about, if it is about one.
     #[must_use]

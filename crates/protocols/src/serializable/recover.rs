@@ -41,7 +41,9 @@ impl Machine for State {
 
     fn apply(&mut self, op: Op, command: &Bytes, store: &mut Store<'_>) {
         // To go on without it would be another state than that of the other members.
-        let entry = Entry::of(command).unwrap_or_else(|why| {
+        let has_limits = mutant!("txn_limits_in_the_log");
+        let read = if has_limits { Entry::of(command) } else { Entry::of_log(command) };
+        let entry = read.unwrap_or_else(|why| {
             panic!(
                 "group {}: the entry at {op:?} is damaged, or of another version: {why}",
                 self.group.0

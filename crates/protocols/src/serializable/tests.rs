@@ -3,6 +3,7 @@
 mod acts;
 mod codec;
 mod customers;
+mod format;
 mod golden;
 mod judge;
 mod lanes;

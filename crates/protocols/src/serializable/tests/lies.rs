@@ -15,21 +15,21 @@ use std::vec::Vec;
 const ONE: usize = 0;
 const TWO: usize = 1;
 
-fn groups(ids: &[u64]) -> Vec<GroupId> {
+pub fn groups(ids: &[u64]) -> Vec<GroupId> {
     ids.iter().copied().map(GroupId).collect()
 }
 
-fn change(version: u64) -> Change {
+pub fn change(version: u64) -> Change {
     let effect = Effect::Put { value: key("v"), expires: None };
     Change { key: key("1x"), version: Version(version), effect }
 }
 
-fn alone(id: TxId, change: Change) -> Entry {
+pub fn alone(id: TxId, change: Change) -> Entry {
     let outcome = Ok((vec![change], Vec::new()));
     Entry::DecidedApplied { tx: id, outcome, mark: 0, clock: 5 }
 }
 
-fn vote(ids: &[u64], version: u64) -> Prepared {
+pub fn vote(ids: &[u64], version: u64) -> Prepared {
     let (shared, exclusive) = (Vec::new(), vec![key("1x")]);
     let share = Share { shared, exclusive, changes: vec![change(version)], results: Vec::new() };
     Prepared {
@@ -43,14 +43,14 @@ fn vote(ids: &[u64], version: u64) -> Prepared {
     }
 }
 
-fn decided(ids: &[u64], counted: &[u64], seq: u64) -> Entry {
+pub fn decided(ids: &[u64], counted: &[u64], seq: u64) -> Entry {
     let results = Vec::new();
     let vote = |id| Counted { group: GroupId(id), seq: VoteSeq(seq), results: results.clone() };
     let outcome = Ok(counted.iter().copied().map(vote).collect());
     Entry::Decided { tx: tx(3, 4), groups: groups(ids), outcome }
 }
 
-fn revoked(ids: &[u64], group: u64) -> Entry {
+pub fn revoked(ids: &[u64], group: u64) -> Entry {
     let (tx, group, seq) = (tx(3, 4), GroupId(group), VoteSeq(0));
     Entry::Revoked { tx, groups: groups(ids), group, seq }
 }
@@ -64,7 +64,7 @@ fn long_cause() -> Cause {
     Cause::Act { key: key(&"k".repeat(60_000)), error, by: tx(1, 1) }
 }
 
-fn dropped(version: u64) -> Entry {
+pub fn dropped(version: u64) -> Entry {
     let keys = vec![Dropped { key: key("1x"), version: Version(version), removed_at: 1 }];
     Entry::Purge { keys }
 }
@@ -286,69 +286,4 @@ fn what_another_group_names_is_not_remembered() {
     world.commit(TWO, usize::MAX);
     assert!(world.state(TWO).head.sizes.remembered < 1000);
     assert_eq!(world.state(TWO).outcome(tx(3, 4)), Some(Outcome::Aborted(Cause::Elsewhere)));
-}
-
-fn hex(bytes: &[u8]) -> std::string::String {
-    bytes.iter().map(|byte| std::format!("{byte:02x}")).collect()
-}
-
-/// Bytes as this version writes them. Where a change of the code changes these, the version of
-/// entries, or of what is stored, goes up: `entry.rs` says when.
-#[test]
-fn the_bytes_of_a_version_stay() {
-    let revert = Entry::Reverted { tx: tx(3, 4), seq: VoteSeq(1) };
-    let refused = Prepared { vote: Err(Cause::Lost), ..vote(&[1, 2], 1) };
-    let entries = [
-        alone(tx(3, 4), change(1)),
-        Entry::Prepared(vote(&[1, 2], 1)),
-        Entry::Prepared(refused),
-        revert,
-        decided(&[1, 2], &[1, 2], 0),
-        revoked(&[1, 2], 2),
-        Entry::Applied { tx: tx(3, 4), outcome: Err(Cause::Elsewhere) },
-        Entry::Forget { txs: vec![tx(3, 4)] },
-        Entry::ClientGone { client: crate::serializable::Client(4) },
-        dropped(1),
-        Entry::Expire { clock: 9, keys: vec![(key("1x"), Version(1))] },
-        Entry::Horizon { counter: 8 },
-    ];
-    for entry in &entries {
-        let mut before = entry.bytes().to_vec();
-        before[0] -= 1;
-        assert!(Entry::of(&before).is_err(), "an earlier version is not taken for this one");
-    }
-    let mut all: Vec<Bytes> = entries.iter().map(Entry::bytes).collect();
-    let mut head = Head { floor: Version(1), clock: 2, horizon: 3, ..Head::default() };
-    head.pending.insert(tx(3, 4), vote(&[1, 2], 1));
-    let taken = TakenBack { next: VoteSeq(1), groups: groups(&[1, 2]), digest: 7 };
-    head.taken_back.insert(tx(5, 4), taken);
-    let first = [(GroupId(2), VoteSeq(1))].into();
-    head.revoked.insert(tx(6, 4), crate::serializable::Revoked { groups: groups(&[1, 2]), first });
-    let recorded = Recorded { outcome: Ok(vec![(GroupId(1), Vec::new())]), groups: groups(&[2]) };
-    head.outcomes.insert((crate::serializable::Client(4), 7), recorded);
-    head.marks.insert(crate::serializable::Client(4), 4);
-    all.push(keys::encode(&head));
-    let content = Some((key("v"), Some(9)));
-    let item = Stored { version: Version(1), op: 2, writer: tx(3, 4), content };
-    all.push(keys::encode(&item));
-    let expected = [
-        "0200030400010231780100017600000005",
-        "02010203040201020000000102317801023178010001760000070105",
-        "0201020304020102000106070105",
-        "0202030401",
-        "020303040201020002010000020000",
-        "020403040201020200",
-        "020503040107",
-        "0206010304",
-        "020704",
-        "0208010231780101",
-        "0209090102317801",
-        "020a08",
-        concat!(
-            "02010201030402030402010200000001023178010231780100017600000701050105040102010207",
-            "01060402010201020101040700010100010201040403",
-        ),
-        "02010203040101760109",
-    ];
-    assert_eq!(all.iter().map(|bytes| hex(bytes)).collect::<Vec<_>>(), expected);
 }

@@ -1,0 +1,132 @@
+//! What is in logs and stores: its bytes stay, and what was let in is read.
+
+use super::lies::{alone, change, decided, dropped, groups, revoked, vote};
+use super::world::{Disk, key, tx};
+use crate::serializable::{
+    ActError, Cause, Done, Effect, Entry, Head, Outcome, Prepared, Recorded, Results, State,
+    Stored, TakenBack, Version, VoteSeq, keys, rules,
+};
+use crate::vsr::{Machine, Op};
+use bytes::Bytes;
+use quorate_kernel::ids::GroupId;
+use std::vec;
+use std::vec::Vec;
+
+fn hex(bytes: &[u8]) -> std::string::String {
+    bytes.iter().map(|byte| std::format!("{byte:02x}")).collect()
+}
+
+/// Bytes as this version writes them. Where a change of the code changes these, the version of
+/// entries, or of what is stored, goes up: `entry.rs` says when.
+#[test]
+fn the_bytes_of_a_version_stay() {
+    let revert = Entry::Reverted { tx: tx(3, 4), seq: VoteSeq(1) };
+    let refused = Prepared { vote: Err(Cause::Lost), ..vote(&[1, 2], 1) };
+    let entries = [
+        alone(tx(3, 4), change(1)),
+        Entry::Prepared(vote(&[1, 2], 1)),
+        Entry::Prepared(refused),
+        revert,
+        decided(&[1, 2], &[1, 2], 0),
+        revoked(&[1, 2], 2),
+        Entry::Applied { tx: tx(3, 4), outcome: Err(Cause::Elsewhere) },
+        Entry::Forget { txs: vec![tx(3, 4)] },
+        Entry::ClientGone { client: crate::serializable::Client(4) },
+        dropped(1),
+        Entry::Expire { clock: 9, keys: vec![(key("1x"), Version(1))] },
+        Entry::Horizon { counter: 8 },
+    ];
+    for entry in &entries {
+        let mut before = entry.bytes().to_vec();
+        before[0] -= 1;
+        assert!(Entry::of(&before).is_err(), "an earlier version is not taken for this one");
+    }
+    let mut all: Vec<Bytes> = entries.iter().map(Entry::bytes).collect();
+    let mut head = Head { floor: Version(1), clock: 2, horizon: 3, ..Head::default() };
+    head.pending.insert(tx(3, 4), vote(&[1, 2], 1));
+    let taken = TakenBack { next: VoteSeq(1), groups: groups(&[1, 2]), digest: 7 };
+    head.taken_back.insert(tx(5, 4), taken);
+    let first = [(GroupId(2), VoteSeq(1))].into();
+    head.revoked.insert(tx(6, 4), crate::serializable::Revoked { groups: groups(&[1, 2]), first });
+    let recorded = Recorded { outcome: Ok(vec![(GroupId(1), Vec::new())]), groups: groups(&[2]) };
+    head.outcomes.insert((crate::serializable::Client(4), 7), recorded);
+    head.marks.insert(crate::serializable::Client(4), 4);
+    all.push(keys::encode(&head));
+    let content = Some((key("v"), Some(9)));
+    let item = Stored { version: Version(1), op: 2, writer: tx(3, 4), content };
+    all.push(keys::encode(&item));
+    let expected = [
+        "0200030400010231780100017600000005",
+        "02010203040201020000000102317801023178010001760000070105",
+        "0201020304020102000106070105",
+        "0202030401",
+        "020303040201020002010000020000",
+        "020403040201020200",
+        "020503040107",
+        "0206010304",
+        "020704",
+        "0208010231780101",
+        "0209090102317801",
+        "020a08",
+        concat!(
+            "02010201030402030402010200000001023178010231780100017600000701050105040102010207",
+            "01060402010201020101040700010100010201040403",
+        ),
+        "02010203040101760109",
+    ];
+    assert_eq!(all.iter().map(|bytes| hex(bytes)).collect::<Vec<_>>(), expected);
+}
+
+/// The same of what entries and heads hold: each variant of it.
+#[test]
+fn the_bytes_of_what_entries_hold_stay() {
+    let (found, error, by) = (Version(2), ActError::Condition, tx(3, 4));
+    let causes = vec![
+        Cause::Version { key: key("1x"), expected: Version(1), found, by },
+        Cause::Act { key: key("1x"), error, by },
+        Cause::TooLarge,
+        Cause::Timeout,
+        Cause::Asked,
+        Cause::Forgotten,
+        Cause::Lost,
+        Cause::Elsewhere,
+        Cause::Exhausted,
+    ];
+    let errors = [
+        ActError::Condition,
+        ActError::NotAnInteger,
+        ActError::NotAFloat,
+        ActError::Overflow,
+        ActError::NotFinite,
+        ActError::TooLong,
+    ];
+    let done = [
+        Done::Put,
+        Done::Deleted { existed: true },
+        Done::Integer(-3),
+        Done::Float(key("5")),
+        Done::Length(7),
+        Done::Expiry { changed: true },
+    ];
+    let results: Results = done.into_iter().map(Ok).chain(errors.map(Err)).collect();
+    let effects = vec![Effect::Put { value: key("v"), expires: Some(9) }, Effect::Delete];
+    let all = [keys::encode(&causes), keys::encode(&results), keys::encode(&effects)];
+    let expected = [
+        "020900023178010203040102317800030402030405060708",
+        "020c000000010100020500030135000407000501010001010102010301040105",
+        "0202000176010901",
+    ];
+    assert_eq!(all.iter().map(|bytes| hex(bytes)).collect::<Vec<_>>(), expected);
+}
+
+/// Limits are those of what comes into a log. What is in one was let in by the limits of its time.
+#[test]
+fn what_is_in_the_log_is_executed_whatever_the_limits_are() {
+    let (mut state, mut disk) = (State::new(GroupId(1)), Disk::default());
+    let digits = key(&"1".repeat(rules::ANSWER_BYTES_MAX + 1));
+    let outcome = Ok((vec![change(1)], vec![Ok(Done::Float(digits))]));
+    let entry = Entry::DecidedApplied { tx: tx(3, 4), outcome, mark: 0, clock: 5 }.bytes();
+    assert!(!state.is_command(&entry), "nobody takes it now");
+    disk.call(|store| state.apply(Op(1), &entry, store));
+    assert!(matches!(state.outcome(tx(3, 4)), Some(Outcome::Committed(_))));
+}
