@@ -233,7 +233,8 @@ pub enum Reply {
 pub enum Refused {
     /// Another member is the primary.
     NotPrimary,
-    /// The primary has too much in hand.
+    /// The primary has too much in hand, or too much is remembered. Much of those who count ahead
+    /// of the group's clock is too much for them alone.
     Busy,
     /// It names no key, or its counter is 0.
     Empty,
@@ -266,8 +267,7 @@ pub enum Refused {
     /// A transaction of this name is under way with other keys, acts or groups: names are used
     /// once. Take another for this one.
     Reused,
-    /// The client has counted further than any can have; or further than the group's clock, while
-    /// too much is remembered of others who have: then it is taken when time has come there.
+    /// The client has counted further than any can have.
     Counter {
         /// The transaction's counter.
         counter: u64,

@@ -87,7 +87,8 @@
 //!   groups of no more that is new, and lets go of no more decisions at a time; what is remembered
 //!   for clients is dropped from the oldest on, and apart from that, what is ahead of time from the
 //!   furthest on (`head.rs`, `room.rs`).
-//! - A horizon passes nothing that is as old as what may be under way, if clients count with time.
+//! - A horizon passes nothing that is as old as what may be under way, if clients count with time
+//!   ([`TxId`]).
 //! - What is proposed is in the log, in its order, or handed to it again; nothing else is executed
 //!   while its primary leads.
 //!
@@ -119,12 +120,18 @@
 //! - An append logs the whole value.
 //! - Outcomes are kept until their client's mark passes them, or the lane says that it is gone, or
 //!   there are too many: then the oldest of all, and the oldest marks, are dropped. Age is the
-//!   counter. So clients begin at [`TxId::first`]; one that begins below what was dropped is told
+//!   counter. So clients count with time ([`TxId`]); one that is below what was dropped is told
 //!   that nobody knows how its transaction ended, and must count on. What is of the last seconds is
 //!   not dropped: where that is too much, clients are refused as long.
 //! - Of clients that have counted ahead of time, marks stay until time has come there. Where these
 //!   alone are too many, no more such clients are taken, also where other groups ask; whoever has
-//!   voted on a transaction of such a client holds its keys as long. Others go on.
+//!   voted on a transaction of such a client holds its keys as long. So no client is made anew for
+//!   each transaction. Others go on, but that decisions which wait for that room are not let go of:
+//!   many of those keep out all transactions of several groups.
+//! - Ahead of time are all clients where the primary's clock is behind, or where a clock that was
+//!   ahead has moved the horizon, or what they count on from. All of them share that smaller room
+//!   then, those that have counted furthest are forgotten first, which may be who is active now,
+//!   and whoever finds no room is refused, until time has come there.
 //! - A head is encoded, sent and stored in one turn: at most some tens of megabytes, and mostly
 //!   little.
 //! - If a group has lost its data, what it had decided or voted is unknown. A transaction of

@@ -12,9 +12,10 @@ use serde::{Deserialize, Serialize};
 pub struct Client(pub u64);
 
 /// A transaction (the paper's txID, §4.2), compared by counter first. A client counts up, also
-/// above every counter that it sees in a reply, and never gives one out twice. It begins no lower
-/// than [`TxId::first`]: what is older than all that a group remembers of ended transactions is
-/// taken for one of those.
+/// above every counter that it sees in a reply, and never gives one out twice. No name is lower
+/// than [`TxId::first`] at the time when it is given: each counter is the higher of the one after
+/// the last, and of that. What is older than all that a group remembers of ended transactions is
+/// taken for one of those, and what a client has under way must not look as old as its start.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct TxId {
     /// Counted by the client, from 1.
@@ -33,7 +34,7 @@ impl TxId {
         (0 < self.counter && self.counter < u64::MAX) || mutant!("txn_any_name")
     }
 
-    /// The first of a client that begins at this time, in milliseconds since 1970 by its clock.
+    /// The lowest that a client gives at this time, in milliseconds since 1970 by its clock.
     #[must_use]
     pub fn first(client: Client, now: super::act::WallMs) -> TxId {
         let counter = now.saturating_mul(super::rules::COUNTERS_PER_MS).max(1);

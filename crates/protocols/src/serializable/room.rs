@@ -59,8 +59,7 @@ impl Primary {
             && self.ahead_bytes >= rules::AHEAD_BYTES_MAX
             && !mutant!("txn_remembers_ahead")
         {
-            let (counter, counter_max) = (tx.counter, self.counter_max(cx));
-            return Err(Refused::Counter { counter, counter_max });
+            return Err(Refused::Busy);
         }
         let is_full = self.is_full() || !self.may_remember(tx, cx);
         if is_full { Err(Refused::Busy) } else { Ok(()) }

@@ -1,9 +1,7 @@
 //! What is ahead of time, and what comes to be remembered by what other groups say.
 
 use super::*;
-use crate::serializable::{
-    Act, Cause, Input, Outcome, Refused, TxId, VoteSeq, number::Client, rules,
-};
+use crate::serializable::{Act, Cause, Input, Outcome, TxId, VoteSeq, rules};
 use quorate_kernel::ids::Ticket;
 use quorate_kernel::time::Span;
 use std::vec;
@@ -284,28 +282,6 @@ fn nobody_is_dropped_by_an_old_count() {
     world.handle_primary(ONE, Input::Tick);
     world.commit(ONE, usize::MAX);
     let again = world.ask_outcome(ONE, tx(first, 9));
-    assert!(world.is_committed(again), "{:?}", world.answer(again));
-    world.check_quiet();
-}
-
-/// What a client says it knows is dropped for it, however far it has counted.
-#[test]
-fn a_mark_makes_room_for_who_counts_ahead_of_time() {
-    let mut world = World::new(1);
-    let taken = fill_ahead(&mut world, 4000);
-    let id = tx(now(&world) + rules::counter_of(90_000), 1);
-    let (_, share) = World::shares(id, &[], &[("1x", put("a"))]).remove(0);
-    let share = crate::serializable::Commit { mark: id.counter, ..share };
-    let refused = world.ask(ONE, crate::serializable::Request::Commit(share));
-    let Some(Reply::Refused(Refused::Counter { .. })) = world.answer(refused) else {
-        panic!("{taken} were taken, and then {:?}", world.answer(refused));
-    };
-    world.handle_primary(ONE, Input::ClientGone(Client(1)));
-    world.commit(ONE, usize::MAX);
-    world.handle_primary(ONE, Input::Tick);
-    world.commit(ONE, usize::MAX);
-    let again = world.commit_tx(id, &[], &[("1x", put("a"))]);
-    world.commit(ONE, usize::MAX);
     assert!(world.is_committed(again), "{:?}", world.answer(again));
     world.check_quiet();
 }

@@ -262,20 +262,22 @@ fn too_many_who_count_ahead_of_time_wait_for_it() {
     let now = rules::counter_of(world.now.0 / 1_000_000);
     let many: Vec<(&str, Act)> = vec![("1n", Act::AddFloat(key("1e300"))); 4000];
     let ahead = |client: u64| tx(now + rules::counter_of(1000) + client, client);
-    let (mut taken, mut refused) = (0, None);
+    let (mut taken, mut refused) = (0, 0);
     for client in 1..=40 {
         let ticket = world.commit_tx(ahead(client), &[], &many);
         world.commit(ONE, usize::MAX);
         match world.answer(ticket).expect("it is answered") {
-            Reply::Refused(Refused::Counter { counter_max, .. }) => refused = Some(*counter_max),
+            // Its counter is not wrong, and others need not be: it asks again.
+            Reply::Refused(Refused::Busy) => refused += 1,
             reply => {
                 assert!(matches!(reply, Reply::Outcome { .. }), "{reply:?}");
                 taken += 1;
             }
         }
     }
-    assert_eq!(refused, Some(now), "there is room for who does not count so far");
-    assert!(taken > 5 && taken < 20, "{taken} were taken");
+    assert!(refused > 0, "there is room for who does not count so far");
+    // Room above that is of such that have begun already.
+    assert!(taken > 5 && taken <= 8, "{taken} were taken");
     let remembered = |world: &World| world.state(ONE).head.sizes.remembered;
     assert!(remembered(&world) <= rules::REMEMBERED_BYTES_MAX + 2 * MIB);
     let honest = world.commit_tx(tx(now - 1, 50), &[], &[("1x", put("a"))]);

@@ -1,7 +1,7 @@
 //! What other groups tell while clients have filled a group: it is heard, and ends.
 
-use super::*;
 use super::ahead::{many, now, remembered};
+use super::*;
 use crate::serializable::{Act, Cause, VoteSeq, rules};
 use bytes::Bytes;
 use std::vec;
