@@ -3,10 +3,10 @@
 //! From J. Gonçalves, M. Matos, R. Rodrigues, "SCONEKV: a Scalable, Strongly Consistent Key-Value
 //! Store"; sections, figures and algorithms are those of that paper unless another is named.
 //!
-//! What is here is the heart of the engine: pure state machines for one group, and what groups say
-//! to each other. The lane that makes it an engine is not: processes and frames, doors, how groups
-//! get their keys and seats, and moves of keys between groups. Nothing outside of this folder uses
-//! it yet.
+//! What is here is the heart of the engine, pure state machines for one group and what groups say
+//! to each other; and its lane (`lane/`), the process that a keyspace would run. Seats do not
+//! change yet, nor do keys move between groups, so no list of engines has it: nothing outside of
+//! this folder uses it.
 //!
 //! # Promise
 //! Committed transactions, strict reads, and commits of transactions that only read are as if done
@@ -165,6 +165,7 @@
 //! | `read.rs` | strict reads, commits that only read, expiry and purge |
 //! | `act.rs`, `evaluate.rs` | what can be done to a key |
 //! | `message.rs`, `number.rs`, `raw.rs`, `timer.rs`, `rules.rs` | words, numbers, times, limits |
+//! | `lane/` | the process: frames, restarts, clients |
 
 mod act;
 mod apply;
@@ -176,6 +177,7 @@ mod hand;
 mod head;
 mod items;
 mod keys;
+pub mod lane;
 mod locks;
 mod message;
 mod number;

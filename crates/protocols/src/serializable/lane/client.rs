@@ -1,0 +1,297 @@
+//! What clients of this host have in hand: the paper's client library, at each host (§4.2).
+
+use super::items::Sheet;
+use super::message::Message;
+use super::{Context, Serializable};
+use crate::serializable::rules::{COUNTER_AHEAD_MS, COUNTERS_PER_MS};
+use crate::serializable::{Client, Commit, Raw, Request, Token, TxId, Version, WallMs};
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use quorate_kernel::ids::{GroupId, Incarnation, NodeId, Ticket};
+use quorate_kernel::invariant;
+use quorate_kernel::operation::{Outcome, Refusal};
+use quorate_kernel::ring::{Ring, Standing};
+use quorate_kernel::rng::mix;
+use quorate_kernel::time::{Span, Time};
+
+/// How long a question waits for its answer before it is asked again; twice as long each time, up
+/// to [`WAIT_MAX`].
+const WAIT: Span = Span::millis(200);
+/// See [`WAIT`].
+const WAIT_MAX: Span = Span::secs(1);
+/// How long somebody waits after it was told that another leads.
+const WAIT_OTHER: Span = Span::millis(20);
+/// By how much a counter that is told may be above those that are known: groups take no higher one.
+const COUNTER_AHEAD_MAX: u64 = COUNTER_AHEAD_MS * COUNTERS_PER_MS;
+
+/// An operation in hand.
+#[derive(Debug)]
+pub struct Doing {
+    /// Who waits for it; nobody once it was answered that the outcome is unknown.
+    pub ticket: Option<Ticket>,
+    /// When it must have been answered.
+    pub deadline: Time,
+    /// What it is.
+    pub sheet: Sheet,
+    /// The counter of its first attempt to commit: who is tried again does not begin at the end.
+    pub priority: Option<u64>,
+    /// How often it was tried again after a conflict.
+    pub conflicts: u32,
+    /// Where it stands.
+    pub phase: Phase,
+    /// When what is not answered is asked again.
+    pub again: Time,
+    /// How long it waits after that.
+    pub wait: Span,
+    /// Who was asked last, of each group.
+    pub asked: BTreeMap<GroupId, NodeId>,
+}
+
+/// Where an operation stands.
+#[derive(Debug)]
+pub enum Phase {
+    /// It reads; what it waits for, by group.
+    Reading(BTreeMap<GroupId, Vec<Raw>>),
+    /// It has only read, in several groups, and asks whether all of that is current.
+    Checking(BTreeMap<GroupId, BTreeMap<Raw, Version>>),
+    /// It commits.
+    Committing {
+        /// Its name.
+        tx: TxId,
+        /// The shares; the first is the coordinator's.
+        shares: Vec<(GroupId, Commit)>,
+    },
+    /// The time is over: it asks how it ended.
+    Asking(Token),
+    /// It lists keys of a group.
+    Listing {
+        /// The group.
+        group: GroupId,
+        /// From which key on.
+        from: Raw,
+        /// How many.
+        limit: u32,
+    },
+}
+
+impl Phase {
+    /// The transaction whose end is not known.
+    fn open(&self) -> Option<TxId> {
+        match self {
+            Phase::Committing { tx, .. } => Some(*tx),
+            Phase::Asking(token) => Some(token.tx),
+            _ => None,
+        }
+    }
+
+    /// What is asked of each group that has not answered.
+    fn asks(&self, question: u64) -> Vec<(GroupId, Message)> {
+        let ask = |group: GroupId, request| (group, Message::Ask { question, group, request });
+        match self {
+            Phase::Reading(waits) => {
+                let read = |keys: &Vec<Raw>| Request::Read { keys: keys.clone() };
+                waits.iter().map(|(group, keys)| ask(*group, read(keys))).collect()
+            }
+            Phase::Checking(waits) => {
+                let check = |reads: &BTreeMap<_, _>| Request::Check { reads: reads.clone() };
+                waits.iter().map(|(group, reads)| ask(*group, check(reads))).collect()
+            }
+            Phase::Committing { shares, .. } => {
+                let commit = |share: &Commit| Request::Commit(share.clone());
+                shares.iter().map(|(group, share)| ask(*group, commit(share))).collect()
+            }
+            Phase::Asking(token) => {
+                Vec::from([ask(token.coordinator, Request::Outcome { token: *token })])
+            }
+            Phase::Listing { group, from, limit } => {
+                let (group, from, limit) = (*group, from.clone(), *limit);
+                Vec::from([(group, Message::List { question, group, from, limit })])
+            }
+        }
+    }
+}
+
+/// All operations of this host's clients.
+#[derive(Debug, Default)]
+pub struct Clients {
+    /// The name of this start as a client of the groups.
+    me: Client,
+    /// The highest counter that was given out or seen.
+    counter: u64,
+    /// The counters of transactions whose end is not known.
+    open: BTreeSet<u64>,
+    /// How many questions were asked.
+    questions: u64,
+    doing: BTreeMap<u64, Doing>,
+    hosts: Vec<NodeId>,
+}
+
+impl Clients {
+    /// A start begins: as a client of the groups it is none that there was before.
+    pub fn begin(&mut self, me: Incarnation, drawn: u64, now: WallMs) {
+        self.me = Client(mix(me.node.0 ^ mix(u64::from(me.start.0))) ^ drawn);
+        self.counter = TxId::first(self.me, now).counter;
+    }
+
+    /// How many operations are in hand.
+    pub fn len(&self) -> usize {
+        self.doing.len()
+    }
+
+    /// The ring has changed.
+    pub fn see(&mut self, ring: &Arc<Ring>) {
+        let there = ring.hosts().iter().filter(|host| host.standing != Standing::Left);
+        self.hosts = there.map(|host| host.who.node).collect();
+    }
+
+    /// The hosts of the cluster, as far as is known.
+    pub fn hosts(&self) -> impl Iterator<Item = NodeId> {
+        self.hosts.iter().copied()
+    }
+
+    /// A name for a transaction.
+    pub fn name(&mut self) -> TxId {
+        self.counter += 1;
+        let is_new = self.open.insert(self.counter);
+        invariant!(is_new, "a counter is given out once");
+        TxId { counter: self.counter, client: self.me }
+    }
+
+    /// Whether a name was given out by this start.
+    pub fn is_own(&self, tx: TxId) -> bool {
+        tx.client == self.me && tx.counter <= self.counter
+    }
+
+    /// Below this, the ends of all transactions are known.
+    pub fn mark(&self) -> u64 {
+        self.open.first().copied().unwrap_or(self.counter + 1)
+    }
+
+    /// It is known how a transaction ended, or it was never asked for.
+    pub fn close(&mut self, tx: TxId) {
+        self.open.remove(&tx.counter);
+    }
+
+    /// A counter of another client: new ones are above it, so that nobody goes before those that
+    /// wait.
+    pub fn saw(&mut self, tx: TxId) {
+        if tx.counter.saturating_sub(self.counter) <= COUNTER_AHEAD_MAX {
+            self.counter = self.counter.max(tx.counter);
+        }
+    }
+
+    /// Takes an operation in; the name of its question.
+    pub fn add(&mut self, doing: Doing) -> u64 {
+        self.questions += 1;
+        self.doing.insert(self.questions, doing);
+        self.questions
+    }
+
+    /// Takes an operation out, to answer it or to go on with another question.
+    pub fn remove(&mut self, question: u64) -> Option<Doing> {
+        self.doing.remove(&question)
+    }
+
+    /// An operation in hand.
+    pub fn get_mut(&mut self, question: u64) -> Option<&mut Doing> {
+        self.doing.get_mut(&question)
+    }
+
+    /// Asserts what must hold.
+    pub fn check(&self) {
+        let open: BTreeSet<u64> =
+            self.doing.values().filter_map(|it| it.phase.open()).map(|tx| tx.counter).collect();
+        invariant!(open == self.open, "what is not known is asked for");
+        let is_answered = |doing: &Doing| doing.ticket.is_none();
+        let asks = |doing: &Doing| matches!(doing.phase, Phase::Asking(_));
+        let fits = |doing: &Doing| is_answered(doing) == asks(doing);
+        invariant!(self.doing.values().all(fits), "who was answered only asks");
+    }
+}
+
+impl Serializable {
+    /// Goes on with an operation: a new question is asked.
+    pub(super) fn go_on(&mut self, mut doing: Doing, cx: &mut Context<'_>) {
+        doing.again = cx.now + WAIT;
+        doing.wait = WAIT;
+        doing.asked.clear();
+        let question = self.clients.add(doing);
+        self.ask(question, None, cx);
+    }
+
+    /// Asks who has not answered; of one group alone if it is named.
+    pub(super) fn ask(&mut self, question: u64, of: Option<GroupId>, cx: &mut Context<'_>) {
+        let Some(doing) = self.clients.get_mut(question) else { return };
+        for (group, message) in doing.phase.asks(question) {
+            let Some(node) = self.routes.primary(group) else { continue };
+            if of.is_none_or(|of| of == group) {
+                doing.asked.insert(group, node);
+                // A question, and what a client asks for: both promise nothing.
+                cx.fx.send_early(node, message);
+            }
+        }
+    }
+
+    /// Another node leads a group: what waits for that group is asked of it.
+    pub(super) fn ask_again(&mut self, group: GroupId, cx: &mut Context<'_>) {
+        let questions: Vec<u64> = self.clients.doing.keys().copied().collect();
+        for question in questions {
+            self.ask(question, Some(group), cx);
+        }
+    }
+
+    /// Time has passed: questions are asked again, or given up.
+    pub(super) fn tick_clients(&mut self, cx: &mut Context<'_>) {
+        let now = cx.now;
+        let is_over = |doing: &Doing| doing.ticket.is_some() && doing.deadline <= now;
+        let of = |doing: &BTreeMap<u64, Doing>, is_it: &dyn Fn(&Doing) -> bool| -> Vec<u64> {
+            doing.iter().filter(|(_, it)| is_it(it)).map(|(question, _)| *question).collect()
+        };
+        for question in of(&self.clients.doing, &is_over) {
+            self.give_up(question, cx);
+        }
+        for question in of(&self.clients.doing, &|doing| doing.again <= now) {
+            let Some(doing) = self.clients.get_mut(question) else { continue };
+            doing.wait = Span((doing.wait.0 * 2).min(WAIT_MAX.0));
+            doing.again = now + doing.wait;
+            self.counters.retries += 1;
+            for (group, _) in doing.phase.asks(question) {
+                if let Some(node) = doing.asked.get(&group) {
+                    self.routes.is_silent(group, *node);
+                }
+            }
+            self.ask(question, None, cx);
+        }
+    }
+
+    /// Whoever was asked says that another leads: the next one is asked soon.
+    pub(super) fn ask_other(&mut self, question: u64, cx: &Context<'_>) {
+        if let Some(doing) = self.clients.get_mut(question) {
+            doing.again = doing.again.min(cx.now + WAIT_OTHER);
+        }
+    }
+
+    /// The deadline has passed.
+    fn give_up(&mut self, question: u64, cx: &mut Context<'_>) {
+        let Some(mut doing) = self.clients.remove(question) else { return };
+        self.counters.expired += 1;
+        let Some(ticket) = doing.ticket.take() else { return };
+        let refusal = match &doing.phase {
+            Phase::Committing { shares, .. } => {
+                doing.phase = Phase::Asking(shares[0].1.token());
+                Refusal::OutcomeUnknown
+            }
+            phase => {
+                let group = phase.asks(question).first().map(|(group, _)| *group);
+                let needed = group.map_or(1, |group| self.routes.majority(group));
+                Refusal::NoQuorum { reached: 0, needed: u8::try_from(needed).unwrap_or(u8::MAX) }
+            }
+        };
+        // It rests on nothing that this node stores.
+        cx.fx.answer_early(ticket, Outcome::Refused(refusal));
+        if matches!(doing.phase, Phase::Asking(_)) {
+            self.go_on(doing, cx);
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! Operations of clients go on: what groups answer.
+
+use super::begin::refusal;
+use super::client::{Doing, Phase};
+use super::place;
+use super::{Context, Serializable};
+use crate::serializable::{self, Cause, Raw, Refused, Reply, TxId};
+use alloc::vec::Vec;
+use quorate_kernel::ids::{GroupId, Incarnation};
+use quorate_kernel::invariant;
+use quorate_kernel::operation::{Cursor, Outcome, Refusal};
+use quorate_kernel::probe;
+
+/// How often what was only read is read again before it is committed like what writes.
+const CHECKS_MAX: u32 = 3;
+
+impl Serializable {
+    /// A group answers.
+    pub(super) fn on_told(
+        &mut self,
+        from: Incarnation,
+        (question, group): (u64, GroupId),
+        reply: Reply,
+        cx: &mut Context<'_>,
+    ) {
+        let Some(doing) = self.clients.get_mut(question) else { return };
+        match (reply, &mut doing.phase) {
+            (Reply::Refused(refused), _) => {
+                self.on_refused(from, (question, group), &refused, cx);
+            }
+            (Reply::Items(items), Phase::Reading(waits)) => {
+                let Some(keys) = waits.get(&group) else { return };
+                if keys.len() != items.len() {
+                    return cx.fx.refuse("each key that was asked for is answered");
+                }
+                let keys = waits.remove(&group).unwrap_or_default();
+                invariant!(!keys.is_empty(), "a group is asked for some key");
+                let is_done = waits.is_empty();
+                doing.sheet.got.extend(keys.into_iter().zip(items));
+                if is_done && let Some(doing) = self.clients.remove(question) {
+                    self.has_read(doing, cx);
+                }
+            }
+            (Reply::Current, Phase::Checking(waits)) => {
+                waits.remove(&group);
+                if waits.is_empty()
+                    && let Some(doing) = self.clients.remove(question)
+                {
+                    self.has_checked(doing, cx);
+                }
+            }
+            (Reply::Changed { .. }, Phase::Checking(waits)) if waits.contains_key(&group) => {
+                if let Some(doing) = self.clients.remove(question) {
+                    self.has_changed(doing, cx);
+                }
+            }
+            (Reply::Outcome { tx, outcome }, Phase::Committing { tx: its, shares }) => {
+                invariant!(!shares.is_empty(), "a transaction has a share");
+                let is_told = shares[0].0 == group;
+                if tx == *its {
+                    self.on_outcome(question, (tx, is_told), outcome, cx);
+                }
+            }
+            (Reply::Outcome { tx, outcome }, Phase::Asking(token)) => {
+                let is_over = !matches!(outcome, serializable::Outcome::Running);
+                if tx == token.tx && token.coordinator == group && is_over {
+                    self.clients.remove(question);
+                    self.clients.close(tx);
+                }
+            }
+            // What answers another question than the one that is open is late.
+            _ => {}
+        }
+    }
+
+    /// A group did not take the question, now at least.
+    fn on_refused(
+        &mut self,
+        from: Incarnation,
+        (question, group): (u64, GroupId),
+        refused: &Refused,
+        cx: &mut Context<'_>,
+    ) {
+        invariant!(self.clients.len() > 0, "somebody has asked");
+        if self.shape.groups().all(|it| it != group) {
+            return cx.fx.refuse("a group of the keyspace answers");
+        }
+        match refused {
+            Refused::NotPrimary | Refused::NotReady => {
+                // If it knows better it has said so, and whoever leads was asked already.
+                self.routes.is_silent(group, from.node);
+                self.ask_other(question, cx);
+            }
+            // It is asked again in a while. Who counts ahead of a group is taken when time has come
+            // there, or less is remembered; and a key that was held is free, or its holder is
+            // known, once the group that decides is heard of again.
+            Refused::Busy | Refused::Groups | Refused::Counter { .. } | Refused::Held { .. } => {}
+            Refused::Empty
+            | Refused::Reused
+            | Refused::TooManyKeys { .. }
+            | Refused::KeyLength { .. }
+            | Refused::TooLarge { .. } => {
+                // Shares were checked here, so no correct primary says it of one.
+                let Some(doing) = self.clients.get_mut(question) else { return };
+                if matches!(doing.phase, Phase::Committing { .. } | Phase::Asking(_)) {
+                    return cx.fx.refuse("a share within the limits is taken");
+                }
+                let has_read_only = matches!(
+                    doing.phase,
+                    Phase::Reading(_) | Phase::Checking(_) | Phase::Listing { .. }
+                );
+                invariant!(has_read_only, "nothing was done yet");
+                if let Some(ticket) = doing.ticket.take() {
+                    self.clients.remove(question);
+                    // Nothing was done.
+                    cx.fx.answer_early(ticket, Outcome::Refused(refusal(refused)));
+                }
+            }
+        }
+    }
+
+    /// What was read is current no more: it is read again, or committed like what writes.
+    fn has_changed(&mut self, mut doing: Doing, cx: &mut Context<'_>) {
+        probe!("serializable/lane_read_again");
+        self.counters.conflicts += 1;
+        doing.conflicts += 1;
+        if doing.conflicts.is_multiple_of(CHECKS_MAX) && doing.sheet.evaluate().is_ok() {
+            return self.commit(doing, cx);
+        }
+        self.attempt(doing, cx);
+    }
+
+    /// A group tells how a transaction ended; the coordinator alone knows what all of them answer.
+    fn on_outcome(
+        &mut self,
+        question: u64,
+        (tx, is_coordinator): (TxId, bool),
+        outcome: serializable::Outcome,
+        cx: &mut Context<'_>,
+    ) {
+        invariant!(self.clients.is_own(tx), "only what was named here is asked for");
+        let cause = match outcome {
+            serializable::Outcome::Committed(results) if is_coordinator => {
+                return self.has_committed(question, tx, &results, cx);
+            }
+            // Other groups may have done their shares.
+            serializable::Outcome::Aborted(Cause::Lost) => {
+                return self.end(question, tx, Outcome::Refused(Refusal::OutcomeUnknown), cx);
+            }
+            serializable::Outcome::Aborted(cause) => cause,
+            // The coordinator is heard later, or asked again.
+            serializable::Outcome::Committed(_) | serializable::Outcome::Running => return,
+            serializable::Outcome::Forgotten { .. } if !is_coordinator => return,
+            serializable::Outcome::Forgotten { .. } => {
+                return self.end(question, tx, Outcome::Refused(Refusal::OutcomeUnknown), cx);
+            }
+        };
+        let Some(mut doing) = self.clients.remove(question) else { return };
+        let is_committing = matches!(doing.phase, Phase::Committing { .. });
+        invariant!(is_committing, "only what commits has an outcome");
+        self.clients.close(tx);
+        match cause {
+            Cause::Version { by, .. } => self.clients.saw(by),
+            Cause::Act { .. } | Cause::TooLarge => {
+                // Nothing was changed, and nothing would be the next time.
+                let (length, limit) = (
+                    doing.sheet.items().iter().map(|item| item.bytes()).sum(),
+                    crate::serializable::rules::BYTES_MAX,
+                );
+                let refusal = Refusal::TooLarge { what: "transaction", length, limit };
+                if let Some(ticket) = doing.ticket.take() {
+                    cx.fx.answer_early(ticket, Outcome::Refused(refusal));
+                }
+                return;
+            }
+            Cause::Lost => unreachable!("it is told as unknown"),
+            Cause::Timeout | Cause::Asked | Cause::Forgotten => {}
+        }
+        // It is known to have changed nothing: a new attempt cannot be done twice.
+        probe!("serializable/lane_conflict");
+        self.counters.conflicts += 1;
+        doing.conflicts += 1;
+        self.attempt(doing, cx);
+    }
+
+    fn has_committed(
+        &mut self,
+        question: u64,
+        tx: TxId,
+        results: &[(GroupId, serializable::Results)],
+        cx: &mut Context<'_>,
+    ) {
+        let shape = self.shape;
+        let Some(doing) = self.clients.get_mut(question) else { return };
+        let outcome = doing.sheet.answer(results, |key| shape.group_of(key));
+        match outcome {
+            Some(outcome) => self.end(question, tx, outcome, cx),
+            None => cx.fx.refuse("each act of a transaction is answered"),
+        }
+    }
+
+    /// It is known how it ended, and the client is told.
+    fn end(&mut self, question: u64, tx: TxId, outcome: Outcome, cx: &mut Context<'_>) {
+        let Some(doing) = self.clients.remove(question) else { return };
+        self.clients.close(tx);
+        if let Some(ticket) = doing.ticket {
+            // The decision rests on a majority: nothing waits for this node's disk.
+            cx.fx.answer_early(ticket, outcome);
+        }
+    }
+
+    /// A group lists keys.
+    pub(super) fn on_listed(
+        &mut self,
+        (question, group): (u64, GroupId),
+        keys: Vec<Raw>,
+        next: Option<Raw>,
+        cx: &mut Context<'_>,
+    ) {
+        let Some(doing) = self.clients.get_mut(question) else { return };
+        let Phase::Listing { group: asked, from, .. } = &doing.phase else { return };
+        let ascend = keys.windows(2).all(|pair| pair[0] < pair[1]);
+        let goes_on =
+            next.as_ref().is_none_or(|next| next > from && keys.iter().all(|it| it < next));
+        let listed: Option<Vec<_>> = keys.iter().map(place::of_client).collect();
+        let are_its = keys.iter().chain(&next).all(|key| self.shape.group_of(key) == group);
+        let (true, Some(keys)) = (*asked == group && ascend && goes_on && are_its, listed) else {
+            return cx.fx.refuse("a page has keys of its group, from where it was asked");
+        };
+        let next = match &next {
+            Some(next) => place::to_cursor(next),
+            // The next group begins behind the last token of this one.
+            None => self.shape.range(group).high.checked_add(1).map(Cursor::at),
+        };
+        let is_last = self.shape.range(group).high == u64::MAX;
+        invariant!(next.is_some() || is_last, "a listing ends at the last token");
+        let Some(doing) = self.clients.remove(question) else { return };
+        if let Some(ticket) = doing.ticket {
+            // It tells what a majority has: nothing waits for this node's disk.
+            cx.fx.answer_early(ticket, Outcome::Page { keys, next });
+        }
+    }
+}

@@ -1,0 +1,312 @@
+//! A group here: its replica, its state and its member, and how each is told of the others.
+
+use super::message::{Leads, Message};
+use super::timer::Timer;
+use super::{Context, Serializable};
+use crate::serializable::{self, Input, Member, State, WallMs};
+use crate::vsr::{self, Action, Event, Replica};
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use bytes::Bytes;
+use quorate_kernel::ids::{GroupId, Incarnation, NodeId, Ticket};
+use quorate_kernel::invariant;
+use quorate_kernel::limits::VSR_IN_FLIGHT_BYTES_MAX;
+use quorate_kernel::probe;
+use quorate_kernel::time::{Span, Time};
+
+/// How often all hosts are told who leads a group.
+const SPREAD: Span = Span::secs(1);
+
+/// A group on this node.
+#[derive(Debug)]
+pub struct Hosted {
+    /// This node.
+    pub me: NodeId,
+    /// Its log.
+    pub replica: Replica,
+    /// What the log makes of it.
+    pub state: State,
+    /// What the primary has in hand.
+    pub member: Member,
+    /// Who has asked what is not answered yet.
+    pub asked: BTreeMap<Ticket, Asked>,
+    /// Where the next sweep begins.
+    pub swept: Bytes,
+    /// When all hosts are told again that this node leads.
+    pub told: Time,
+}
+
+/// A question that is in hand here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// Who has asked.
+    pub from: Incarnation,
+    /// How it calls the question.
+    pub question: u64,
+    /// What is listed, if that was asked.
+    pub list: Option<(serializable::Raw, u32)>,
+}
+
+impl Hosted {
+    /// A group before its start.
+    pub fn new(group: GroupId, me: NodeId, settings: &super::Settings) -> Hosted {
+        let settings = vsr::Settings {
+            durability: settings.durability,
+            kept: settings.kept,
+            in_flight_bytes: VSR_IN_FLIGHT_BYTES_MAX,
+        };
+        Hosted {
+            me,
+            replica: Replica::new(group, me, settings),
+            state: State::new(group),
+            member: Member::new(),
+            asked: BTreeMap::new(),
+            swept: Bytes::new(),
+            told: Time(0),
+        }
+    }
+}
+
+/// The wall clock in milliseconds.
+pub(super) fn wall(cx: &Context<'_>) -> WallMs {
+    WallMs::try_from(cx.wall.0).unwrap_or_default()
+}
+
+impl Serializable {
+    /// Calls the replica of a group, and hands on what it tells.
+    pub(super) fn call(
+        &mut self,
+        group: GroupId,
+        cx: &mut Context<'_>,
+        call: impl FnOnce(&mut Replica, &mut vsr::Context<'_>),
+    ) {
+        let told = self.call_replica(group, cx, call);
+        self.hand_on(group, told, cx);
+    }
+
+    /// Calls the replica of a group; what it tells is answered.
+    fn call_replica(
+        &mut self,
+        group: GroupId,
+        cx: &mut Context<'_>,
+        call: impl FnOnce(&mut Replica, &mut vsr::Context<'_>),
+    ) -> Vec<Event> {
+        let Some(hosted) = self.groups.get_mut(&group) else { return Vec::new() };
+        self.touched.insert(group);
+        let mut out = Vec::new();
+        let (me, now, table) = (cx.me, cx.now, cx.table);
+        let machine = &mut hosted.state;
+        call(&mut hosted.replica, &mut vsr::Context { me, now, table, machine, out: &mut out });
+        let mut told = Vec::new();
+        for action in out {
+            match action {
+                Action::Write { class, key, value } => cx.fx.write(class, key, value),
+                Action::Send { to, message, release } => {
+                    self.outbox.push(group, to, message, &release);
+                }
+                Action::Tell(event) => told.push(event),
+                Action::Resume => {
+                    self.resumed.insert(group);
+                    cx.fx.arm(Timer::Again, cx.now);
+                }
+                Action::Refuse(what) => cx.fx.refuse(what),
+            }
+        }
+        told
+    }
+
+    /// Hands on what a replica has told, and what it has executed.
+    fn hand_on(&mut self, group: GroupId, told: Vec<Event>, cx: &mut Context<'_>) {
+        let Some(hosted) = self.groups.get_mut(&group) else { return };
+        let executed = hosted.state.take_executed();
+        if told.contains(&Event::Deposed) {
+            // What was executed in this call may be of the next primary.
+            self.depose(group, cx);
+        } else if !told.contains(&Event::Serving) && !executed.is_empty() {
+            self.handle(group, Input::Executed(executed), cx);
+        }
+        for event in told {
+            match event {
+                Event::Serving => {
+                    self.handle(group, Input::Serving, cx);
+                    self.spread(group, cx);
+                }
+                Event::Readable(ticket) => self.readable(group, ticket, cx),
+                Event::Members(_) => self.see(group, cx),
+                Event::Lost => {
+                    probe!("serializable/lane_lost");
+                    self.counters.losses += 1;
+                }
+                Event::Deposed | Event::Released => {}
+            }
+        }
+    }
+
+    fn readable(&mut self, group: GroupId, ticket: Ticket, cx: &mut Context<'_>) {
+        let hosted = self.groups.get(&group);
+        let asked = hosted.and_then(|hosted| hosted.asked.get(&ticket));
+        match asked.and_then(|asked| asked.list.clone()) {
+            Some((from, limit)) => self.list(group, ticket, (&from, limit), cx),
+            None => self.handle(group, Input::Readable(ticket), cx),
+        }
+    }
+
+    /// An input of a group's member, and what it asks for.
+    pub(super) fn handle(&mut self, group: GroupId, input: Input, cx: &mut Context<'_>) {
+        let Some(hosted) = self.groups.get_mut(&group) else { return };
+        let mut out = Vec::new();
+        let (state, table, now, wall) = (&hosted.state, cx.table, cx.now, wall(cx));
+        let is_settled = hosted.replica.is_settled();
+        let mut on = serializable::Context { state, is_settled, table, now, wall, out: &mut out };
+        hosted.member.handle(input, &mut on);
+        // Nothing behind one that was refused is taken: the order would be another.
+        let mut not_taken = 0;
+        for action in out {
+            match action {
+                serializable::Action::Propose(entry) => {
+                    if not_taken > 0 || !self.propose(group, entry, cx) {
+                        not_taken += 1;
+                    }
+                }
+                serializable::Action::Confirm(ticket) => {
+                    if !self.confirm(group, ticket, cx) {
+                        self.handle(group, Input::NotConfirmed(ticket), cx);
+                    }
+                }
+                serializable::Action::Send { to, message } => self.send_between(to, message, cx),
+                serializable::Action::Reply { ticket, reply } => {
+                    self.reply(group, ticket, reply, cx);
+                }
+                serializable::Action::Swept(next) => {
+                    if let Some(hosted) = self.groups.get_mut(&group) {
+                        hosted.swept = next.unwrap_or_default();
+                    }
+                }
+            }
+        }
+        if not_taken > 0 {
+            probe!("serializable/lane_refused");
+            self.handle(group, Input::NotTaken(not_taken), cx);
+        }
+    }
+
+    /// Puts an entry into the log; whether it was taken.
+    fn propose(&mut self, group: GroupId, entry: Bytes, cx: &mut Context<'_>) -> bool {
+        let mut is_taken = false;
+        let told =
+            self.call_replica(group, cx, |log, on| is_taken = log.propose(entry, on).is_ok());
+        invariant!(told.is_empty(), "a proposal tells nothing");
+        self.leave_for_later(group, cx);
+        is_taken
+    }
+
+    /// Asks whether this node still leads; whether that was taken.
+    pub(super) fn confirm(&mut self, group: GroupId, ticket: Ticket, cx: &mut Context<'_>) -> bool {
+        let mut is_taken = false;
+        let told = self.call_replica(group, cx, |log, _| is_taken = log.read(ticket).is_ok());
+        invariant!(told.is_empty(), "a question tells nothing");
+        self.leave_for_later(group, cx);
+        is_taken
+    }
+
+    /// What comes up while the turn ends is sent by the next one.
+    fn leave_for_later(&mut self, group: GroupId, cx: &mut Context<'_>) {
+        if self.is_ending {
+            self.late.insert(group);
+            cx.fx.arm(Timer::Again, cx.now);
+        }
+    }
+
+    /// The member leads no more: whoever waits for it is told to ask elsewhere.
+    fn depose(&mut self, group: GroupId, cx: &mut Context<'_>) {
+        self.handle(group, Input::Deposed, cx);
+        self.turn_away(group, cx);
+    }
+
+    /// A tick of a group.
+    pub(super) fn tick(&mut self, group: GroupId, cx: &mut Context<'_>) {
+        self.call(group, cx, Replica::tick);
+        self.see(group, cx);
+        self.handle(group, Input::Tick, cx);
+        // What was said once may be lost, and another's vote waits for whoever knows it.
+        let is_due = |it: &Hosted| it.member.leads() && cx.now - it.told >= SPREAD;
+        if self.groups.get(&group).is_some_and(is_due) {
+            self.spread(group, cx);
+        }
+    }
+
+    /// Sends a group something, to whoever seems to lead it. It rests on what was executed, so on a
+    /// majority, and on nothing that this node still has to store.
+    fn send_between(&mut self, to: GroupId, message: serializable::Message, cx: &mut Context<'_>) {
+        if let Some(node) = self.routes.leader(to) {
+            cx.fx.send_early(node, Message::Between { to, message });
+        }
+    }
+
+    /// What the replica here knows of its group is known to who asks for clients.
+    pub(super) fn see(&mut self, group: GroupId, cx: &mut Context<'_>) {
+        let Some(hosted) = self.groups.get(&group) else { return };
+        let (members, view) = (&hosted.replica.configuration().members, hosted.replica.view());
+        if members.is_empty() {
+            return;
+        }
+        let (members, serves) = (members.clone(), hosted.member.leads());
+        self.learn(&Leads { group, members, view, serves }, cx);
+    }
+
+    /// Somebody says where a primary is: what waits for its group is asked of it.
+    pub(super) fn learn(&mut self, leads: &Leads, cx: &mut Context<'_>) {
+        if self.routes.learn(leads) {
+            self.ask_again(leads.group, cx);
+        }
+    }
+
+    /// What this node says of who leads a group.
+    fn leads(&self, group: GroupId) -> Option<Leads> {
+        let serves = self.groups.get(&group).is_some_and(|hosted| hosted.member.leads());
+        Some(Leads { serves, ..self.routes.leads(group)? })
+    }
+
+    /// This node leads a group: all hosts that may ask are told. It is a hint, and promises
+    /// nothing.
+    fn spread(&mut self, group: GroupId, cx: &mut Context<'_>) {
+        self.see(group, cx);
+        if let Some(hosted) = self.groups.get_mut(&group) {
+            hosted.told = cx.now;
+        }
+        let mut hosts: Vec<NodeId> = self.routes.members().chain(self.clients.hosts()).collect();
+        hosts.sort_unstable();
+        hosts.dedup();
+        hosts.retain(|node| *node != cx.me.node);
+        if let Some(leads) = self.leads(group).filter(|_| !hosts.is_empty()) {
+            cx.fx.send_early(&hosts.into(), Message::Leads(leads));
+        }
+    }
+
+    /// Other groups' messages; who does not lead the group says who does.
+    pub(super) fn on_between(
+        &mut self,
+        from: Incarnation,
+        to: GroupId,
+        message: serializable::Message,
+        cx: &mut Context<'_>,
+    ) {
+        let leads = self.groups.get(&to).is_some_and(|hosted| hosted.member.leads());
+        if leads {
+            let mut groups = self.shape.groups();
+            invariant!(groups.any(|it| it == to), "who leads a group knows that there is one");
+            let founders = self.settings.founders.len();
+            invariant!(founders == self.shape.groups().count(), "each group has founders");
+            return self.handle(to, Input::Message(message), cx);
+        }
+        self.say_who_leads(from, to, cx);
+    }
+
+    /// Tells somebody who seems to lead a group: a hint.
+    pub(super) fn say_who_leads(&mut self, to: Incarnation, group: GroupId, cx: &mut Context<'_>) {
+        if let Some(leads) = self.leads(group).filter(|_| to.node != cx.me.node) {
+            // It promises nothing.
+            cx.fx.send_early(to, Message::Leads(leads));
+        }
+    }
+}

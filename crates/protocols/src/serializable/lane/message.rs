@@ -1,0 +1,249 @@
+//! What the hosts of a keyspace say to each other, and how it is written.
+
+use crate::serializable::{self, Raw, Reply, Request};
+use crate::vsr::{self, ViewNumber, are_members};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use bytes::Bytes;
+use quorate_kernel::error::WireError;
+use quorate_kernel::ids::{GroupId, NodeId};
+use quorate_kernel::limits::{SCAN_KEYS_MAX, VSR_ENTRIES_MAX};
+use quorate_kernel::wire::{Decoder, Encoder, Wire};
+use serde::{Deserialize, Serialize};
+
+/// The most messages of replicas in one frame.
+pub const PARTS_MAX: usize = 256;
+/// The most keys of one page of a listing.
+pub const LISTED_KEYS_MAX: usize = SCAN_KEYS_MAX;
+
+/// One message. New variants are only appended.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Message {
+    /// Replicas to replicas, those of several groups together: what one turn brought.
+    Log(Vec<(GroupId, vsr::Message)>),
+    /// A group to another: who gets it and leads the group hands it on; others say who does.
+    Between {
+        /// The group.
+        to: GroupId,
+        /// What it is told.
+        message: serializable::Message,
+    },
+    /// Whoever serves a client to whom it takes for the primary of a group.
+    Ask {
+        /// Names the question at its sender.
+        question: u64,
+        /// The group.
+        group: GroupId,
+        /// What is asked.
+        request: Request,
+    },
+    /// The answer to an `Ask`. What it tells rests on a majority.
+    Told {
+        /// The question's.
+        question: u64,
+        /// The group.
+        group: GroupId,
+        /// The answer.
+        reply: Reply,
+    },
+    /// Who the members of a group are, and in which view: a hint of where its primary is.
+    Leads(Leads),
+    /// Whoever serves a client to a primary: some keys of its group, in the order of tokens.
+    List {
+        /// Names the question at its sender.
+        question: u64,
+        /// The group.
+        group: GroupId,
+        /// Where to begin.
+        from: Raw,
+        /// How many keys are looked at, at most.
+        limit: u32,
+    },
+    /// The answer to a `List`.
+    Listed {
+        /// The question's.
+        question: u64,
+        /// The group.
+        group: GroupId,
+        /// The keys.
+        keys: Vec<Raw>,
+        /// Where the group's next page begins; none after its last key.
+        next: Option<Raw>,
+    },
+}
+
+/// See [`Message::Leads`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Leads {
+    /// The group.
+    pub group: GroupId,
+    /// Its members, ascending.
+    pub members: Arc<[NodeId]>,
+    /// The view.
+    pub view: ViewNumber,
+    /// Whether the sender is its primary, and serves.
+    pub serves: bool,
+}
+
+impl Message {
+    /// The name of the variant, for traces.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Message::Log(_) => "Log",
+            Message::Between { .. } => "Between",
+            Message::Ask { .. } => "Ask",
+            Message::Told { .. } => "Told",
+            Message::Leads(_) => "Leads",
+            Message::List { .. } => "List",
+            Message::Listed { .. } => "Listed",
+        }
+    }
+}
+
+const LOG: u8 = 0;
+const BETWEEN: u8 = 1;
+const ASK: u8 = 2;
+const TOLD: u8 = 3;
+const LEADS: u8 = 4;
+const LIST: u8 = 5;
+const LISTED: u8 = 6;
+
+/// About the most bytes that the head of a replica's message takes; see the limits' own asserts.
+#[must_use]
+pub fn weight(message: &vsr::Message) -> usize {
+    let entry = 32 + quorate_kernel::limits::GROUP_MEMBERS_MAX * 10;
+    match message {
+        vsr::Message::Prepare { entries, .. } | vsr::Message::NewState { entries, .. } => {
+            192 + entries.len().min(VSR_ENTRIES_MAX) * entry
+        }
+        vsr::Message::GetCheckpoint { cursor, .. } => 192 + cursor.len(),
+        vsr::Message::Checkpoint { next, .. } => 320 + next.as_ref().map_or(0, Vec::len),
+        _ => 192,
+    }
+}
+
+fn bytes_of<T: Serialize>(value: &T) -> Bytes {
+    postcard::to_allocvec(value).expect("plain data always serializes").into()
+}
+
+fn malformed(what: &'static str) -> WireError {
+    WireError::Malformed { what }
+}
+
+impl Wire for Message {
+    fn encode(&self, out: &mut Encoder<'_>) {
+        match self {
+            Message::Log(parts) => {
+                out.raw(&[LOG]);
+                encode_parts(parts, out);
+            }
+            Message::Between { to, message } => {
+                out.raw(&[BETWEEN]);
+                out.head(to);
+                message.encode(out);
+            }
+            Message::Ask { question, group, request } => {
+                out.raw(&[ASK]);
+                out.head(&(question, group));
+                request.encode(out);
+            }
+            Message::Told { question, group, reply } => {
+                out.raw(&[TOLD]);
+                out.head(&(question, group));
+                reply.encode(out);
+            }
+            Message::Leads(leads) => {
+                out.raw(&[LEADS]);
+                out.head(leads);
+            }
+            Message::List { question, group, from, limit } => {
+                out.raw(&[LIST]);
+                out.head(&(question, group, limit));
+                out.tail(0, from);
+            }
+            Message::Listed { question, group, keys, next } => {
+                out.raw(&[LISTED]);
+                out.head(&(question, group));
+                out.tail(0, &bytes_of(&(keys, next)));
+            }
+        }
+    }
+
+    fn decode(input: &Decoder) -> Result<Message, WireError> {
+        let Some((tag, head)) = input.head_bytes().split_first() else {
+            return Err(malformed("message without a tag"));
+        };
+        match *tag {
+            LOG => decode_parts(head, input.tail(0)).map(Message::Log),
+            BETWEEN => {
+                let to = Decoder::value(head)?;
+                Ok(Message::Between { to, message: serializable::Message::decode(input)? })
+            }
+            ASK => {
+                let (question, group) = Decoder::value(head)?;
+                Ok(Message::Ask { question, group, request: Request::decode(input)? })
+            }
+            TOLD => {
+                let (question, group) = Decoder::value(head)?;
+                Ok(Message::Told { question, group, reply: Reply::decode(input)? })
+            }
+            LEADS => {
+                let leads: Leads = Decoder::value(head)?;
+                let is_sound = are_members(&leads.members) && leads.view.epoch.0 > 0;
+                let leads = is_sound.then_some(Message::Leads(leads));
+                leads.ok_or_else(|| malformed("members of a group"))
+            }
+            LIST => {
+                let (question, group, limit) = Decoder::value(head)?;
+                Ok(Message::List { question, group, from: Raw(input.tail(0)), limit })
+            }
+            LISTED => {
+                let (question, group) = Decoder::value(head)?;
+                let (keys, next): (Vec<Raw>, Option<Raw>) = Decoder::value(&input.tail(0))?;
+                let fits = keys.len() <= LISTED_KEYS_MAX;
+                let listed = fits.then_some(Message::Listed { question, group, keys, next });
+                listed.ok_or_else(|| malformed("page of a listing"))
+            }
+            _ => Err(malformed("tag of a message")),
+        }
+    }
+}
+
+/// Each part's group, the length of its tail, and its head; the tails follow each other.
+fn encode_parts(parts: &[(GroupId, vsr::Message)], out: &mut Encoder<'_>) {
+    let tails: Vec<Bytes> = parts.iter().map(|(_, message)| message.tail()).collect();
+    for ((group, message), tail) in parts.iter().zip(&tails) {
+        out.head(&(group, tail.len() as u64, message));
+    }
+    match &tails[..] {
+        [one] => out.tail(0, one),
+        _ => out.tail(0, &Bytes::from(tails.concat())),
+    }
+}
+
+/// Whose log, how many bytes of the tail, and the rest of the message.
+type PartHead = (GroupId, u64, vsr::Message);
+
+fn decode_parts(
+    mut head: &[u8],
+    mut tails: Bytes,
+) -> Result<Vec<(GroupId, vsr::Message)>, WireError> {
+    let mut parts = Vec::new();
+    while !head.is_empty() {
+        let read = postcard::take_from_bytes::<PartHead>(head);
+        let Ok(((group, bytes, message), rest)) = read else {
+            return Err(malformed("message of a group's log"));
+        };
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        if parts.len() == PARTS_MAX || bytes > tails.len() {
+            return Err(malformed("messages of groups' logs"));
+        }
+        parts.push((group, message.with_tail(tails.split_to(bytes))?));
+        head = rest;
+    }
+    if parts.is_empty() || !tails.is_empty() {
+        return Err(malformed("messages of groups' logs"));
+    }
+    Ok(parts)
+}

@@ -1,0 +1,158 @@
+//! The lane: what makes the groups of a keyspace, and who asks for its clients, one process.
+//!
+//! ```text
+//! client ─▶ host ── Ask ──▶ primary of each group      any host serves any client: it takes the
+//!                ◀─ Told ──                            paper's client's part (§4.2)
+//! primary ── Between ──▶ primary of another group      votes, decisions
+//! replica ── Log ──────▶ replicas                      of all groups, once a turn
+//! host    ◀─ Leads ──                                  a hint of where a primary is
+//! ```
+//!
+//! # What it promises
+//! A get shows what is current at one moment after it was asked. A put or a delete is a
+//! transaction of one key. A transaction of several items is done at one moment, or not at all,
+//! whichever groups it touches. Who was told that the outcome is unknown may find either; the host
+//! goes on to ask how it ended, so that the groups can forget it.
+//! A listing shows what is current in one group at one moment, page by page.
+//!
+//! # Placement
+//! A key is of one of 256 buckets, by its hash; neighbouring buckets are of one group. Groups are
+//! as many as the setting says, and their founders are chosen from the hosts that the catalog's
+//! record names.
+//!
+//! # Why a retry is safe
+//! A transaction that is asked for again has the same name, so groups know it. It is given up only
+//! when the coordinator has said how it ended. A new attempt, with a new name and the rank of the
+//! first, is made only when the one before is known to have changed nothing.
+//!
+//! # Known limits
+//! - Members stay who founded a group: hosts that join hold nothing, and a host that is drained
+//!   keeps its seats.
+//! - Buckets stay with their groups.
+//! - Tombstones are not purged.
+//! - What a start of a host has asked and was not told is kept by the groups for good: a few
+//!   outcomes for each start.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `place.rs`, `seats.rs`, `routes.rs` | keys, groups, founders, and where primaries are |
+//! | `message.rs`, `outbox.rs` | frames |
+//! | `run.rs`, `timer.rs` | inputs |
+//! | `hosted.rs`, `serve.rs` | a group here: replica and member, and what others ask of it |
+//! | `client.rs`, `begin.rs`, `hear.rs`, `items.rs` | what clients of this host have in hand |
+//! | `parts.rs` | who holds what, for operators |
+
+mod begin;
+mod client;
+mod hear;
+mod hosted;
+mod items;
+mod message;
+mod outbox;
+mod parts;
+mod place;
+mod routes;
+mod run;
+mod seats;
+mod serve;
+#[cfg(test)]
+mod tests;
+mod timer;
+
+use alloc::boxed::Box;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use client::Clients;
+use hosted::Hosted;
+pub use message::{Leads, Message};
+use outbox::Outbox;
+use place::Shape;
+use quorate_kernel::ids::{GroupId, NodeId};
+use quorate_kernel::lane::{Hosted as Adapter, Lane};
+use quorate_kernel::process;
+use quorate_kernel::storage::Durability;
+use routes::Routes;
+pub use seats::founders;
+
+/// What a keyspace of this engine is set to.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The founders of each group; without any there is nobody to ask.
+    pub founders: Vec<Arc<[NodeId]>>,
+    /// How durable the data is.
+    pub durability: Durability,
+    /// The longest value in bytes.
+    pub value_bytes_max: usize,
+    /// How many executed entries each log keeps for members that lag.
+    pub kept: u64,
+}
+
+/// A keyspace on one node.
+#[derive(Debug)]
+pub struct Serializable {
+    settings: Settings,
+    shape: Shape,
+    groups: BTreeMap<GroupId, Hosted>,
+    routes: Routes,
+    clients: Clients,
+    outbox: Outbox,
+    /// Groups that this turn has called.
+    touched: BTreeSet<GroupId>,
+    /// Groups that have something left for the next turn.
+    late: BTreeSet<GroupId>,
+    /// Groups that have more to execute.
+    resumed: BTreeSet<GroupId>,
+    /// Whether the turn is ending: what is put into a log now is sent in the next one.
+    is_ending: bool,
+    /// How many questions of others were taken here in this start: names of tickets.
+    tickets: u64,
+    counters: Counters,
+}
+
+/// What has happened since the start.
+#[derive(Debug, Default)]
+struct Counters {
+    /// Times that a group here went on with less than was acknowledged.
+    losses: u64,
+    /// Transactions that were tried again after a conflict.
+    conflicts: u64,
+    /// Questions that were asked again for want of an answer.
+    retries: u64,
+    /// Operations whose deadline has passed.
+    expired: u64,
+}
+
+type Context<'a> = process::Context<'a, Serializable>;
+
+impl Serializable {
+    /// The engine before its start.
+    #[must_use]
+    pub fn new(settings: Settings) -> Serializable {
+        let shape = Shape::new(settings.founders.len() as u64);
+        let mut routes = Routes::default();
+        for (group, members) in shape.groups().zip(&settings.founders) {
+            routes.found(group, members);
+        }
+        Serializable {
+            settings,
+            shape,
+            groups: BTreeMap::new(),
+            routes,
+            clients: Clients::default(),
+            outbox: Outbox::default(),
+            touched: BTreeSet::new(),
+            late: BTreeSet::new(),
+            resumed: BTreeSet::new(),
+            is_ending: false,
+            tickets: 0,
+            counters: Counters::default(),
+        }
+    }
+}
+
+/// The lane of a keyspace of this engine.
+#[must_use]
+pub fn lane(settings: Settings) -> Box<dyn Lane> {
+    Box::new(Adapter::new(Serializable::new(settings)))
+}

@@ -1,0 +1,111 @@
+//! Who holds what, and what is shown of it.
+
+use super::Serializable;
+use super::hosted::Hosted;
+use super::message::Leads;
+use crate::vsr::Status;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use quorate_kernel::part::{Here, Holder, Holds, Part, PartName};
+use quorate_kernel::process::Inspect;
+use quorate_kernel::view::ViewId;
+
+impl Hosted {
+    /// Whether it has everything, and takes part.
+    fn is_ready(&self) -> bool {
+        self.replica.status() == Status::Normal && self.replica.is_settled()
+    }
+
+    fn here(&self) -> Here {
+        let replica = &self.replica;
+        let status = match replica.status() {
+            Status::Normal if replica.is_settled() => "ready",
+            Status::Normal => "copying",
+            Status::ViewChange => "electing",
+            Status::Recovering => "recovering",
+            Status::Learner => "learning",
+        };
+        let role = match (self.member.leads(), replica.status()) {
+            (true, _) => "primary",
+            (false, Status::Learner) => "learner",
+            (false, _) => "member",
+        };
+        Here {
+            status: String::from(status),
+            role,
+            moving: String::from("-"),
+            bytes: 0,
+            moved_keys: 0,
+            moved_bytes: 0,
+        }
+    }
+}
+
+impl Serializable {
+    /// The groups as this node knows them. Of others it can say who the members are, not what they
+    /// have.
+    pub(super) fn known_parts(&self) -> Vec<Part> {
+        if self.routes.all().next().is_none() {
+            return Vec::from([Part::unknown()]);
+        }
+        self.routes.all().map(|leads| self.part(&leads)).collect()
+    }
+
+    fn part(&self, leads: &Leads) -> Part {
+        let hosted = self.groups.get(&leads.group);
+        let is_mine = |node| hosted.is_some_and(|hosted| hosted.is_ready() && node == hosted.me);
+        let holder = |node| {
+            let holds = if is_mine(node) { Holds::Confirmed } else { Holds::Some };
+            Holder { node, holds, has_seat: true }
+        };
+        let version = leads.view.epoch.0;
+        Part {
+            name: PartName::Group(ViewId { group: leads.group, version }),
+            range: self.shape.range(leads.group),
+            holders: leads.members.iter().copied().map(holder).collect(),
+            quorum: leads.members.len() / 2 + 1,
+            owes: hosted.is_some_and(|hosted| !hosted.remembers()),
+            here: hosted.map(Hosted::here),
+            awaited: Vec::new(),
+        }
+    }
+
+    /// Shows the state.
+    pub(super) fn show(&self, into: &mut dyn Inspect) {
+        let groups = || self.groups.values();
+        let owes = groups().any(|hosted| !hosted.remembers());
+        into.field("ready", &!owes);
+        into.field("groups", &self.groups.len());
+        into.field("groups_led", &groups().filter(|it| it.member.leads()).count());
+        into.field("groups_lacking_data", &groups().filter(|it| !it.is_ready()).count());
+        into.field("asked", &groups().map(|it| it.asked.len()).sum::<usize>());
+        into.field("transactions", &groups().map(|it| it.member.in_hand()).sum::<usize>());
+        into.field("operations", &self.clients.len());
+        into.field("conflicts", &self.counters.conflicts);
+        into.field("retries", &self.counters.retries);
+        into.field("expired", &self.counters.expired);
+        into.field("losses", &self.counters.losses);
+        for (group, hosted) in &self.groups {
+            let replica = &hosted.replica;
+            let view = replica.view();
+            into.row(
+                "logs",
+                &[
+                    ("group", &format!("{:016x}", group.0)),
+                    ("view", &format!("{view:?}")),
+                    ("commit", &replica.commit().0),
+                    ("applied", &replica.applied().0),
+                    ("end", &replica.log().end().0),
+                ],
+            );
+        }
+    }
+}
+
+impl Hosted {
+    /// Whether it has all that it ever acknowledged.
+    fn remembers(&self) -> bool {
+        self.replica.status() != Status::Recovering && self.replica.is_settled()
+    }
+}

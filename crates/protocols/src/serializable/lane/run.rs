@@ -1,0 +1,152 @@
+//! The engine as a process: the one match on inputs.
+
+use super::hosted::Hosted;
+use super::message::Message;
+use super::timer::Timer;
+use super::{Context, Serializable};
+use crate::serializable::Input;
+use crate::vsr::{Op, Replica, TICK};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use quorate_kernel::ids::{GroupId, Incarnation, NodeId, Ticket};
+use quorate_kernel::invariant;
+use quorate_kernel::news::{News, Topic};
+use quorate_kernel::part::Part;
+use quorate_kernel::process::{Inspect, Process, Recovery, Request};
+
+impl Serializable {
+    fn start_group(
+        &mut self,
+        group: GroupId,
+        founders: &Arc<[NodeId]>,
+        recovery: Recovery,
+        cx: &mut Context<'_>,
+    ) {
+        let hosted = Hosted::new(group, cx.me.node, &self.settings);
+        let before = self.groups.insert(group, hosted);
+        invariant!(before.is_none(), "a group is started once");
+        self.call(group, cx, |log, on| log.start(Some(founders), recovery, on));
+        self.see(group, cx);
+    }
+
+    fn on_tick(&mut self, cx: &mut Context<'_>) {
+        cx.fx.arm(Timer::Tick, cx.now + TICK);
+        let groups: Vec<GroupId> = self.groups.keys().copied().collect();
+        for group in groups {
+            self.tick(group, cx);
+            let swept = self.groups.get(&group).map(|hosted| hosted.swept.clone());
+            // Tombstones are kept: purge is for who knows that no copy is made of the group.
+            let sweep = |from| Input::Sweep { from, purge: Op(0) };
+            self.handle(group, sweep(swept.unwrap_or_default()), cx);
+        }
+        self.tick_clients(cx);
+    }
+
+    fn on_again(&mut self, cx: &mut Context<'_>) {
+        self.touched.append(&mut self.late);
+        for group in core::mem::take(&mut self.resumed) {
+            self.call(group, cx, Replica::resume);
+        }
+    }
+
+    fn on_turn_end(&mut self, cx: &mut Context<'_>) {
+        self.is_ending = true;
+        for group in core::mem::take(&mut self.touched) {
+            self.call(group, cx, Replica::turn_end);
+        }
+        self.is_ending = false;
+        self.touched.clear();
+        self.outbox.flush(cx.fx);
+    }
+}
+
+impl Process for Serializable {
+    type Message = Message;
+    type Timer = Timer;
+    const HEARS: &'static [Topic] =
+        &[Topic::Ring, Topic::Keyspace, Topic::TurnEnd, Topic::Unlinked];
+
+    fn start(&mut self, recovery: Recovery, cx: &mut Context<'_>) {
+        self.clients.begin(cx.me, cx.rng.next(), super::hosted::wall(cx));
+        let founders = self.settings.founders.clone();
+        for (group, members) in self.shape.groups().zip(&founders) {
+            if members.contains(&cx.me.node) {
+                self.start_group(group, members, recovery, cx);
+            }
+        }
+        cx.fx.arm(Timer::Tick, cx.now + TICK);
+    }
+
+    fn on_message(&mut self, from: Incarnation, message: Message, cx: &mut Context<'_>) {
+        match message {
+            Message::Log(parts) => {
+                for (group, message) in parts {
+                    self.call(group, cx, |log, on| log.on_message(from, message, on));
+                }
+            }
+            Message::Between { to, message } => self.on_between(from, to, message, cx),
+            Message::Ask { question, group, request } => {
+                self.on_ask(from, (question, group), request, cx);
+            }
+            Message::Told { question, group, reply } => {
+                self.on_told(from, (question, group), reply, cx);
+            }
+            Message::Leads(leads) => self.learn(&leads, cx),
+            Message::List { question, group, from: start, limit } => {
+                self.on_list(from, (question, group), (start, limit), cx);
+            }
+            Message::Listed { question, group, keys, next } => {
+                self.on_listed((question, group), keys, next, cx);
+            }
+        }
+    }
+
+    fn on_request(&mut self, ticket: Ticket, request: Request, cx: &mut Context<'_>) {
+        self.begin(ticket, request, cx);
+    }
+
+    fn on_timer(&mut self, timer: Timer, cx: &mut Context<'_>) {
+        match timer {
+            Timer::Tick => self.on_tick(cx),
+            Timer::Again => self.on_again(cx),
+        }
+    }
+
+    fn on_news(&mut self, news: News<'_>, cx: &mut Context<'_>) {
+        match news {
+            News::TurnEnd => self.on_turn_end(cx),
+            News::Unlinked(peer) => {
+                let groups: Vec<GroupId> = self.groups.keys().copied().collect();
+                for group in groups {
+                    self.call(group, cx, |log, on| log.on_unlinked(peer, on));
+                }
+            }
+            News::Ring(ring) => self.clients.see(ring),
+            News::Keyspace(keyspace) => {
+                if let Ok(bytes) = keyspace.setting("value").parse() {
+                    self.settings.value_bytes_max = bytes;
+                }
+            }
+            _ => unreachable!("a lane is told what it hears"),
+        }
+    }
+
+    fn parts(&self) -> Vec<Part> {
+        self.known_parts()
+    }
+
+    fn inspect(&self, into: &mut dyn Inspect) {
+        self.show(into);
+    }
+
+    fn check(&self) {
+        for hosted in self.groups.values() {
+            hosted.replica.check();
+            invariant!(
+                hosted.asked.is_empty() || hosted.member.leads(),
+                "only who leads has questions in hand"
+            );
+        }
+        self.clients.check();
+    }
+}

@@ -1,0 +1,9 @@
+//! Tests of the lane: hosts with disks and links, clients, and schedules of all that can happen.
+
+mod customers;
+mod frames;
+mod judge;
+mod promises;
+mod random;
+
+mod world;

@@ -1,0 +1,246 @@
+//! What clients are promised, each in the smallest schedule that shows it.
+
+use super::world::{Host, World, settings};
+use crate::serializable::lane::place::{self, Shape};
+use bytes::Bytes;
+use quorate_kernel::ids::GroupId;
+use quorate_kernel::operation::{Operation, Outcome, Refusal};
+use quorate_kernel::process::{Inspect, Process};
+use quorate_kernel::storage::Durability;
+use quorate_kernel::time::Span;
+use quorate_kernel::transaction::{Condition, Item, ItemOutcome};
+use std::collections::BTreeMap;
+use std::format;
+use std::string::{String, ToString};
+use std::vec::Vec;
+
+const SOON: Span = Span::secs(5);
+
+impl World {
+    /// The host that leads a group.
+    pub fn leader(&self, group: GroupId) -> Option<usize> {
+        let leads = |host: &Host| {
+            let hosted = host.process.as_ref().and_then(|process| process.groups.get(&group));
+            hosted.is_some_and(|hosted| hosted.member.leads())
+        };
+        self.hosts.iter().position(leads)
+    }
+}
+
+/// Three hosts with some groups, after they have chosen primaries.
+fn three(groups: u64) -> World {
+    let mut world = World::new(7, 3, settings(3, 3, groups, Durability::Sync));
+    let led = |world: &mut World| (1..=groups).all(|group| world.leader(GroupId(group)).is_some());
+    assert!(world.run_until(SOON, led), "every group has a primary");
+    world
+}
+
+/// A key of a group.
+fn key_of(group: u64, groups: u64) -> Bytes {
+    let shape = Shape::new(groups);
+    let is_its = |key: &Bytes| shape.group_of(&place::stored(key)) == GroupId(group);
+    (0..).map(|number| Bytes::from(format!("k{number}"))).find(is_its).expect("there is one")
+}
+
+fn bytes(text: &'static str) -> Bytes {
+    Bytes::from_static(text.as_bytes())
+}
+
+fn transact(items: Vec<Item>) -> Operation {
+    Operation::Transact { items, name: None }
+}
+
+#[test]
+fn single_keys_are_put_read_and_removed_at_any_host() {
+    let mut world = three(3);
+    for (host, number) in (0..3).cycle().zip(0..9) {
+        let key: Bytes = format!("name{number}").into();
+        let ask = |world: &mut World, operation| world.ask((host + 1) % 3, operation, SOON);
+        assert_eq!(ask(&mut world, Operation::get(key.clone())), Outcome::value(None));
+        assert_eq!(ask(&mut world, Operation::delete(key.clone())), Outcome::deleted(false));
+        let put = Operation::put(key.clone(), bytes("v"));
+        assert_eq!(world.ask(host, put, SOON), Outcome::written());
+        let value = Outcome::value(Some(bytes("v")));
+        assert_eq!(world.ask((host + 1) % 3, Operation::get(key.clone()), SOON), value);
+        let deleted = world.ask((host + 2) % 3, Operation::delete(key.clone()), SOON);
+        assert_eq!(deleted, Outcome::deleted(true));
+    }
+}
+
+#[test]
+fn several_items_over_several_groups_are_done_in_their_order_or_not_at_all() {
+    let mut world = three(3);
+    let [one, two, three] = [1, 2, 3].map(|group| key_of(group, 3));
+    let put = |key: &Bytes, value| Item::Put { key: key.clone(), value: bytes(value) };
+    let get = |key: &Bytes| Item::Get { key: key.clone() };
+    let told = world.ask(
+        0,
+        transact(Vec::from([
+            get(&one),
+            put(&one, "a"),
+            get(&one),
+            put(&two, "b"),
+            put(&three, "c"),
+        ])),
+        SOON,
+    );
+    let value = |text: Option<&'static str>| ItemOutcome::Value(text.map(bytes));
+    let written = || ItemOutcome::Written;
+    let wanted = [value(None), written(), value(Some("a")), written(), written()];
+    assert_eq!(told, Outcome::Transacted(wanted.into()));
+    let check = |key: &Bytes, value| Item::Check {
+        key: key.clone(),
+        holds: Condition::Value(bytes(value)),
+    };
+    let items = [check(&two, "b"), Item::Delete { key: three.clone() }, check(&one, "x")];
+    let told = world.ask(1, transact(items.into()), SOON);
+    assert_eq!(told, Outcome::Refused(Refusal::Unmet { item: 2 }));
+    let items = [check(&one, "a"), Item::Delete { key: three.clone() }, put(&one, "d")];
+    let told = world.ask(1, transact(items.into()), SOON);
+    let wanted = [ItemOutcome::Checked, ItemOutcome::Deleted { existed: true }, written()];
+    assert_eq!(told, Outcome::Transacted(wanted.into()));
+    let told = world.ask(2, transact([get(&one), get(&two), get(&three)].into()), SOON);
+    let wanted = [value(Some("d")), value(Some("b")), value(None)];
+    assert_eq!(told, Outcome::Transacted(wanted.into()));
+}
+
+#[test]
+fn a_listing_goes_through_all_groups_in_the_order_of_tokens() {
+    let mut world = three(3);
+    let mut put: Vec<Bytes> = (0..30).map(|number| format!("k{number}").into()).collect();
+    for key in &put {
+        let operation = Operation::put(key.clone(), bytes("v"));
+        assert_eq!(world.ask(0, operation, SOON), Outcome::written());
+    }
+    put.sort_by_key(|key| place::stored(key));
+    let mut listed = Vec::new();
+    let mut from = Some(quorate_kernel::operation::Cursor::at(0));
+    while let Some(cursor) = from {
+        match world.ask(1, Operation::Scan { from: cursor, limit: 4 }, SOON) {
+            Outcome::Page { keys, next } => {
+                assert!(keys.len() <= 4);
+                listed.extend(keys);
+                from = next;
+            }
+            other => panic!("{other:?} is no page"),
+        }
+    }
+    assert_eq!(listed, put);
+}
+
+#[test]
+fn a_primary_that_stops_is_followed_in_less_than_half_a_second_and_loses_nothing() {
+    let mut world = three(1);
+    let put = |value| Operation::put(bytes("k"), bytes(value));
+    assert_eq!(world.ask(0, put("a"), SOON), Outcome::written());
+    let leader = world.leader(GroupId(1)).expect("somebody leads");
+    world.crash(leader);
+    let (host, before) = ((leader + 1) % 3, world.now);
+    assert_eq!(world.ask(host, put("b"), SOON), Outcome::written());
+    assert!(world.now - before < Span::millis(600), "{:?}", world.now - before);
+    world.restart(leader);
+    let told = world.ask(leader, Operation::get(bytes("k")), SOON);
+    assert_eq!(told, Outcome::value(Some(bytes("b"))));
+}
+
+#[test]
+fn who_reaches_no_majority_is_told_so_and_a_write_that_was_sent_is_unknown() {
+    let mut world = three(1);
+    let host = world.leader(GroupId(1)).expect("somebody leads");
+    for other in (0..3).filter(|other| *other != host) {
+        world.cut.extend([(host, other), (other, host)]);
+    }
+    let told = world.ask(host, Operation::get(bytes("k")), Span::millis(700));
+    assert_eq!(told, Outcome::Refused(Refusal::NoQuorum { reached: 0, needed: 2 }));
+    let put = Operation::put(bytes("k"), bytes("v"));
+    let told = world.ask(host, put, Span::millis(700));
+    assert_eq!(told, Outcome::Refused(Refusal::OutcomeUnknown));
+    world.cut.clear();
+    let is_known =
+        |world: &mut World| world.hosts[host].process.as_ref().unwrap().clients.len() == 0;
+    assert!(world.run_until(SOON, is_known), "the host asks how it ended");
+}
+
+#[test]
+fn what_is_too_large_is_refused_by_name() {
+    let mut world = three(1);
+    let long = |length: usize| Bytes::from(std::vec![b'x'; length]);
+    let limit = place::KEY_BYTES_MAX;
+    let told = world.ask(0, Operation::get(long(limit + 1)), SOON);
+    let refusal = Refusal::TooLarge { what: "key", length: limit + 1, limit };
+    assert_eq!(told, Outcome::Refused(refusal));
+    let told = world.ask(0, Operation::put(long(limit), long(1001)), SOON);
+    let refusal = Refusal::TooLarge { what: "value", length: 1001, limit: 1000 };
+    assert_eq!(told, Outcome::Refused(refusal));
+    assert_eq!(world.ask(0, Operation::put(long(limit), long(9)), SOON), Outcome::written());
+}
+
+#[test]
+fn a_transaction_rests_on_what_it_has_read() {
+    let mut world = three(1);
+    let put = |value: u64| Item::Put { key: bytes("n"), value: value.to_string().into() };
+    let absent = Item::Check { key: bytes("n"), holds: Condition::Absent };
+    // All see that it is absent, and one of them may put it.
+    let tickets: Vec<_> = (0..9)
+        .map(|number| {
+            let items = Vec::from([absent.clone(), put(number)]);
+            world.request(number as usize % 3, transact(items), SOON)
+        })
+        .collect();
+    assert!(world.run_until(SOON, |world| world.answers.len() == tickets.len()));
+    let is_done = |outcome: &Outcome| matches!(outcome, Outcome::Transacted(_));
+    let done = world.answers.iter().filter(|(_, _, outcome)| is_done(outcome)).count();
+    assert_eq!(done, 1, "{:?}", world.answers);
+}
+
+#[test]
+fn what_is_read_in_several_groups_is_of_one_moment() {
+    // A schedule in which reads of several groups meet transactions over them.
+    let mut world = three(2);
+    let [one, two] = [1, 2].map(|group| key_of(group, 2));
+    let mut torn = 0;
+    for round in 0..200_u64 {
+        let value: Bytes = round.to_string().into();
+        let put = |key: &Bytes| Item::Put { key: key.clone(), value: value.clone() };
+        let get = |key: &Bytes| Item::Get { key: key.clone() };
+        world.request(0, transact([put(&one), put(&two)].into()), SOON);
+        let wait = Span::micros(world.rng.below(9000));
+        world.run(wait);
+        world.request(1, transact([get(&one), get(&two)].into()), SOON);
+        let wait = Span::micros(world.rng.below(3000));
+        world.run(wait);
+    }
+    let all = |world: &mut World| world.answers.len() == 400;
+    assert!(world.run_until(Span::secs(10), all), "{}", world.answers.len());
+    for (_, _, outcome) in &world.answers {
+        if let Outcome::Transacted(told) = outcome
+            && let [ItemOutcome::Value(one), ItemOutcome::Value(two)] = &told[..]
+        {
+            torn += usize::from(one != two);
+        }
+    }
+    assert_eq!(torn, 0, "both have always the same value");
+}
+
+#[test]
+fn parts_and_fields_say_who_holds_what() {
+    struct Seen(BTreeMap<&'static str, String>, usize);
+    impl Inspect for Seen {
+        fn field(&mut self, name: &'static str, value: &dyn std::fmt::Display) {
+            self.0.insert(name, value.to_string());
+        }
+        fn row(&mut self, _: &'static str, _: &[(&'static str, &dyn std::fmt::Display)]) {
+            self.1 += 1;
+        }
+    }
+    let world = three(4);
+    for host in &world.hosts {
+        let process = host.process.as_ref().expect("it is up");
+        let parts = process.parts();
+        assert_eq!(parts.len(), 4);
+        assert!(parts.iter().all(|part| !part.owes && part.quorum == 2 && part.holders.len() == 3));
+        let mut seen = Seen(BTreeMap::new(), 0);
+        process.inspect(&mut seen);
+        assert_eq!((seen.0["ready"].as_str(), seen.0["groups"].as_str(), seen.1), ("true", "4", 4));
+    }
+}

@@ -1,0 +1,146 @@
+//! Random schedules: hosts stop and start, frames are lost and late, links are cut in one direction
+//! or both; judged by strict serializability.
+
+use super::customers::{Customers, KEYS, key};
+use super::judge::judge_all;
+use super::world::{World, settings};
+use quorate_kernel::operation::{Operation, Outcome};
+use quorate_kernel::rng::Rng;
+use quorate_kernel::storage::Durability;
+use quorate_kernel::time::Span;
+use std::env;
+
+/// One schedule; how many operations were judged, and how many listings were done.
+pub fn run_seed(seed: u64, durability: Durability) -> (usize, usize) {
+    let mut rng = Rng::new(seed ^ 0x5eed);
+    let (hosts, groups) = (rng.between(3, 5), rng.between(1, 5));
+    let mut world = World::new(seed, hosts, settings(hosts, 3, groups, durability));
+    let mut customers = Customers::new(rng.between(2, 7));
+    let is_sync = durability == Durability::Sync;
+    let mut down = None;
+    for _ in 0..rng.between(250, 500) {
+        let span = Span::micros(rng.between(200, 30_000));
+        world.run(span);
+        customers.hear(&mut world);
+        (0..rng.between(0, 2)).for_each(|_| customers.step(&mut world));
+        match rng.below(160) {
+            // What is only in memory is lost with a majority: one at a time, and it comes back.
+            0 | 1 if down.is_none() || is_sync => {
+                let at = rng.below(hosts) as usize;
+                if world.is_up(at) {
+                    world.crash(at);
+                    customers.lose(at);
+                    down = Some(at);
+                    if rng.below(2) == 0 {
+                        world.unlink(at);
+                    }
+                }
+            }
+            2..8 => {
+                let stopped = (0..hosts as usize).find(|at| !world.is_up(*at));
+                if let Some(at) = stopped {
+                    world.restart(at);
+                }
+                let is_whole = |world: &mut World| {
+                    world.hosts.iter().flat_map(|it| &it.process).all(|it| {
+                        use quorate_kernel::process::Process;
+                        it.parts().iter().all(|part| !part.owes)
+                    })
+                };
+                if !is_sync && down.is_some() && world.cut.is_empty() {
+                    assert!(world.run_until(Span::secs(60), is_whole), "it gets all back");
+                    customers.hear(&mut world);
+                    down = None;
+                }
+            }
+            8 | 9 => {
+                let (one, other) = (rng.below(hosts) as usize, rng.below(hosts) as usize);
+                world.cut.insert((one, other));
+                if rng.below(2) == 0 {
+                    world.cut.insert((other, one));
+                }
+            }
+            10 => {
+                let alone = rng.below(hosts) as usize;
+                for other in (0..hosts as usize).filter(|other| *other != alone) {
+                    world.cut.extend([(alone, other), (other, alone)]);
+                }
+            }
+            11..16 => world.cut.clear(),
+            16 => world.loss_percent = rng.below(15),
+            17 => world.delay_max = Span::millis(rng.between(1, 60)),
+            _ => {}
+        }
+    }
+    heal(seed, &mut world, &mut customers);
+    match judge_all(&world, &customers.history) {
+        Ok(judged) => (judged, customers.listings),
+        Err(why) => panic!("seed {seed}: {why}"),
+    }
+}
+
+/// Everything works from now on: whoever waits is answered, and every key can be written and read.
+fn heal(seed: u64, world: &mut World, customers: &mut Customers) {
+    world.cut.clear();
+    world.loss_percent = 0;
+    world.delay_max = Span::millis(2);
+    for at in 0..world.hosts.len() {
+        if !world.is_up(at) {
+            world.restart(at);
+        }
+    }
+    let is_over = world.run_until(Span::secs(20), |world| {
+        customers.hear(world);
+        customers.are_idle()
+    });
+    assert!(is_over, "who waits is answered by its deadline");
+    for number in 0..KEYS {
+        let host = world.rng.below(world.hosts.len() as u64) as usize;
+        let outcome = world.ask(host, Operation::get(key(number)), Span::secs(10));
+        let shown = || world.show();
+        assert!(
+            matches!(outcome, Outcome::Values { .. }),
+            "seed {seed}: {outcome:?} {:#?}",
+            shown()
+        );
+        let last = Operation::put(key(number), std::format!("last{number}").into());
+        let outcome = world.ask(host, last, Span::secs(10));
+        assert!(matches!(outcome, Outcome::Written { .. }), "{outcome:?}");
+    }
+    // What was given up is asked for until it is known, and then nothing is in hand.
+    let is_quiet = world.run_until(Span::secs(30), |world| {
+        world.hosts.iter().flat_map(|host| &host.process).all(|it| it.clients.len() == 0)
+    });
+    assert!(is_quiet, "it becomes known how everything ended");
+}
+
+/// How many seeds a test runs: `LANE_SEEDS` times as many if that is in the environment.
+fn seeds(many: u64) -> core::ops::Range<u64> {
+    let factor = env::var("LANE_SEEDS").ok().map(|text| text.parse().expect("it is a number"));
+    0..factor.unwrap_or(1) * many
+}
+
+#[test]
+fn random_schedules_are_strictly_serializable() {
+    let seeds = seeds(4);
+    let count = seeds.end as usize;
+    let (mut judged, mut listings) = (0, 0);
+    for seed in seeds {
+        let (more, listed) = run_seed(seed, Durability::Sync);
+        judged += more;
+        listings += listed;
+    }
+    std::println!("{judged} judged, {listings} listings");
+    assert!(judged > 40 * count, "operations are done: {judged}");
+    assert!(listings > count, "listings are done: {listings}");
+}
+
+#[test]
+fn one_host_at_a_time_may_forget_what_is_only_in_memory() {
+    for durability in [Durability::Memory, Durability::Periodic { every_ms: 50 }] {
+        let seeds = seeds(2);
+        let count = seeds.end as usize;
+        let judged: usize = seeds.map(|seed| run_seed(seed, durability).0).sum();
+        assert!(judged > 40 * count, "operations are done: {judged}");
+    }
+}

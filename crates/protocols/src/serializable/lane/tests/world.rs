@@ -1,0 +1,394 @@
+//! Hosts that run the lane as a node does: turns, a disk that syncs later, links that lose, delay
+//! and are cut.
+
+use crate::serializable::lane::hosted::Hosted;
+use crate::serializable::lane::timer::Timer;
+use crate::serializable::lane::{Message, Serializable, Settings, founders};
+use crate::testing::disk::Disk;
+use crate::testing::timeline::Timeline;
+use crate::vsr::Op;
+use bytes::{Bytes, BytesMut};
+use quorate_kernel::effects::{Effect, Effects, Note, Recipients, Release};
+use quorate_kernel::ids::{GroupId, Incarnation, LaneId, NodeId, Start, Ticket};
+use quorate_kernel::keyspace::Birth;
+use quorate_kernel::news::News;
+use quorate_kernel::operation::{Operation, Outcome};
+use quorate_kernel::process::{Context, Process, Recovery, Request, Timer as _};
+use quorate_kernel::rng::Rng;
+use quorate_kernel::storage::Durability;
+use quorate_kernel::time::{Span, Time, WallTime};
+use quorate_kernel::view::{Range, View, ViewId};
+use quorate_kernel::wire::Body;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::format;
+use std::string::String;
+use std::vec::Vec;
+
+/// What a host may not let out before a sync.
+enum Held {
+    Send(Recipients, Message),
+    Answer(Ticket, Outcome),
+}
+
+/// One host.
+pub struct Host {
+    pub me: Incarnation,
+    pub process: Option<Serializable>,
+    disk: Disk,
+    held: Vec<(u64, Held)>,
+    locals: VecDeque<Message>,
+    timers: BTreeMap<u32, Time>,
+    peers: BTreeMap<NodeId, Start>,
+    rng: Rng,
+    syncs: bool,
+    /// Up to where each group's log was noted.
+    noted: BTreeMap<GroupId, Op>,
+}
+
+/// What will happen.
+enum Event {
+    Frame { to: usize, from: Incarnation, start: Start, body: Body },
+    Timer { at: usize, start: Start, code: u32 },
+    Sync { at: usize, start: Start },
+}
+
+/// The world.
+pub struct World {
+    pub hosts: Vec<Host>,
+    pub now: Time,
+    events: Timeline<Event>,
+    pub rng: Rng,
+    pub loss_percent: u64,
+    pub delay_max: Span,
+    /// Pairs of hosts, the sender first, between which all is lost.
+    pub cut: BTreeSet<(usize, usize)>,
+    /// Answers that were not looked at yet.
+    pub answers: Vec<(usize, Ticket, Outcome)>,
+    pub settings: Settings,
+    /// What is committed in each group; none for a change of members.
+    pub logs: BTreeMap<GroupId, BTreeMap<Op, Option<Bytes>>>,
+    tickets: u64,
+    /// How many frames of each kind were sent.
+    pub sent: BTreeMap<&'static str, usize>,
+}
+
+/// What a keyspace on so many hosts is set to.
+pub fn settings(hosts: u64, replicas: usize, groups: u64, durability: Durability) -> Settings {
+    let view = |host| {
+        let id = ViewId { group: GroupId(host), version: 0 };
+        View::new(id, Range::ALL, Vec::from([NodeId(host)]))
+    };
+    let birth = Birth::Groups((1..=hosts).map(view).collect());
+    let founders = founders(&birth, replicas, groups);
+    Settings { founders, durability, value_bytes_max: 1000, kept: 20 }
+}
+
+impl World {
+    pub fn new(seed: u64, hosts: u64, settings: Settings) -> World {
+        let is_memory = settings.durability == Durability::Memory;
+        let is_periodic = matches!(settings.durability, Durability::Periodic { .. });
+        let host = |id| Host {
+            me: Incarnation { node: NodeId(id), start: Start(0) },
+            process: None,
+            disk: Disk::new(is_memory, is_periodic),
+            held: Vec::new(),
+            locals: VecDeque::new(),
+            timers: BTreeMap::new(),
+            peers: BTreeMap::new(),
+            rng: Rng::new(seed ^ (id << 32)),
+            syncs: false,
+            noted: BTreeMap::new(),
+        };
+        let mut world = World {
+            hosts: (1..=hosts).map(host).collect(),
+            now: Time(1_000_000_000),
+            events: Timeline::default(),
+            rng: Rng::new(seed),
+            loss_percent: 0,
+            delay_max: Span::millis(2),
+            cut: BTreeSet::new(),
+            answers: Vec::new(),
+            settings,
+            logs: BTreeMap::new(),
+            tickets: 0,
+            sent: BTreeMap::new(),
+        };
+        (0..hosts as usize).for_each(|at| world.start(at, Recovery::Intact));
+        world
+    }
+
+    pub fn is_up(&self, at: usize) -> bool {
+        self.hosts[at].process.is_some()
+    }
+
+    pub fn start(&mut self, at: usize, recovery: Recovery) {
+        let process = Serializable::new(self.settings.clone());
+        let host = &mut self.hosts[at];
+        assert!(host.process.is_none(), "it is down");
+        host.me.start = host.me.start.next();
+        host.process = Some(process);
+        host.disk.is_holding = true;
+        host.noted.clear();
+        self.turn(at, |process, cx| process.start(recovery, cx));
+    }
+
+    /// Starts a host again with what its disk has kept.
+    pub fn restart(&mut self, at: usize) {
+        let is_sync = self.settings.durability == Durability::Sync;
+        self.start(at, if is_sync { Recovery::Intact } else { Recovery::Forgot });
+    }
+
+    pub fn crash(&mut self, at: usize) {
+        let host = &mut self.hosts[at];
+        assert!(host.process.take().is_some(), "it is up");
+        host.disk.crash();
+        host.held.clear();
+        host.locals.clear();
+        host.timers.clear();
+        host.peers.clear();
+        host.syncs = false;
+    }
+
+    /// The others are told that a host's connections have ended.
+    pub fn unlink(&mut self, gone: usize) {
+        let node = self.hosts[gone].me.node;
+        for at in (0..self.hosts.len()).filter(|at| *at != gone) {
+            if self.is_up(at) {
+                self.turn(at, |process, cx| process.on_news(News::Unlinked(node), cx));
+            }
+        }
+    }
+
+    /// A client asks a host.
+    pub fn request(&mut self, at: usize, operation: Operation, within: Span) -> Ticket {
+        self.tickets += 1;
+        let ticket = Ticket(self.tickets);
+        let request = Request { operation, deadline: self.now + within };
+        self.turn(at, |process, cx| process.on_request(ticket, request, cx));
+        ticket
+    }
+
+    /// One turn: an input, what the host sends to itself, and the end that it is told.
+    pub fn turn(
+        &mut self,
+        at: usize,
+        input: impl FnOnce(&mut Serializable, &mut Context<'_, Serializable>),
+    ) {
+        self.step(at, input);
+        self.end_turn(at);
+    }
+
+    fn end_turn(&mut self, at: usize) {
+        loop {
+            while let Some(message) = self.hosts[at].locals.pop_front() {
+                let me = self.hosts[at].me;
+                self.step(at, |process, cx| process.on_message(me, message, cx));
+            }
+            self.step(at, |process, cx| process.on_news(News::TurnEnd, cx));
+            if self.hosts[at].locals.is_empty() {
+                break;
+            }
+        }
+        self.note(at);
+        let host = &mut self.hosts[at];
+        if !host.syncs && host.disk.needs(&Release::Lane) > host.disk.done() {
+            host.syncs = true;
+            let (start, wait) = (host.me.start, self.rng.between(50, 4000));
+            self.events.push(self.now + Span::micros(wait), Event::Sync { at, start });
+        }
+    }
+
+    fn step(
+        &mut self,
+        at: usize,
+        input: impl FnOnce(&mut Serializable, &mut Context<'_, Serializable>),
+    ) {
+        let now = self.now;
+        let Host { me, process, disk, rng, .. } = &mut self.hosts[at];
+        let process = process.as_mut().expect("it is up");
+        let mut fx = Effects::default();
+        let wall = WallTime(i64::try_from(now.0 / 1_000_000).unwrap_or(i64::MAX));
+        let (me, lane) = (*me, LaneId(17));
+        input(process, &mut Context { me, lane, now, wall, rng, table: disk, fx: &mut fx });
+        process.check();
+        let effects: Vec<_> = fx.drain().collect();
+        for effect in effects {
+            self.take_effect(at, effect);
+        }
+    }
+
+    fn take_effect(&mut self, at: usize, effect: Effect<Message, Timer>) {
+        let host = &mut self.hosts[at];
+        match effect {
+            Effect::Write { class, key, value } => host.disk.write(class, &key, value.as_ref()),
+            Effect::Send { to, message, release } => {
+                self.admit(at, &release, Held::Send(to, message));
+            }
+            Effect::Answer { ticket, outcome, release } => {
+                self.admit(at, &release, Held::Answer(ticket, outcome));
+            }
+            Effect::Arm { timer, at: due } => {
+                let (start, code) = (host.me.start, timer.code());
+                host.timers.insert(code, due);
+                self.events.push(due.max(self.now), Event::Timer { at, start, code });
+            }
+            Effect::Disarm { timer } => _ = host.timers.remove(&timer.code()),
+            Effect::Announce(Note::Refused(what)) => panic!("a correct peer was refused: {what}"),
+            Effect::Announce(_) => {}
+        }
+    }
+
+    fn admit(&mut self, at: usize, release: &Release, held: Held) {
+        let host = &mut self.hosts[at];
+        let needs = host.disk.needs(release);
+        if needs <= host.disk.done() {
+            self.let_out(at, held);
+        } else {
+            host.held.push((needs, held));
+        }
+    }
+
+    fn let_out(&mut self, at: usize, held: Held) {
+        let (to, message) = match held {
+            Held::Answer(ticket, outcome) => return self.answers.push((at, ticket, outcome)),
+            Held::Send(to, message) => (to, message),
+        };
+        let me = self.hosts[at].me;
+        let nodes: Vec<(NodeId, Start)> = match &to {
+            Recipients::One(one) => Vec::from([(one.node, one.start)]),
+            Recipients::Group(nodes) => nodes.iter().map(|node| (*node, Start(0))).collect(),
+        };
+        let body = Body::encode(&message, &mut BytesMut::new()).expect("it fits a frame");
+        for (node, start) in nodes {
+            if node == me.node {
+                self.hosts[at].locals.push_back(message.clone());
+                continue;
+            }
+            *self.sent.entry(message.name()).or_default() += 1;
+            let to = node.0 as usize - 1;
+            let is_lost = self.cut.contains(&(at, to)) || self.rng.below(100) < self.loss_percent;
+            if !is_lost {
+                let wait = self.rng.between(50_000, self.delay_max.0);
+                let event = Event::Frame { to, from: me, start, body: body.clone() };
+                self.events.push(self.now + Span(wait), event);
+            }
+        }
+    }
+
+    /// Notes what a host has executed.
+    fn note(&mut self, at: usize) {
+        let host = &mut self.hosts[at];
+        let Some(process) = &host.process else { return };
+        for (group, hosted) in &process.groups {
+            let applied = hosted.replica.applied();
+            let noted = host.noted.entry(*group).or_default();
+            let from = noted.0.max(hosted.replica.log().base().op.0) + 1;
+            for op in from..=applied.0 {
+                let entry = hosted.replica.log().get(Op(op), &host.disk);
+                let is_command = entry.new_members().is_none();
+                let command = is_command.then(|| entry.bytes().clone());
+                let log = self.logs.entry(*group).or_default();
+                let has = log.entry(Op(op)).or_insert_with(|| command.clone());
+                assert_eq!(*has, command, "all execute the same");
+            }
+            *noted = applied.max(*noted);
+        }
+    }
+
+    fn happen(&mut self, event: Event) {
+        match event {
+            Event::Frame { to, from, start, body } => {
+                let host = &mut self.hosts[to];
+                let is_for = start == Start(0) || start == host.me.start;
+                let newest = host.peers.entry(from.node).or_default();
+                let is_stale = from.start < *newest;
+                *newest = from.start.max(*newest);
+                if host.process.is_some() && is_for && !is_stale {
+                    let message: Message = body.decode().expect("what was encoded is decoded");
+                    self.turn(to, |process, cx| process.on_message(from, message, cx));
+                }
+            }
+            Event::Timer { at, start, code } => {
+                let host = &mut self.hosts[at];
+                let is_due = host.timers.get(&code).is_some_and(|due| *due <= self.now);
+                if host.process.is_some() && host.me.start == start && is_due {
+                    host.timers.remove(&code);
+                    let timer = Timer::from_code(code).expect("it was armed");
+                    self.turn(at, |process, cx| process.on_timer(timer, cx));
+                }
+            }
+            Event::Sync { at, start } => {
+                let host = &mut self.hosts[at];
+                if host.process.is_none() || host.me.start != start {
+                    return;
+                }
+                host.syncs = false;
+                host.disk.sync();
+                let done = host.disk.done();
+                for (needs, held) in std::mem::take(&mut host.held) {
+                    if needs <= done {
+                        self.let_out(at, held);
+                    } else {
+                        self.hosts[at].held.push((needs, held));
+                    }
+                }
+                if !self.hosts[at].locals.is_empty() {
+                    self.end_turn(at);
+                }
+            }
+        }
+    }
+
+    /// Everything happens that is due within this time.
+    pub fn run(&mut self, span: Span) {
+        let end = self.now + span;
+        while let Some((at, event)) = self.events.pop(end) {
+            self.now = at.max(self.now);
+            self.happen(event);
+        }
+        self.now = end;
+    }
+
+    /// Runs until something holds, for some time at most; whether it does.
+    pub fn run_until(&mut self, most: Span, mut holds: impl FnMut(&mut World) -> bool) -> bool {
+        let end = self.now + most;
+        while self.now < end {
+            if holds(self) {
+                return true;
+            }
+            self.run(Span::millis(5));
+        }
+        holds(self)
+    }
+
+    /// A client asks, and waits.
+    pub fn ask(&mut self, at: usize, operation: Operation, within: Span) -> Outcome {
+        let ticket = self.request(at, operation, within);
+        let most = Span(within.0 + Span::secs(1).0);
+        let told =
+            self.run_until(most, |world| world.answers.iter().any(|(_, of, _)| *of == ticket));
+        assert!(told, "every question is answered by its deadline");
+        let place = self.answers.iter().position(|(_, of, _)| *of == ticket);
+        self.answers.remove(place.expect("it was answered")).2
+    }
+
+    /// How each group stands at each host.
+    pub fn show(&self) -> Vec<String> {
+        let of = |host: &Host| {
+            let groups = host.process.iter().flat_map(|process| &process.groups);
+            let line = |(group, its): (&GroupId, &Hosted)| {
+                let (log, member) = (&its.replica, &its.member);
+                let (status, view) = (log.status(), log.view());
+                let ends = (log.commit(), log.applied(), log.log().end());
+                let led = (log.is_serving(), member.leads(), member.in_hand());
+                let head = &its.state.head;
+                let votes = (&head.pending, &head.taken_back, &head.revoked);
+                let votes =
+                    if member.leads() { format!("{votes:?} {member:?}") } else { String::new() };
+                format!("{} {group:?} {status:?} {view:?} {ends:?} {led:?} {votes}", host.me)
+            };
+            groups.map(line).collect::<Vec<_>>()
+        };
+        self.hosts.iter().flat_map(of).collect()
+    }
+}
