@@ -9,6 +9,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use quorate_kernel::ids::{GroupId, Ticket};
 use quorate_kernel::limits::{OPERATIONS_MAX, SCAN_KEYS_MAX};
+use quorate_kernel::mutant;
 use quorate_kernel::operation::{Cursor, Operation, Outcome, Refusal};
 use quorate_kernel::process::Request;
 use quorate_kernel::time::{Span, Time};
@@ -108,7 +109,7 @@ impl Serializable {
         for (key, version) in doing.sheet.versions() {
             waits.entry(self.shape.group_of(&key)).or_default().insert(key, version);
         }
-        if waits.len() > 1 {
+        if waits.len() > 1 && !mutant!("lane_reads_unchecked") {
             doing.phase = Phase::Checking(waits);
             return self.go_on(doing, cx);
         }
@@ -132,11 +133,16 @@ impl Serializable {
     pub(super) fn commit(&mut self, mut doing: Doing, cx: &mut Context<'_>) {
         let tx = self.clients.name();
         let priority = *doing.priority.get_or_insert(tx.counter);
+        let mut acts = doing.sheet.acts();
+        if mutant!("lane_share_lost") {
+            let first = acts.first().map(|(key, _)| self.shape.group_of(key));
+            acts.retain(|(key, _)| Some(self.shape.group_of(key)) == first);
+        }
         let transaction = Transaction {
             rank: Rank { priority, tx },
             mark: self.clients.mark(),
             reads: doing.sheet.versions(),
-            acts: doing.sheet.acts(),
+            acts,
             goes_on: false,
         };
         match transaction.split(|key| self.shape.group_of(key)) {

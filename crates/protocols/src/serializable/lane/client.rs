@@ -10,6 +10,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use quorate_kernel::ids::{GroupId, Incarnation, NodeId, Ticket};
 use quorate_kernel::invariant;
+use quorate_kernel::mutant;
 use quorate_kernel::operation::{Outcome, Refusal};
 use quorate_kernel::ring::{Ring, Standing};
 use quorate_kernel::rng::mix;
@@ -132,6 +133,9 @@ impl Clients {
     pub fn begin(&mut self, me: Incarnation, drawn: u64, now: WallMs) {
         self.me = Client(mix(me.node.0 ^ mix(u64::from(me.start.0))) ^ drawn);
         self.counter = TxId::first(self.me, now).counter;
+        if mutant!("lane_names_used_twice") {
+            (self.me, self.counter) = (Client(mix(me.node.0)), 0);
+        }
     }
 
     /// How many operations are in hand.
@@ -165,7 +169,8 @@ impl Clients {
 
     /// Below this, the ends of all transactions are known.
     pub fn mark(&self) -> u64 {
-        self.open.first().copied().unwrap_or(self.counter + 1)
+        let open = self.open.first().filter(|_| !mutant!("lane_marks_what_is_open"));
+        open.copied().unwrap_or(self.counter + 1)
     }
 
     /// It is known how a transaction ended, or it was never asked for.
@@ -253,6 +258,15 @@ impl Serializable {
         }
         for question in of(&self.clients.doing, &|doing| doing.again <= now) {
             let Some(doing) = self.clients.get_mut(question) else { continue };
+            if let (true, &Phase::Committing { tx, .. }) =
+                (mutant!("lane_repeat_is_new"), &doing.phase)
+            {
+                self.clients.close(tx);
+                if let Some(doing) = self.clients.remove(question) {
+                    self.commit(doing, cx);
+                }
+                continue;
+            }
             doing.wait = Span((doing.wait.0 * 2).min(WAIT_MAX.0));
             doing.again = now + doing.wait;
             self.counters.retries += 1;
@@ -280,7 +294,10 @@ impl Serializable {
         let refusal = match &doing.phase {
             Phase::Committing { shares, .. } => {
                 doing.phase = Phase::Asking(shares[0].1.token());
-                Refusal::OutcomeUnknown
+                match mutant!("lane_given_up_is_refused") {
+                    true => Refusal::NoRoute,
+                    false => Refusal::OutcomeUnknown,
+                }
             }
             phase => {
                 let group = phase.asks(question).first().map(|(group, _)| *group);

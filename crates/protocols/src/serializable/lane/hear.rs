@@ -8,6 +8,7 @@ use crate::serializable::{self, Cause, Raw, Refused, Reply, TxId};
 use alloc::vec::Vec;
 use quorate_kernel::ids::{GroupId, Incarnation};
 use quorate_kernel::invariant;
+use quorate_kernel::mutant;
 use quorate_kernel::operation::{Cursor, Outcome, Refusal};
 use quorate_kernel::probe;
 
@@ -230,7 +231,10 @@ impl Serializable {
         let next = match &next {
             Some(next) => place::to_cursor(next),
             // The next group begins behind the last token of this one.
-            None => self.shape.range(group).high.checked_add(1).map(Cursor::at),
+            None => self.shape.range(group).high.checked_add(1).map(|token| {
+                let is_late = mutant!("lane_listing_skips_border");
+                Cursor::at(if is_late { token + (1 << 56) } else { token })
+            }),
         };
         let is_last = self.shape.range(group).high == u64::MAX;
         invariant!(next.is_some() || is_last, "a listing ends at the last token");

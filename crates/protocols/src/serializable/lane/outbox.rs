@@ -12,6 +12,7 @@ use alloc::vec::Vec;
 use quorate_kernel::effects::{Effects, Recipients, Release};
 use quorate_kernel::ids::{GroupId, Incarnation, NodeId, Start};
 use quorate_kernel::limits::HEADER_BYTES_USUAL;
+use quorate_kernel::mutant;
 
 /// When a frame may leave, the soonest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -49,6 +50,7 @@ impl Outbox {
         let when = match release {
             // The replica says at each message why it promises nothing.
             Release::Early => When::Early,
+            _ if mutant!("lane_acks_before_sync") => When::Early,
             // The log is protocol state; the machine's data may come later.
             Release::State => When::State,
             _ => When::Lane,

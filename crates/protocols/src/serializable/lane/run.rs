@@ -10,6 +10,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use quorate_kernel::ids::{GroupId, Incarnation, NodeId, Ticket};
 use quorate_kernel::invariant;
+use quorate_kernel::mutant;
 use quorate_kernel::news::{News, Topic};
 use quorate_kernel::part::Part;
 use quorate_kernel::process::{Inspect, Process, Recovery, Request};
@@ -23,6 +24,8 @@ impl Serializable {
         cx: &mut Context<'_>,
     ) {
         let hosted = Hosted::new(group, cx.me.node, &self.settings);
+        let is_intact = mutant!("lane_memory_is_whole");
+        let recovery = if is_intact { Recovery::Intact } else { recovery };
         let before = self.groups.insert(group, hosted);
         invariant!(before.is_none(), "a group is started once");
         self.call(group, cx, |log, on| log.start(Some(founders), recovery, on));

@@ -9,9 +9,10 @@ use super::{Context, Serializable};
 use crate::serializable::{Effect, State};
 use crate::serializable::{Input, Raw, Refused, Reply, Request};
 use alloc::vec::Vec;
-use quorate_kernel::ids::{GroupId, Incarnation, Ticket};
+use quorate_kernel::ids::{GroupId, Incarnation, Start, Ticket};
 use quorate_kernel::invariant;
 use quorate_kernel::limits::{OPERATIONS_MAX, PAGE_BYTES_MAX};
+use quorate_kernel::mutant;
 use quorate_kernel::process::Table;
 
 impl Serializable {
@@ -55,8 +56,16 @@ impl Serializable {
     }
 
     /// Takes a question in, if this node leads the group and has room.
-    fn take_in(&mut self, group: GroupId, asked: Asked, cx: &mut Context<'_>) -> Option<Ticket> {
+    fn take_in(
+        &mut self,
+        group: GroupId,
+        mut asked: Asked,
+        cx: &mut Context<'_>,
+    ) -> Option<Ticket> {
         let (to, question) = (asked.from, asked.question);
+        if mutant!("lane_answers_any_start") {
+            asked.from.start = Start(0);
+        }
         let hosted = self.groups.get_mut(&group).filter(|hosted| hosted.member.leads());
         let Some(hosted) = hosted else {
             self.say_who_leads(to, group, cx);
@@ -81,6 +90,7 @@ impl Serializable {
         let is_its =
             |key: &Raw| super::place::of_client(key).is_some() && self.shape.group_of(key) == group;
         match request {
+            _ if mutant!("lane_takes_foreign_keys") => true,
             Request::Commit(commit) => {
                 let keys = commit.reads.keys().chain(commit.acts.iter().map(|(key, _)| key));
                 let are_known =
@@ -148,6 +158,7 @@ fn page(
     let (items, next) = state.items.range(from, (limit, PAGE_BYTES_MAX), table);
     let is_shown = |key: &Raw| key >= from && next.as_ref().is_none_or(|next| key < next);
     let shares = state.head.pending.values().filter_map(|prepared| prepared.vote.as_ref().ok());
+    let shares = shares.filter(|_| !mutant!("lane_listing_skips_votes"));
     for change in shares.flat_map(|share| &share.changes).filter(|it| is_shown(&it.key)) {
         let is_there = state.item(&change.key, table).content.is_some();
         let will_be = matches!(change.effect, Effect::Put { .. });

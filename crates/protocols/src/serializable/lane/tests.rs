@@ -5,5 +5,5 @@ mod frames;
 mod judge;
 mod promises;
 mod random;
-
+mod traps;
 mod world;

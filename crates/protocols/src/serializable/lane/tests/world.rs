@@ -1,7 +1,8 @@
 //! Hosts that run the lane as a node does: turns, a disk that syncs later, links that lose, delay
 //! and are cut.
 
-use crate::serializable::lane::hosted::Hosted;
+mod runs;
+
 use crate::serializable::lane::timer::Timer;
 use crate::serializable::lane::{Message, Serializable, Settings, founders};
 use crate::testing::disk::Disk;
@@ -20,8 +21,6 @@ use quorate_kernel::time::{Span, Time, WallTime};
 use quorate_kernel::view::{Range, View, ViewId};
 use quorate_kernel::wire::Body;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::format;
-use std::string::String;
 use std::vec::Vec;
 
 /// What a host may not let out before a sync.
@@ -60,6 +59,10 @@ pub struct World {
     pub rng: Rng,
     pub loss_percent: u64,
     pub delay_max: Span,
+    /// A kind of frames that take half a second.
+    pub slow: Option<&'static str>,
+    /// The longest time that a sync takes.
+    pub sync_max: Span,
     /// Pairs of hosts, the sender first, between which all is lost.
     pub cut: BTreeSet<(usize, usize)>,
     /// Answers that were not looked at yet.
@@ -70,6 +73,8 @@ pub struct World {
     tickets: u64,
     /// How many frames of each kind were sent.
     pub sent: BTreeMap<&'static str, usize>,
+    /// What peers were refused for; none if a correct one never is.
+    pub refusals: Option<Vec<&'static str>>,
 }
 
 /// What a keyspace on so many hosts is set to.
@@ -106,12 +111,15 @@ impl World {
             rng: Rng::new(seed),
             loss_percent: 0,
             delay_max: Span::millis(2),
+            slow: None,
+            sync_max: Span::millis(4),
             cut: BTreeSet::new(),
             answers: Vec::new(),
             settings,
             logs: BTreeMap::new(),
             tickets: 0,
             sent: BTreeMap::new(),
+            refusals: None,
         };
         (0..hosts as usize).for_each(|at| world.start(at, Recovery::Intact));
         world
@@ -193,7 +201,7 @@ impl World {
         let host = &mut self.hosts[at];
         if !host.syncs && host.disk.needs(&Release::Lane) > host.disk.done() {
             host.syncs = true;
-            let (start, wait) = (host.me.start, self.rng.between(50, 4000));
+            let (start, wait) = (host.me.start, self.rng.between(50, self.sync_max.0 / 1000));
             self.events.push(self.now + Span::micros(wait), Event::Sync { at, start });
         }
     }
@@ -233,7 +241,10 @@ impl World {
                 self.events.push(due.max(self.now), Event::Timer { at, start, code });
             }
             Effect::Disarm { timer } => _ = host.timers.remove(&timer.code()),
-            Effect::Announce(Note::Refused(what)) => panic!("a correct peer was refused: {what}"),
+            Effect::Announce(Note::Refused(what)) => match &mut self.refusals {
+                Some(refusals) => refusals.push(what),
+                None => panic!("a correct peer was refused: {what}"),
+            },
             Effect::Announce(_) => {}
         }
     }
@@ -268,7 +279,11 @@ impl World {
             let to = node.0 as usize - 1;
             let is_lost = self.cut.contains(&(at, to)) || self.rng.below(100) < self.loss_percent;
             if !is_lost {
-                let wait = self.rng.between(50_000, self.delay_max.0);
+                let is_slow = self.slow == Some(message.name());
+                let wait = match is_slow {
+                    true => Span::millis(500).0,
+                    false => self.rng.between(50_000, self.delay_max.0),
+                };
                 let event = Event::Frame { to, from: me, start, body: body.clone() };
                 self.events.push(self.now + Span(wait), event);
             }
@@ -337,58 +352,5 @@ impl World {
                 }
             }
         }
-    }
-
-    /// Everything happens that is due within this time.
-    pub fn run(&mut self, span: Span) {
-        let end = self.now + span;
-        while let Some((at, event)) = self.events.pop(end) {
-            self.now = at.max(self.now);
-            self.happen(event);
-        }
-        self.now = end;
-    }
-
-    /// Runs until something holds, for some time at most; whether it does.
-    pub fn run_until(&mut self, most: Span, mut holds: impl FnMut(&mut World) -> bool) -> bool {
-        let end = self.now + most;
-        while self.now < end {
-            if holds(self) {
-                return true;
-            }
-            self.run(Span::millis(5));
-        }
-        holds(self)
-    }
-
-    /// A client asks, and waits.
-    pub fn ask(&mut self, at: usize, operation: Operation, within: Span) -> Outcome {
-        let ticket = self.request(at, operation, within);
-        let most = Span(within.0 + Span::secs(1).0);
-        let told =
-            self.run_until(most, |world| world.answers.iter().any(|(_, of, _)| *of == ticket));
-        assert!(told, "every question is answered by its deadline");
-        let place = self.answers.iter().position(|(_, of, _)| *of == ticket);
-        self.answers.remove(place.expect("it was answered")).2
-    }
-
-    /// How each group stands at each host.
-    pub fn show(&self) -> Vec<String> {
-        let of = |host: &Host| {
-            let groups = host.process.iter().flat_map(|process| &process.groups);
-            let line = |(group, its): (&GroupId, &Hosted)| {
-                let (log, member) = (&its.replica, &its.member);
-                let (status, view) = (log.status(), log.view());
-                let ends = (log.commit(), log.applied(), log.log().end());
-                let led = (log.is_serving(), member.leads(), member.in_hand());
-                let head = &its.state.head;
-                let votes = (&head.pending, &head.taken_back, &head.revoked);
-                let votes =
-                    if member.leads() { format!("{votes:?} {member:?}") } else { String::new() };
-                format!("{} {group:?} {status:?} {view:?} {ends:?} {led:?} {votes}", host.me)
-            };
-            groups.map(line).collect::<Vec<_>>()
-        };
-        self.hosts.iter().flat_map(of).collect()
     }
 }

@@ -1,0 +1,263 @@
+//! What planted bugs of the lane break: each test is the smallest schedule in which one does harm.
+
+use super::promises::{SOON, bytes, key_of, led, three, transact};
+use super::world::{World, settings};
+use crate::serializable::Request;
+use crate::serializable::lane::Message;
+use crate::serializable::lane::place::{self, BUCKETS, Shape};
+use bytes::Bytes;
+use quorate_kernel::ids::{GroupId, Ticket};
+use quorate_kernel::operation::{Cursor, Operation, Outcome, Refusal};
+use quorate_kernel::process::Process;
+use quorate_kernel::storage::Durability;
+use quorate_kernel::time::Span;
+use quorate_kernel::transaction::Item;
+use std::collections::BTreeSet;
+use std::format;
+use std::vec::Vec;
+
+fn get(key: &'static str) -> Operation {
+    Operation::get(bytes(key))
+}
+
+fn put(key: &'static str, value: &'static str) -> Operation {
+    Operation::put(bytes(key), bytes(value))
+}
+
+fn value(text: &'static str) -> Outcome {
+    Outcome::value(Some(bytes(text)))
+}
+
+impl World {
+    /// The answer to a question, if it has come.
+    fn answer(&self, ticket: Ticket) -> Option<&Outcome> {
+        self.answers.iter().find(|(_, of, _)| *of == ticket).map(|(_, _, outcome)| outcome)
+    }
+
+    /// The answer to a question, which must come.
+    fn await_answer(&mut self, ticket: Ticket) -> Outcome {
+        assert!(self.run_until(SOON, |world| world.answer(ticket).is_some()), "it is answered");
+        self.answer(ticket).expect("it is there").clone()
+    }
+
+    /// A host hears nobody, and nobody hears it.
+    fn isolate(&mut self, host: usize) {
+        (0..self.hosts.len()).filter(|other| *other != host).for_each(|it| self.part(host, it));
+    }
+}
+
+/// A host that leads a group, and another one.
+fn leader_and_other(world: &World, group: u64) -> (usize, usize) {
+    let leader = world.leader(GroupId(group)).expect("somebody leads");
+    (leader, (leader + 1) % 3)
+}
+
+#[test]
+fn what_was_acknowledged_survives_the_loss_of_power_of_all_hosts() {
+    let mut world = three(1);
+    world.sync_max = Span::millis(100);
+    for number in 0..8 {
+        let key: Bytes = format!("k{number}").into();
+        let host = number % 3;
+        let ticket = world.request(host, Operation::put(key.clone(), bytes("v")), SOON);
+        assert!(world.run_to(SOON, |world| world.answer(ticket).is_some()), "it is done");
+        (0..3).for_each(|host| world.crash(host));
+        (0..3).for_each(|host| world.restart(host));
+        assert_eq!(world.answer(ticket), Some(&Outcome::written()));
+        assert_eq!(world.ask(host, Operation::get(key), SOON), value("v"));
+    }
+}
+
+#[test]
+fn an_answer_to_an_earlier_start_is_none_to_the_next() {
+    let mut world = three(1);
+    let (leader, host) = leader_and_other(&world, 1);
+    assert_eq!(world.ask(leader, put("a", "1"), SOON), Outcome::written());
+    assert_eq!(world.ask(leader, put("b", "2"), SOON), Outcome::written());
+    // The first question of a start is answered, and the answer takes long.
+    world.slow = Some("Told");
+    world.request(host, get("a"), SOON);
+    world.run(Span::millis(50));
+    world.slow = None;
+    world.crash(host);
+    world.restart(host);
+    // The first question of the next start is not heard yet when that answer comes.
+    world.cut.extend((0..3).map(|other| (host, other)));
+    let ticket = world.request(host, get("b"), SOON);
+    world.run(Span::secs(1));
+    world.cut.clear();
+    assert_eq!(world.await_answer(ticket), value("2"));
+}
+
+#[test]
+fn what_is_repeated_is_done_once() {
+    let mut world = three(1);
+    let (leader, host) = leader_and_other(&world, 1);
+    assert_eq!(world.ask(host, put("k", "v"), SOON), Outcome::written());
+    // It is done, and no answer arrives.
+    world.cut.insert((leader, host));
+    let ticket = world.request(host, Operation::delete(bytes("k")), SOON);
+    world.run(Span::millis(900));
+    world.cut.clear();
+    assert_eq!(world.await_answer(ticket), Outcome::deleted(true));
+}
+
+#[test]
+fn who_goes_on_to_other_transactions_keeps_those_that_are_open() {
+    let mut world = three(1);
+    let (leader, host) = leader_and_other(&world, 1);
+    assert_eq!(world.ask(host, put("k", "v"), SOON), Outcome::written());
+    world.cut.insert((leader, host));
+    let ticket = world.request(host, Operation::delete(bytes("k")), SOON);
+    world.run(Span::millis(50));
+    // What says that its end is known would have it forgotten.
+    world.request(host, put("other", "v"), SOON);
+    world.run(Span::millis(50));
+    world.cut.clear();
+    assert_eq!(world.await_answer(ticket), Outcome::deleted(true));
+}
+
+#[test]
+fn who_was_replaced_shows_nothing_old() {
+    let mut world = three(1);
+    let (old, host) = leader_and_other(&world, 1);
+    assert_eq!(world.ask(host, put("k", "old"), SOON), Outcome::written());
+    world.isolate(old);
+    let (within, from) = (Span::millis(800), Cursor::at(0));
+    assert_eq!(world.ask(host, Operation::delete(bytes("k")), SOON), Outcome::deleted(true));
+    let no_quorum = Outcome::Refused(Refusal::NoQuorum { reached: 0, needed: 2 });
+    assert_eq!(world.ask(old, get("k"), within), no_quorum);
+    assert_eq!(world.ask(old, Operation::Scan { from, limit: 9 }, within), no_quorum);
+}
+
+#[test]
+fn who_has_forgotten_does_not_stand_for_what_it_had() {
+    let mut world = led(settings(3, 3, 1, Durability::Memory));
+    let (leader, forgets) = leader_and_other(&world, 1);
+    let third = 3 - leader - forgets;
+    // Two have it, and one of them alone remembers.
+    world.isolate(third);
+    assert_eq!(world.ask(forgets, put("k", "v"), SOON), Outcome::written());
+    world.crash(forgets);
+    world.cut.clear();
+    world.isolate(leader);
+    world.restart(forgets);
+    let told = world.ask(third, get("k"), Span::secs(3));
+    assert_eq!(told, Outcome::Refused(Refusal::NoQuorum { reached: 0, needed: 2 }));
+    world.cut.clear();
+    assert_eq!(world.ask(third, get("k"), SOON), value("v"));
+}
+
+#[test]
+fn a_later_start_is_not_told_of_an_earlier_ones_transactions() {
+    let mut world = three(1);
+    let host = leader_and_other(&world, 1).1;
+    assert_eq!(world.ask(host, put("k", "a"), SOON), Outcome::written());
+    world.crash(host);
+    world.restart(host);
+    assert_eq!(world.ask(host, put("k", "b"), SOON), Outcome::written());
+    assert_eq!(world.ask(host, get("k"), SOON), value("b"));
+}
+
+#[test]
+fn a_group_is_asked_for_its_own_keys_alone() {
+    let mut world = three(2);
+    world.refusals = Some(Vec::new());
+    let (leader, host) = leader_and_other(&world, 1);
+    let (from, key) = (world.hosts[host].me, place::stored(&key_of(2, 2)));
+    let (question, group, request) = (1, GroupId(1), Request::Read { keys: Vec::from([key]) });
+    let ask = Message::Ask { question, group, request };
+    world.turn(leader, |process, cx| process.on_message(from, ask, cx));
+    assert_eq!(world.refusals.as_ref().map(Vec::len), Some(1), "it is refused");
+    let process = world.hosts[leader].process.as_ref().expect("it is up");
+    assert!(process.groups.values().all(|hosted| hosted.asked.is_empty()));
+}
+
+#[test]
+fn a_listing_has_the_keys_at_the_borders_of_groups() {
+    let shape = Shape::new(3);
+    let bucket_of = |key: &Bytes| u64::from(place::stored(key)[0]);
+    let is_border = |bucket: u64| {
+        let group = |bucket: u64| shape.group_of(&[bucket as u8]);
+        bucket == 0
+            || bucket == BUCKETS - 1
+            || group(bucket) != group(bucket - 1)
+            || group(bucket) != group(bucket + 1)
+    };
+    let names = (0..).map(|number| Bytes::from(format!("k{number}")));
+    let mut keys: Vec<Bytes> = Vec::new();
+    for name in names {
+        let is_new = keys.iter().all(|key| bucket_of(key) != bucket_of(&name));
+        if is_new && is_border(bucket_of(&name)) {
+            keys.push(name);
+        }
+        if keys.len() == 6 {
+            break;
+        }
+    }
+    let mut world = three(3);
+    for key in &keys {
+        let put = Operation::put(key.clone(), bytes("v"));
+        assert_eq!(world.ask(0, put, SOON), Outcome::written());
+    }
+    for limit in [1, 100] {
+        let (mut listed, mut from) = (BTreeSet::new(), Some(Cursor::at(0)));
+        while let Some(cursor) = from {
+            match world.ask(1, Operation::Scan { from: cursor, limit }, SOON) {
+                Outcome::Page { keys, next } => {
+                    listed.extend(keys);
+                    from = next;
+                }
+                other => panic!("{other:?} is no page"),
+            }
+        }
+        assert_eq!(listed, keys.iter().cloned().collect());
+    }
+}
+
+#[test]
+fn a_listing_waits_for_what_its_client_may_know() {
+    let groups = 4;
+    let mut world = three(groups);
+    let decides = world.leader(GroupId(1)).expect("somebody leads");
+    let other = (2..=groups).find(|group| world.leader(GroupId(*group)) != Some(decides));
+    let other = other.expect("the primaries are spread");
+    let applies = world.leader(GroupId(other)).expect("somebody leads");
+    let host = 3 - decides - applies;
+    let put = |group| Item::Put { key: key_of(group, groups), value: bytes("v") };
+    // Both groups vote, and one does not hear the decision; the client does.
+    world.cut.insert((decides, applies));
+    let items = Vec::from([put(1), put(other)]);
+    let ticket = world.request(host, transact(items), SOON);
+    let is_done = |world: &mut World| world.answer(ticket).is_some();
+    assert!(world.run_until(SOON, is_done), "the client is told");
+    assert!(matches!(world.answer(ticket), Some(Outcome::Transacted(_))));
+    let range = Shape::new(groups).range(GroupId(other));
+    let scan = Operation::Scan { from: Cursor::at(range.low.wrapping_add(1)), limit: 9 };
+    let ticket = world.request(host, scan, SOON);
+    world.run(Span::millis(300));
+    world.cut.clear();
+    match world.await_answer(ticket) {
+        Outcome::Page { keys, .. } => assert_eq!(keys, [key_of(other, groups)]),
+        other => panic!("{other:?} is no page"),
+    }
+}
+
+/// Reads that wait for a key took the votes on it to hosts that do not lead, and waited for good.
+#[test]
+fn votes_go_to_the_primary_that_is_known_whoever_does_not_answer_for_it() {
+    let groups = 4;
+    let mut world = three(groups);
+    let decides = world.leader(GroupId(1)).expect("somebody leads");
+    let other = (2..=groups).find(|group| world.leader(GroupId(*group)) != Some(decides));
+    let other = other.expect("the primaries are spread");
+    let votes = world.leader(GroupId(other)).expect("somebody leads");
+    let node = world.hosts[decides].me.node;
+    // All have heard who leads: nothing of that is under way any more.
+    world.run(Span::millis(100));
+    world.turn(votes, |process, _| process.routes.is_silent(GroupId(1), node));
+    let put = |group| Item::Put { key: key_of(group, groups), value: bytes("v") };
+    let ticket = world.request(3 - decides - votes, transact([put(1), put(other)].into()), SOON);
+    let is_done = |world: &mut World| world.answer(ticket).is_some();
+    assert!(world.run_until(Span::millis(200), is_done), "no vote has to be sent again");
+}
