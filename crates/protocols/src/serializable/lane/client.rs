@@ -186,6 +186,16 @@ impl Clients {
         }
     }
 
+    /// A group takes no counters of this client below this one any more. Nobody is believed that
+    /// they are further ahead than groups take any.
+    pub fn count_from(&mut self, lowest: u64) {
+        let below = lowest.saturating_sub(1);
+        let is_far = below.saturating_sub(self.counter) > COUNTER_AHEAD_MAX;
+        if !is_far && !mutant!("lane_counts_below") {
+            self.counter = self.counter.max(below);
+        }
+    }
+
     /// Takes an operation in; the name of its question.
     pub fn add(&mut self, doing: Doing) -> u64 {
         self.questions += 1;

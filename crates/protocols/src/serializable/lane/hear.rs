@@ -14,6 +14,8 @@ use quorate_kernel::probe;
 
 /// How often what was only read is read again before it is committed like what writes.
 const CHECKS_MAX: u32 = 3;
+/// It may have been done, or not.
+const OUTCOME_UNKNOWN: Outcome = Outcome::Refused(Refusal::OutcomeUnknown);
 
 impl Serializable {
     /// A group answers.
@@ -146,14 +148,22 @@ impl Serializable {
             }
             // Other groups may have done their shares.
             serializable::Outcome::Aborted(Cause::Lost) => {
-                return self.end(question, tx, Outcome::Refused(Refusal::OutcomeUnknown), cx);
+                return self.end(question, tx, OUTCOME_UNKNOWN, cx);
             }
             serializable::Outcome::Aborted(cause) => cause,
             // The coordinator is heard later, or asked again.
             serializable::Outcome::Committed(_) | serializable::Outcome::Running => return,
-            serializable::Outcome::Forgotten { .. } if !is_coordinator => return,
-            serializable::Outcome::Forgotten { .. } => {
-                return self.end(question, tx, Outcome::Refused(Refusal::OutcomeUnknown), cx);
+            serializable::Outcome::Forgotten { lowest } => {
+                // What is named from now on is taken there.
+                self.clients.count_from(lowest);
+                match is_coordinator {
+                    true if mutant!("lane_forgotten_is_failed") => Cause::Asked,
+                    true => {
+                        return self.end(question, tx, OUTCOME_UNKNOWN, cx);
+                    }
+                    // Its vote will be missed: the coordinator says so.
+                    false => return,
+                }
             }
         };
         let Some(mut doing) = self.clients.remove(question) else { return };

@@ -1,11 +1,12 @@
 //! A group here: its replica, its state and its member, and how each is told of the others.
 
+use super::gone::Heard;
 use super::message::{Leads, Message};
+use super::questions::Questions;
 use super::timer::Timer;
 use super::{Context, Serializable};
 use crate::serializable::{self, Input, Member, State, WallMs};
 use crate::vsr::{self, Action, Event, Replica};
-use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::ids::{GroupId, Incarnation, NodeId, Ticket};
@@ -29,23 +30,14 @@ pub struct Hosted {
     pub state: State,
     /// What the primary has in hand.
     pub member: Member,
-    /// Who has asked what is not answered yet.
-    pub asked: BTreeMap<Ticket, Asked>,
+    /// What others have asked.
+    pub questions: Questions,
+    /// When clients have asked last.
+    pub heard: Heard,
     /// Where the next sweep begins.
     pub swept: Bytes,
     /// When all hosts are told again that this node leads.
     pub told: Time,
-}
-
-/// A question that is in hand here.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Asked {
-    /// Who has asked.
-    pub from: Incarnation,
-    /// How it calls the question.
-    pub question: u64,
-    /// What is listed, if that was asked.
-    pub list: Option<(serializable::Raw, u32)>,
 }
 
 impl Hosted {
@@ -61,7 +53,8 @@ impl Hosted {
             replica: Replica::new(group, me, settings),
             state: State::new(group),
             member: Member::new(),
-            asked: BTreeMap::new(),
+            questions: Questions::default(),
+            heard: Heard::default(),
             swept: Bytes::new(),
             told: Time(0),
         }
@@ -145,7 +138,7 @@ impl Serializable {
 
     fn readable(&mut self, group: GroupId, ticket: Ticket, cx: &mut Context<'_>) {
         let hosted = self.groups.get(&group);
-        let asked = hosted.and_then(|hosted| hosted.asked.get(&ticket));
+        let asked = hosted.and_then(|hosted| hosted.questions.get(ticket));
         match asked.and_then(|asked| asked.list.clone()) {
             Some((from, limit)) => self.list(group, ticket, (&from, limit), cx),
             None => self.handle(group, Input::Readable(ticket), cx),
@@ -237,6 +230,7 @@ impl Serializable {
         let is_due = |it: &Hosted| it.member.leads() && cx.now - it.told >= SPREAD;
         if self.groups.get(&group).is_some_and(is_due) {
             self.spread(group, cx);
+            self.drop_gone(group, cx);
         }
     }
 

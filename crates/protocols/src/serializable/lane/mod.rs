@@ -30,20 +30,22 @@
 //!   keeps its seats.
 //! - Buckets stay with their groups.
 //! - Tombstones are not purged.
-//! - What a start of a host has asked and was not told is kept by the groups for good: a few
-//!   outcomes for each start.
+//! - A host that reaches a group no more for a minute, and then asks how a transaction ended, is
+//!   told that nobody knows (`gone.rs`).
 //!
 //! | file | what it holds |
 //! |---|---|
 //! | `place.rs`, `seats.rs`, `routes.rs` | keys, groups, founders, and where primaries are |
 //! | `message.rs`, `outbox.rs` | frames |
 //! | `run.rs`, `timer.rs` | inputs |
-//! | `hosted.rs`, `serve.rs` | a group here: replica and member, and what others ask of it |
+//! | `hosted.rs`, `serve.rs`, `questions.rs` | a group here: replica and member, and what is asked |
+//! | `gone.rs` | clients that were not heard of for long |
 //! | `client.rs`, `begin.rs`, `hear.rs`, `items.rs` | what clients of this host have in hand |
 //! | `parts.rs` | who holds what, for operators |
 
 mod begin;
 mod client;
+mod gone;
 mod hear;
 mod hosted;
 mod items;
@@ -51,6 +53,7 @@ mod message;
 mod outbox;
 mod parts;
 mod place;
+mod questions;
 mod routes;
 mod run;
 mod seats;

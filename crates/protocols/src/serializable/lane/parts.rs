@@ -79,7 +79,7 @@ impl Serializable {
         into.field("groups", &self.groups.len());
         into.field("groups_led", &groups().filter(|it| it.member.leads()).count());
         into.field("groups_lacking_data", &groups().filter(|it| !it.is_ready()).count());
-        into.field("asked", &groups().map(|it| it.asked.len()).sum::<usize>());
+        into.field("asked", &groups().map(|it| it.questions.len()).sum::<usize>());
         into.field("transactions", &groups().map(|it| it.member.in_hand()).sum::<usize>());
         into.field("operations", &self.clients.len());
         into.field("conflicts", &self.counters.conflicts);

@@ -145,10 +145,9 @@ impl Process for Serializable {
     fn check(&self) {
         for hosted in self.groups.values() {
             hosted.replica.check();
-            invariant!(
-                hosted.asked.is_empty() || hosted.member.leads(),
-                "only who leads has questions in hand"
-            );
+            hosted.questions.check();
+            let is_asked = !hosted.questions.is_empty();
+            invariant!(!is_asked || hosted.member.leads(), "only who leads has questions in hand");
         }
         self.clients.check();
     }

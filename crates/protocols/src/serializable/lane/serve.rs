@@ -3,8 +3,8 @@
 //! Answers tell what a majority has: nothing of it waits for this node's own disk, so they leave at
 //! once.
 
-use super::hosted::Asked;
 use super::message::{LISTED_KEYS_MAX, Message};
+use super::questions::Asked;
 use super::{Context, Serializable};
 use crate::serializable::{Effect, State};
 use crate::serializable::{Input, Raw, Refused, Reply, Request};
@@ -27,13 +27,27 @@ impl Serializable {
         if !self.is_of(group, &request) {
             return cx.fx.refuse("a group is asked for its own keys alone");
         }
+        let coordinator = match &request {
+            Request::Commit(commit) => commit.groups.first().copied(),
+            _ => Some(group),
+        };
         let asked = Asked { from, question, list: None };
-        let Some(ticket) = self.take_in(group, asked, cx) else { return };
-        let hosted = self.groups.get(&group);
-        invariant!(hosted.is_some_and(|it| it.member.leads()), "only a primary takes questions in");
-        let is_kept = hosted.is_some_and(|it| it.asked.contains_key(&ticket));
-        invariant!(is_kept, "what was taken in is answered");
-        self.handle(group, Input::Request { ticket, request }, cx);
+        let Some((ticket, is_new)) = self.take_in(group, asked, cx) else { return };
+        let hosted = self.groups.get_mut(&group).filter(|hosted| hosted.member.leads());
+        let Some(hosted) = hosted else { unreachable!("only a primary takes questions in") };
+        invariant!(self.shape.groups().any(|it| it == group), "who leads it knows of the group");
+        hosted.heard.hear(&request, cx.now);
+        invariant!(hosted.questions.get(ticket).is_some(), "what was taken in is answered");
+        // A read is in hand until it is answered. Of a transaction something may have been lost
+        // since, which a repetition brings again.
+        if is_new || matches!(request, Request::Commit(_) | Request::Outcome { .. }) {
+            self.handle(group, Input::Request { ticket, request }, cx);
+        }
+        // The coordinator alone tells how it ends; others have refused at once, or say nothing.
+        let hosted = self.groups.get_mut(&group).filter(|_| coordinator != Some(group));
+        if let Some(hosted) = hosted.filter(|_| !mutant!("lane_share_stays_asked")) {
+            hosted.questions.take(ticket);
+        }
     }
 
     /// Whoever serves a client asks for keys of a group.
@@ -45,23 +59,23 @@ impl Serializable {
         cx: &mut Context<'_>,
     ) {
         let asked = Asked { from, question, list: Some((start, limit)) };
-        let Some(ticket) = self.take_in(group, asked, cx) else { return };
+        let Some((ticket, is_new)) = self.take_in(group, asked, cx) else { return };
         let hosted = self.groups.get(&group);
         invariant!(hosted.is_some_and(|it| it.member.leads()), "only a primary takes questions in");
-        let is_kept = hosted.is_some_and(|it| it.asked.contains_key(&ticket));
+        let is_kept = hosted.is_some_and(|it| it.questions.get(ticket).is_some());
         invariant!(is_kept, "what was taken in is answered");
-        if !self.confirm(group, ticket, cx) {
+        if is_new && !self.confirm(group, ticket, cx) {
             self.reply(group, ticket, Reply::Refused(Refused::NotPrimary), cx);
         }
     }
 
-    /// Takes a question in, if this node leads the group and has room.
+    /// Takes a question in, if this node leads the group and has room; whether it is a new one.
     fn take_in(
         &mut self,
         group: GroupId,
         mut asked: Asked,
         cx: &mut Context<'_>,
-    ) -> Option<Ticket> {
+    ) -> Option<(Ticket, bool)> {
         let (to, question) = (asked.from, asked.question);
         if mutant!("lane_answers_any_start") {
             asked.from.start = Start(0);
@@ -73,16 +87,19 @@ impl Serializable {
             cx.fx.send_early(to, Message::Told { question, group, reply });
             return None;
         };
-        if hosted.asked.len() >= OPERATIONS_MAX {
+        if let Some(ticket) = hosted.questions.find(asked.from, question) {
+            return Some((ticket, false));
+        }
+        hosted.questions.drop_earlier(asked.from);
+        if hosted.questions.len() >= OPERATIONS_MAX {
             let reply = Reply::Refused(Refused::Busy);
             cx.fx.send_early(to, Message::Told { question, group, reply });
             return None;
         }
         self.tickets += 1;
         let ticket = Ticket(self.tickets);
-        let before = hosted.asked.insert(ticket, asked);
-        invariant!(before.is_none(), "tickets are given out once");
-        Some(ticket)
+        hosted.questions.add(ticket, asked);
+        Some((ticket, true))
     }
 
     /// Whether all keys of a request are of the group.
@@ -113,7 +130,7 @@ impl Serializable {
     ) {
         let Some(hosted) = self.groups.get_mut(&group) else { return };
         // Whoever had asked was told to ask elsewhere.
-        let Some(Asked { from, question, .. }) = hosted.asked.remove(&ticket) else { return };
+        let Some(Asked { from, question, .. }) = hosted.questions.take(ticket) else { return };
         if reply == Reply::Refused(Refused::NotPrimary) {
             self.say_who_leads(from, group, cx);
         }
@@ -123,7 +140,8 @@ impl Serializable {
     /// The member leads no more: all that it has in hand is to be asked elsewhere.
     pub(super) fn turn_away(&mut self, group: GroupId, cx: &mut Context<'_>) {
         let Some(hosted) = self.groups.get_mut(&group) else { return };
-        let tickets: Vec<Ticket> = hosted.asked.keys().copied().collect();
+        hosted.heard.forget();
+        let tickets: Vec<Ticket> = hosted.questions.tickets().collect();
         for ticket in tickets {
             self.reply(group, ticket, Reply::Refused(Refused::NotPrimary), cx);
         }
@@ -142,7 +160,7 @@ impl Serializable {
         let Some((keys, next)) = page(&hosted.state, from, limit, cx.table) else {
             return self.reply(group, ticket, Reply::Refused(Refused::Busy), cx);
         };
-        let Some(Asked { from, question, .. }) = hosted.asked.remove(&ticket) else { return };
+        let Some(Asked { from, question, .. }) = hosted.questions.take(ticket) else { return };
         cx.fx.send_early(from, Message::Listed { question, group, keys, next });
     }
 }

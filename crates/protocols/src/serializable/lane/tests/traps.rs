@@ -3,15 +3,16 @@
 use super::promises::{SOON, bytes, key_of, led, three, transact};
 use super::world::{World, settings};
 use crate::serializable::Request;
-use crate::serializable::lane::Message;
+use crate::serializable::lane::gone::GONE;
 use crate::serializable::lane::place::{self, BUCKETS, Shape};
+use crate::serializable::lane::{Message, Serializable};
 use bytes::Bytes;
 use quorate_kernel::ids::{GroupId, Ticket};
 use quorate_kernel::operation::{Cursor, Operation, Outcome, Refusal};
 use quorate_kernel::process::Process;
 use quorate_kernel::storage::Durability;
 use quorate_kernel::time::Span;
-use quorate_kernel::transaction::Item;
+use quorate_kernel::transaction::{Item, ItemOutcome};
 use std::collections::BTreeSet;
 use std::format;
 use std::vec::Vec;
@@ -170,7 +171,7 @@ fn a_group_is_asked_for_its_own_keys_alone() {
     world.turn(leader, |process, cx| process.on_message(from, ask, cx));
     assert_eq!(world.refusals.as_ref().map(Vec::len), Some(1), "it is refused");
     let process = world.hosts[leader].process.as_ref().expect("it is up");
-    assert!(process.groups.values().all(|hosted| hosted.asked.is_empty()));
+    assert!(process.groups.values().all(|hosted| hosted.questions.is_empty()));
 }
 
 #[test]
@@ -241,6 +242,86 @@ fn a_listing_waits_for_what_its_client_may_know() {
         Outcome::Page { keys, .. } => assert_eq!(keys, [key_of(other, groups)]),
         other => panic!("{other:?} is no page"),
     }
+}
+
+/// How many questions are in hand at a host.
+fn in_hand(process: &Serializable) -> usize {
+    process.groups.values().map(|hosted| hosted.questions.len()).sum()
+}
+
+#[test]
+fn a_repeated_question_is_in_hand_once() {
+    let mut world = three(1);
+    let (leader, host) = leader_and_other(&world, 1);
+    let (from, keys) = (world.hosts[host].me, Vec::from([place::stored(b"k")]));
+    let (question, group) = (1, GroupId(1));
+    let before = world.sent.get("Told").copied().unwrap_or_default();
+    world.turn(leader, |process, cx| {
+        for _ in 0..3 {
+            let request = Request::Read { keys: keys.clone() };
+            process.on_message(from, Message::Ask { question, group, request }, cx);
+            let (start, limit) = (place::stored(b"k"), 9);
+            let list = Message::List { question: 2, group, from: start, limit };
+            process.on_message(from, list, cx);
+        }
+        assert_eq!(in_hand(process), 2, "a read and a listing");
+    });
+    world.run(Span::millis(100));
+    assert_eq!(in_hand(world.hosts[leader].process.as_ref().expect("it is up")), 0);
+    assert_eq!(world.sent["Told"] - before, 1, "the read is answered once");
+    assert_eq!(world.sent["Listed"], 1, "the listing too");
+}
+
+#[test]
+fn shares_of_other_groups_transactions_are_not_kept_as_questions() {
+    let mut world = three(4);
+    for _ in 0..3 {
+        let put = |group| Item::Put { key: key_of(group, 4), value: bytes("v") };
+        let told = world.ask(0, transact((1..=4).map(put).collect()), SOON);
+        assert!(matches!(told, Outcome::Transacted(_)), "{told:?}");
+    }
+    world.run(Span::secs(1));
+    let left: usize = world.hosts.iter().flat_map(|host| &host.process).map(in_hand).sum();
+    assert_eq!(left, 0, "all are answered, or need no answer");
+}
+
+#[test]
+fn who_is_silent_for_long_is_forgotten_and_told_that_nobody_knows() {
+    let mut world = three(1);
+    let (leader, host) = leader_and_other(&world, 1);
+    assert_eq!(world.ask(host, put("k", "v"), SOON), Outcome::written());
+    world.cut.insert((leader, host));
+    let ticket = world.request(host, Operation::delete(bytes("k")), Span::secs(200));
+    world.run(Span::millis(50));
+    world.isolate(host);
+    let remembered = |world: &World| {
+        let process = world.hosts[leader].process.as_ref().expect("it is up");
+        process.groups[&GroupId(1)].state.head.outcomes.len()
+    };
+    assert_eq!(remembered(&world), 1, "it is done, and its client may ask");
+    world.run(GONE);
+    world.run(Span::secs(3));
+    assert_eq!(remembered(&world), 0, "its client is gone");
+    world.cut.clear();
+    let told = world.await_answer(ticket);
+    assert_eq!(told, Outcome::Refused(Refusal::OutcomeUnknown));
+    assert_eq!(world.ask(host, get("k"), SOON), Outcome::value(None));
+}
+
+#[test]
+fn who_counts_below_what_a_group_takes_counts_on_from_there() {
+    let mut world = three(2);
+    let marks = world.hosts.iter().flat_map(|host| &host.process).map(|it| it.clients.mark());
+    let horizon = marks.max().expect("they are up") + 100;
+    for process in world.hosts.iter_mut().flat_map(|host| &mut host.process) {
+        let votes = process.groups.get_mut(&GroupId(2)).expect("every host is a member");
+        votes.state.head.horizon = horizon;
+    }
+    let put = |group| Item::Put { key: key_of(group, 2), value: bytes("v") };
+    let told = world.ask(0, transact([put(1), put(2)].into()), SOON);
+    assert_eq!(told, Outcome::Transacted([ItemOutcome::Written, ItemOutcome::Written].into()));
+    let process = world.hosts[0].process.as_ref().expect("it is up");
+    assert!(process.clients.mark() > horizon, "it goes on above what is taken");
 }
 
 /// Reads that wait for a key took the votes on it to hosts that do not lead, and waited for good.

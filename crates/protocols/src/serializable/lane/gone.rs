@@ -1,0 +1,73 @@
+//! Clients that a group was not asked by for long: what it remembers for them alone is dropped.
+//!
+//! Whoever does not know how a transaction ended asks at least once a second, so a client that was
+//! silent for [`GONE`] knows, is gone, or could not be heard. If it comes back and asks it is told
+//! that nobody knows any more, never that its transaction has failed.
+
+use super::{Context, Serializable};
+use crate::serializable::{Client, Head, Input, Request};
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+use core::ops::Bound;
+use quorate_kernel::ids::GroupId;
+use quorate_kernel::mutant;
+use quorate_kernel::probe;
+use quorate_kernel::time::{Span, Time};
+
+/// How long a client may be silent before it is gone.
+pub const GONE: Span = Span::secs(60);
+
+/// When a primary has heard clients last. Lost with its view: the next one begins to wait anew.
+#[derive(Debug, Default)]
+pub struct Heard(BTreeMap<Client, Time>);
+
+impl Heard {
+    /// A request has come.
+    pub fn hear(&mut self, request: &Request, now: Time) {
+        let client = match request {
+            Request::Commit(commit) => commit.rank.tx.client,
+            Request::Outcome { token } => token.tx.client,
+            Request::Read { .. } | Request::ReadAny { .. } | Request::Check { .. } => return,
+        };
+        self.0.insert(client, now);
+    }
+
+    /// This node leads no more.
+    pub fn forget(&mut self) {
+        self.0.clear();
+    }
+
+    /// Who is gone, of those for whom something is remembered.
+    fn gone(&mut self, head: &Head, now: Time) -> Vec<Client> {
+        let known = clients(head);
+        let is_silent = |since: Time| now - since >= GONE;
+        self.0.retain(|client, since| known.contains(client) || !is_silent(*since));
+        for client in &known {
+            self.0.entry(*client).or_insert(now);
+        }
+        known.into_iter().filter(|client| is_silent(self.0[client])).collect()
+    }
+}
+
+/// Those for whom a group remembers how transactions have ended.
+fn clients(head: &Head) -> BTreeSet<Client> {
+    let mut clients = BTreeSet::new();
+    let mut from = Bound::Unbounded;
+    while let Some(((client, _), _)) = head.outcomes.range((from, Bound::Unbounded)).next() {
+        clients.insert(*client);
+        from = Bound::Excluded((*client, u64::MAX));
+    }
+    clients
+}
+
+impl Serializable {
+    /// Has a group that is led here forget what it remembers for clients that are gone.
+    pub(super) fn drop_gone(&mut self, group: GroupId, cx: &mut Context<'_>) {
+        let Some(hosted) = self.groups.get_mut(&group) else { return };
+        let gone = hosted.heard.gone(&hosted.state.head, cx.now);
+        for client in gone.into_iter().filter(|_| !mutant!("lane_remembers_the_gone")) {
+            probe!("serializable/lane_gone");
+            self.handle(group, Input::ClientGone(client), cx);
+        }
+    }
+}
