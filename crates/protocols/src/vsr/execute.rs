@@ -9,7 +9,6 @@ use quorate_kernel::invariant;
 use quorate_kernel::limits::VSR_EXECUTE_MAX;
 use quorate_kernel::mutant;
 use quorate_kernel::probe;
-use quorate_kernel::storage::Class;
 
 impl Replica {
     /// Executes committed entries, as many as one turn should.
@@ -118,14 +117,5 @@ impl Replica {
         if self.status == Status::ViewChange && has_log {
             self.start_epoch(cx);
         }
-    }
-
-    /// All that this replica keeps in the store, for who drops it: the keys, in the class of each.
-    pub fn forget(&mut self, cx: &mut Context<'_>) {
-        invariant!(!self.is_member() && !self.head.owes, "nobody needs what is dropped");
-        self.log.reset(Default::default(), cx.out);
-        let key = super::keys::head(self.group);
-        let class = Class::State;
-        cx.out.push(Action::Write { class, key, value: None });
     }
 }

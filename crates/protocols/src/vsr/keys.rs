@@ -79,6 +79,12 @@ impl Head {
     }
 }
 
+/// Whether something is stored of a group: this node was told of it in some start.
+#[must_use]
+pub fn is_known(group: GroupId, table: &dyn Table) -> bool {
+    table.get(Class::State, &head(group)).is_some()
+}
+
 /// Reads the head of a group, if it is there.
 pub(super) fn load(group: GroupId, table: &dyn Table) -> Option<Head> {
     let value = table.get(Class::State, &head(group))?;

@@ -162,6 +162,25 @@ impl Replica {
         view.epoch > self.epoch() && commit < self.commit && !mutant!("lost_log_stays")
     }
 
+    /// Drops the log and the state, for who is no member and owes nothing. Which epoch has begun
+    /// stays known: who has forgotten it would found the group anew, or follow a member of an
+    /// earlier epoch that has missed its end, and with others like it decide there.
+    pub fn let_go(&mut self, cx: &mut Context<'_>) {
+        invariant!(!self.is_member(), "a member keeps what it has");
+        invariant!(!self.head.owes, "nobody needs what is dropped");
+        self.drop_all(cx);
+        self.commit = Op(0);
+        self.applied = Op(0);
+        self.save(cx);
+        invariant!(self.status == Status::Learner, "only members take part");
+    }
+
+    /// Whether nothing is here but which epoch has begun.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.status == Status::Learner && self.log.end() == Op(0) && self.install.is_none()
+    }
+
     /// What is here was lost by those who go on: this node begins anew, as one that has nothing.
     pub(super) fn start_over(&mut self, cx: &mut Context<'_>) {
         probe!("vsr/starts_over");

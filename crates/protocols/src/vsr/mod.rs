@@ -151,7 +151,7 @@ mod view_change;
 pub use action::{Action, Context, Event, Proposed, Refused, carry_out};
 pub use configuration::{Configuration, are_members};
 pub use entry::{Entry, Kind};
-pub use keys::Head;
+pub use keys::{Head, is_known};
 pub use log::Log;
 pub use machine::{Machine, Page, Store, Stored};
 pub use message::Message;

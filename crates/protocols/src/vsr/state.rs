@@ -12,6 +12,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use quorate_kernel::ids::{GroupId, NodeId};
 use quorate_kernel::invariant;
+use quorate_kernel::process::Table;
 use quorate_kernel::storage::Durability;
 use quorate_kernel::time::Time;
 use serde::{Deserialize, Serialize};
@@ -311,6 +312,13 @@ impl Replica {
     pub(super) fn closing(&self) -> Option<Op> {
         let is_open = |last: &Position| last.view.epoch >= self.epoch();
         self.log.members_at().filter(is_open).map(|last| last.op)
+    }
+
+    /// Who the members will be if the change that is in the log is committed.
+    #[must_use]
+    pub fn coming(&self, table: &dyn Table) -> Option<Arc<[NodeId]>> {
+        let entry = self.log.get(self.closing()?, table);
+        entry.new_members().map(Into::into)
     }
 
     /// The other members.

@@ -51,6 +51,12 @@ impl Replica {
         self.ask_from(source, from, cx);
     }
 
+    /// A node knows of a later epoch than this one is in: it is asked. Who has missed how all that
+    /// it knew were replaced would hear of it from nobody else.
+    pub fn catch_up(&mut self, source: NodeId, cx: &mut Context<'_>) {
+        self.ask(source, cx);
+    }
+
     fn ask_from(&mut self, source: NodeId, from: Op, cx: &mut Context<'_>) {
         if self.install.is_some() {
             // The copy that is under way comes first: entries follow it.
