@@ -4,9 +4,9 @@
 //! Store"; sections, figures and algorithms are those of that paper unless another is named.
 //!
 //! What is here is the heart of the engine, pure state machines for one group and what groups say
-//! to each other; and its lane (`lane/`), the process that a keyspace would run. Seats do not
-//! change yet, nor do keys move between groups, so no list of engines has it: nothing outside of
-//! this folder uses it.
+//! to each other; and its lane (`lane/`), the process that a keyspace would run. Keys do
+//! not move between groups yet, and no list of engines has it: nothing outside of this folder uses
+//! it.
 //!
 //! # Promise
 //! Committed transactions, strict reads, and commits of transactions that only read are as if done

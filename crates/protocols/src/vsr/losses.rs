@@ -168,6 +168,9 @@ impl Replica {
     pub fn let_go(&mut self, cx: &mut Context<'_>) {
         invariant!(!self.is_member(), "a member keeps what it has");
         invariant!(!self.head.owes, "nobody needs what is dropped");
+        if mutant!("lets_go_of_the_epoch") {
+            return self.start_over(cx);
+        }
         self.drop_all(cx);
         self.commit = Op(0);
         self.applied = Op(0);

@@ -54,6 +54,9 @@ impl Serializable {
 
     /// Why nothing can be begun now.
     fn cannot_begin(&self) -> Option<Refusal> {
+        if self.hosts.are_closing() {
+            return Some(Refusal::Stopping);
+        }
         if self.clients.len() >= OPERATIONS_MAX {
             return Some(Refusal::Overloaded);
         }
@@ -192,6 +195,7 @@ impl Doing {
             phase: Phase::Reading(BTreeMap::new()),
             again: Time(0),
             wait: Span(0),
+            is_held: false,
             asked: BTreeMap::new(),
         }
     }

@@ -21,6 +21,9 @@ use quorate_kernel::time::{Span, Time};
 const WAIT: Span = Span::millis(200);
 /// See [`WAIT`].
 const WAIT_MAX: Span = Span::secs(1);
+/// How long an operation waits for a group of which most members are suspected: a suspicion may be
+/// wrong, and who is there answers within a moment. Longer nobody should wait for a refusal.
+const GRACE: Span = Span::millis(100);
 /// How long somebody waits after it was told that another leads.
 const WAIT_OTHER: Span = Span::millis(20);
 /// By how much a counter that is told may be above those that are known: groups take no higher one.
@@ -45,6 +48,8 @@ pub struct Doing {
     pub again: Time,
     /// How long it waits after that.
     pub wait: Span,
+    /// Whether nobody was asked yet: a group seems to be out of reach.
+    pub is_held: bool,
     /// Who was asked last, of each group.
     pub asked: BTreeMap<GroupId, NodeId>,
 }
@@ -83,6 +88,17 @@ impl Phase {
             Phase::Committing { tx, .. } => Some(*tx),
             Phase::Asking(token) => Some(token.tx),
             _ => None,
+        }
+    }
+
+    /// The groups that are asked and have not answered.
+    fn groups(&self) -> Vec<GroupId> {
+        match self {
+            Phase::Reading(waits) => waits.keys().copied().collect(),
+            Phase::Checking(waits) => waits.keys().copied().collect(),
+            Phase::Committing { shares, .. } => shares.iter().map(|(group, _)| *group).collect(),
+            Phase::Asking(token) => Vec::from([token.coordinator]),
+            Phase::Listing { group, .. } => Vec::from([*group]),
         }
     }
 
@@ -231,13 +247,58 @@ impl Serializable {
         doing.again = cx.now + WAIT;
         doing.wait = WAIT;
         doing.asked.clear();
+        // Who was answered asks until it knows.
+        doing.is_held = doing.ticket.is_some() && self.out_of_reach(&doing.phase).is_some();
+        let is_held = doing.is_held;
+        if is_held {
+            doing.again = cx.now + GRACE;
+        }
         let question = self.clients.add(doing);
-        self.ask(question, None, cx);
+        if !is_held {
+            self.ask(question, None, cx);
+        }
+    }
+
+    /// If most members of a group that is asked are suspected: the refusal that says so.
+    fn out_of_reach(&self, phase: &Phase) -> Option<Refusal> {
+        phase.groups().into_iter().find_map(|group| {
+            let leads = self.routes.leads(group)?;
+            let suspected = self.hosts.suspected(&leads.members)?;
+            let count = |count| u8::try_from(count).unwrap_or(u8::MAX);
+            let (suspected, members) = (count(suspected), count(leads.members.len()));
+            Some(Refusal::Minority { view: leads.view.epoch.0, suspected, members })
+        })
+    }
+
+    /// An operation of which nothing can have been done is refused, if a group that it waits for is
+    /// out of reach; whether it was.
+    fn refuse_out_of_reach(&mut self, question: u64, cx: &mut Context<'_>) -> bool {
+        let Some(doing) = self.clients.doing.get(&question) else { return false };
+        let is_open = doing.ticket.is_none() || doing.phase.open().is_some();
+        if is_open && !doing.is_held {
+            return false;
+        }
+        let Some(refusal) = self.out_of_reach(&doing.phase) else { return false };
+        let Some(doing) = self.clients.remove(question) else { return false };
+        if let Some(tx) = doing.phase.open() {
+            // Nobody was asked for it.
+            self.clients.close(tx);
+        }
+        if let Some(ticket) = doing.ticket {
+            // Nothing was done.
+            cx.fx.answer_early(ticket, Outcome::Refused(refusal));
+        }
+        true
     }
 
     /// Asks who has not answered; of one group alone if it is named.
     pub(super) fn ask(&mut self, question: u64, of: Option<GroupId>, cx: &mut Context<'_>) {
         let Some(doing) = self.clients.get_mut(question) else { return };
+        if doing.is_held && of.is_some() {
+            // All of it is asked for, or nothing.
+            return;
+        }
+        doing.is_held = false;
         for (group, message) in doing.phase.asks(question) {
             let Some(node) = self.routes.primary(group) else { continue };
             if of.is_none_or(|of| of == group) {
@@ -267,6 +328,9 @@ impl Serializable {
             self.give_up(question, cx);
         }
         for question in of(&self.clients.doing, &|doing| doing.again <= now) {
+            if self.refuse_out_of_reach(question, cx) {
+                continue;
+            }
             let Some(doing) = self.clients.get_mut(question) else { continue };
             if let (true, &Phase::Committing { tx, .. }) =
                 (mutant!("lane_repeat_is_new"), &doing.phase)
@@ -298,6 +362,9 @@ impl Serializable {
 
     /// The deadline has passed.
     fn give_up(&mut self, question: u64, cx: &mut Context<'_>) {
+        if self.refuse_out_of_reach(question, cx) {
+            return;
+        }
         let Some(mut doing) = self.clients.remove(question) else { return };
         self.counters.expired += 1;
         let Some(ticket) = doing.ticket.take() else { return };

@@ -7,6 +7,7 @@ use super::timer::Timer;
 use super::{Context, Serializable};
 use crate::serializable::{self, Input, Member, State, WallMs};
 use crate::vsr::{self, Action, Event, Replica};
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::ids::{GroupId, Incarnation, NodeId, Ticket};
@@ -38,11 +39,18 @@ pub struct Hosted {
     pub swept: Bytes,
     /// When all hosts are told again that this node leads.
     pub told: Time,
+    /// Who should be the members, if this node leads and others should.
+    pub wish: Option<Arc<[NodeId]>>,
+    /// When somebody has last counted on this node to copy, or to take part.
+    pub counted_on: Time,
+    /// Whether the next members have said that they have what this node keeps, and nobody has
+    /// wished for it since.
+    pub is_released: bool,
 }
 
 impl Hosted {
     /// A group before its start.
-    pub fn new(group: GroupId, me: NodeId, settings: &super::Settings) -> Hosted {
+    pub fn new(group: GroupId, me: NodeId, now: Time, settings: &super::Settings) -> Hosted {
         let settings = vsr::Settings {
             durability: settings.durability,
             kept: settings.kept,
@@ -57,6 +65,9 @@ impl Hosted {
             heard: Heard::default(),
             swept: Bytes::new(),
             told: Time(0),
+            wish: None,
+            counted_on: now,
+            is_released: false,
         }
     }
 }
@@ -127,11 +138,12 @@ impl Serializable {
                 }
                 Event::Readable(ticket) => self.readable(group, ticket, cx),
                 Event::Members(_) => self.see(group, cx),
+                Event::Released => self.release(group, cx),
                 Event::Lost => {
                     probe!("serializable/lane_lost");
                     self.counters.losses += 1;
                 }
-                Event::Deposed | Event::Released => {}
+                Event::Deposed => {}
             }
         }
     }
@@ -219,6 +231,11 @@ impl Serializable {
     fn depose(&mut self, group: GroupId, cx: &mut Context<'_>) {
         self.handle(group, Input::Deposed, cx);
         self.turn_away(group, cx);
+        if let Some(hosted) = self.groups.get_mut(&group)
+            && !mutant!("lane_wish_outlives_view")
+        {
+            hosted.wish = None;
+        }
     }
 
     /// A tick of a group.
@@ -231,7 +248,9 @@ impl Serializable {
         if self.groups.get(&group).is_some_and(is_due) {
             self.spread(group, cx);
             self.drop_gone(group, cx);
+            self.tick_seats(group, cx);
         }
+        self.tick_outside(group, cx);
     }
 
     /// Sends a group something, to whoever seems to lead it. It rests on what was executed, so on a

@@ -1,5 +1,6 @@
 //! What the hosts of a keyspace say to each other, and how it is written.
 
+use super::examine::Stands;
 use crate::serializable::{self, Raw, Reply, Request};
 use crate::vsr::{self, ViewNumber, are_members};
 use alloc::sync::Arc;
@@ -70,6 +71,24 @@ pub enum Message {
         /// Where the group's next page begins; none after its last key.
         next: Option<Raw>,
     },
+    /// The host that an operator has asked, to those who may hold a group: how they stand in it.
+    Stand {
+        /// Names the question at its sender.
+        question: u64,
+        /// The group.
+        group: GroupId,
+        /// A host that leaves.
+        leaver: Option<NodeId>,
+    },
+    /// The answer to a `Stand`. What it says of its sender is durable there.
+    Stands {
+        /// The question's.
+        question: u64,
+        /// The group.
+        group: GroupId,
+        /// How the sender stands.
+        stands: Stands,
+    },
 }
 
 /// See [`Message::Leads`].
@@ -97,6 +116,8 @@ impl Message {
             Message::Leads(_) => "Leads",
             Message::List { .. } => "List",
             Message::Listed { .. } => "Listed",
+            Message::Stand { .. } => "Stand",
+            Message::Stands { .. } => "Stands",
         }
     }
 }
@@ -108,6 +129,8 @@ const TOLD: u8 = 3;
 const LEADS: u8 = 4;
 const LIST: u8 = 5;
 const LISTED: u8 = 6;
+const STAND: u8 = 7;
+const STANDS: u8 = 8;
 
 /// About the most bytes that the head of a replica's message takes; see the limits' own asserts.
 #[must_use]
@@ -167,6 +190,14 @@ impl Wire for Message {
                 out.head(&(question, group));
                 out.tail(0, &bytes_of(&(keys, next)));
             }
+            Message::Stand { question, group, leaver } => {
+                out.raw(&[STAND]);
+                out.head(&(question, group, leaver));
+            }
+            Message::Stands { question, group, stands } => {
+                out.raw(&[STANDS]);
+                out.head(&(question, group, stands));
+            }
         }
     }
 
@@ -204,6 +235,16 @@ impl Wire for Message {
                 let fits = keys.len() <= LISTED_KEYS_MAX;
                 let listed = fits.then_some(Message::Listed { question, group, keys, next });
                 listed.ok_or_else(|| malformed("page of a listing"))
+            }
+            STAND => {
+                let (question, group, leaver) = Decoder::value(head)?;
+                Ok(Message::Stand { question, group, leaver })
+            }
+            STANDS => {
+                let (question, group, stands): (u64, GroupId, Stands) = Decoder::value(head)?;
+                let is_sound = are_members(&stands.members) && stands.epoch.0 > 0;
+                let stands = is_sound.then_some(Message::Stands { question, group, stands });
+                stands.ok_or_else(|| malformed("members of a group"))
             }
             _ => Err(malformed("tag of a message")),
         }

@@ -25,26 +25,38 @@
 //! when the coordinator has said how it ended. A new attempt, with a new name and the rank of the
 //! first, is made only when the one before is known to have changed nothing.
 //!
+//! # Seats
+//! Each group has members of its own. Its primary wishes for others when a host joins, leaves or
+//! fails for a minute, one at a time; the group decides (`wish.rs`). Who was removed keeps what it
+//! has until a majority of the next members has it, and drops it then; which epoch has begun it
+//! never forgets.
+//!
 //! # Known limits
-//! - Members stay who founded a group: hosts that join hold nothing, and a host that is drained
-//!   keeps its seats.
-//! - Buckets stay with their groups.
+//! - Buckets stay with their groups, and the number of groups stays.
 //! - Tombstones are not purged.
 //! - A host that reaches a group no more for a minute, and then asks how a transaction ended, is
 //!   told that nobody knows (`gone.rs`).
+//! - Groups are rebalanced one after the other, by what their primaries know of each other: one
+//!   that cannot change its members holds up those with higher numbers.
+//! - A host whose clock is more than a day ahead of a group's is told that the outcome of what it
+//!   writes there is unknown.
+//! - A newcomer that was given up keeps what it has copied for a minute.
+//! - What a host drops it drops in one turn.
 //!
 //! | file | what it holds |
 //! |---|---|
 //! | `place.rs`, `seats.rs`, `routes.rs` | keys, groups, founders, and where primaries are |
+//! | `wish.rs` | seats that change |
 //! | `message.rs`, `outbox.rs` | frames |
 //! | `run.rs`, `timer.rs` | inputs |
 //! | `hosted.rs`, `serve.rs`, `questions.rs` | a group here: replica and member, and what is asked |
 //! | `gone.rs` | clients that were not heard of for long |
 //! | `client.rs`, `begin.rs`, `hear.rs`, `items.rs` | what clients of this host have in hand |
-//! | `parts.rs` | who holds what, for operators |
+//! | `parts.rs`, `examine.rs` | who holds what, for operators |
 
 mod begin;
 mod client;
+mod examine;
 mod gone;
 mod hear;
 mod hosted;
@@ -61,12 +73,14 @@ mod serve;
 #[cfg(test)]
 mod tests;
 mod timer;
+mod wish;
 
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use client::Clients;
+use examine::Examining;
 use hosted::Hosted;
 pub use message::{Leads, Message};
 use outbox::Outbox;
@@ -75,14 +89,21 @@ use quorate_kernel::ids::{GroupId, NodeId};
 use quorate_kernel::lane::{Hosted as Adapter, Lane};
 use quorate_kernel::process;
 use quorate_kernel::storage::Durability;
+use quorate_kernel::time::{Span, Time};
 use routes::Routes;
 pub use seats::founders;
+pub use wish::FAILED;
+use wish::Hosts;
 
 /// What a keyspace of this engine is set to.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The founders of each group; without any there is nobody to ask.
     pub founders: Vec<Arc<[NodeId]>>,
+    /// How many members a group should have.
+    pub replicas: usize,
+    /// How long a member is suspected before another host takes its seat.
+    pub failed: Span,
     /// How durable the data is.
     pub durability: Durability,
     /// The longest value in bytes.
@@ -99,6 +120,10 @@ pub struct Serializable {
     groups: BTreeMap<GroupId, Hosted>,
     routes: Routes,
     clients: Clients,
+    /// What operators have asked, and how many questions there were.
+    examining: BTreeMap<u64, Examining>,
+    questions: u64,
+    hosts: Hosts,
     outbox: Outbox,
     /// Groups that this turn has called.
     touched: BTreeSet<GroupId>,
@@ -110,6 +135,8 @@ pub struct Serializable {
     is_ending: bool,
     /// How many questions of others were taken here in this start: names of tickets.
     tickets: u64,
+    /// When the last tick was.
+    ticked: Time,
     counters: Counters,
 }
 
@@ -143,12 +170,16 @@ impl Serializable {
             groups: BTreeMap::new(),
             routes,
             clients: Clients::default(),
+            examining: BTreeMap::new(),
+            questions: 0,
+            hosts: Hosts::default(),
             outbox: Outbox::default(),
             touched: BTreeSet::new(),
             late: BTreeSet::new(),
             resumed: BTreeSet::new(),
             is_ending: false,
             tickets: 0,
+            ticked: Time(0),
             counters: Counters::default(),
         }
     }

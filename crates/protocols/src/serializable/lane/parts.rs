@@ -3,12 +3,14 @@
 use super::Serializable;
 use super::hosted::Hosted;
 use super::message::Leads;
-use crate::vsr::Status;
+use crate::vsr::{Epoch, Status};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+use quorate_kernel::ids::{GroupId, NodeId};
 use quorate_kernel::part::{Here, Holder, Holds, Part, PartName};
 use quorate_kernel::process::Inspect;
+use quorate_kernel::time::Time;
 use quorate_kernel::view::ViewId;
 
 impl Hosted {
@@ -17,9 +19,10 @@ impl Hosted {
         self.replica.status() == Status::Normal && self.replica.is_settled()
     }
 
-    fn here(&self) -> Here {
+    fn here(&self, now: Time) -> Here {
         let replica = &self.replica;
         let status = match replica.status() {
+            _ if !replica.waits_for(now).is_empty() => "waiting",
             Status::Normal if replica.is_settled() => "ready",
             Status::Normal => "copying",
             Status::ViewChange => "electing",
@@ -49,24 +52,34 @@ impl Serializable {
         if self.routes.all().next().is_none() {
             return Vec::from([Part::unknown()]);
         }
-        self.routes.all().map(|leads| self.part(&leads)).collect()
+        let part = |leads: Leads| {
+            let hosted = self.groups.get(&leads.group).filter(|hosted| hosted.is_ready());
+            let holds = |node| match hosted.is_some_and(|hosted| node == hosted.me) {
+                true => Holds::Confirmed,
+                false => Holds::Some,
+            };
+            self.part(leads.group, leads.view.epoch, &leads.members, holds)
+        };
+        self.routes.all().map(part).collect()
     }
 
-    fn part(&self, leads: &Leads) -> Part {
-        let hosted = self.groups.get(&leads.group);
-        let is_mine = |node| hosted.is_some_and(|hosted| hosted.is_ready() && node == hosted.me);
-        let holder = |node| {
-            let holds = if is_mine(node) { Holds::Confirmed } else { Holds::Some };
-            Holder { node, holds, has_seat: true }
-        };
-        let version = leads.view.epoch.0;
+    /// A group in an epoch, with what is here of it.
+    pub(super) fn part(
+        &self,
+        group: GroupId,
+        epoch: Epoch,
+        members: &[NodeId],
+        holds: impl Fn(NodeId) -> Holds,
+    ) -> Part {
+        let hosted = self.groups.get(&group);
+        let holder = |node| Holder { node, holds: holds(node), has_seat: true };
         Part {
-            name: PartName::Group(ViewId { group: leads.group, version }),
-            range: self.shape.range(leads.group),
-            holders: leads.members.iter().copied().map(holder).collect(),
-            quorum: leads.members.len() / 2 + 1,
+            name: PartName::Group(ViewId { group, version: epoch.0 }),
+            range: self.shape.range(group),
+            holders: members.iter().copied().map(holder).collect(),
+            quorum: members.len() / 2 + 1,
             owes: hosted.is_some_and(|hosted| !hosted.remembers()),
-            here: hosted.map(Hosted::here),
+            here: hosted.map(|hosted| hosted.here(self.ticked)),
             awaited: Vec::new(),
         }
     }
@@ -89,6 +102,9 @@ impl Serializable {
         for (group, hosted) in &self.groups {
             let replica = &hosted.replica;
             let view = replica.view();
+            let waits: Vec<String> =
+                replica.waits_for(self.ticked).iter().map(|node| format!("{node}")).collect();
+            let waits = if waits.is_empty() { String::from("-") } else { waits.join(" ") };
             into.row(
                 "logs",
                 &[
@@ -97,6 +113,7 @@ impl Serializable {
                     ("commit", &replica.commit().0),
                     ("applied", &replica.applied().0),
                     ("end", &replica.log().end().0),
+                    ("waits_for", &waits),
                 ],
             );
         }
@@ -105,7 +122,7 @@ impl Serializable {
 
 impl Hosted {
     /// Whether it has all that it ever acknowledged.
-    fn remembers(&self) -> bool {
+    pub(super) fn remembers(&self) -> bool {
         self.replica.status() != Status::Recovering && self.replica.is_settled()
     }
 }

@@ -5,35 +5,40 @@ use super::message::Message;
 use super::timer::Timer;
 use super::{Context, Serializable};
 use crate::serializable::Input;
-use crate::vsr::{Op, Replica, TICK};
+use crate::vsr::{Op, Replica, TICK, is_known};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use quorate_kernel::ids::{GroupId, Incarnation, NodeId, Ticket};
 use quorate_kernel::invariant;
 use quorate_kernel::mutant;
 use quorate_kernel::news::{News, Topic};
+use quorate_kernel::operation::{Control, Outcome, Refusal};
 use quorate_kernel::part::Part;
 use quorate_kernel::process::{Inspect, Process, Recovery, Request};
+use quorate_kernel::time::Time;
 
 impl Serializable {
-    fn start_group(
+    /// Starts a group here. Of what is not stored founders begin, and others learn.
+    pub(super) fn start_group(
         &mut self,
         group: GroupId,
-        founders: &Arc<[NodeId]>,
+        founders: Option<&Arc<[NodeId]>>,
         recovery: Recovery,
         cx: &mut Context<'_>,
     ) {
-        let hosted = Hosted::new(group, cx.me.node, &self.settings);
+        let hosted = Hosted::new(group, cx.me.node, cx.now, &self.settings);
         let is_intact = mutant!("lane_memory_is_whole");
         let recovery = if is_intact { Recovery::Intact } else { recovery };
         let before = self.groups.insert(group, hosted);
         invariant!(before.is_none(), "a group is started once");
-        self.call(group, cx, |log, on| log.start(Some(founders), recovery, on));
+        let founders = founders.map(|members| &members[..]);
+        self.call(group, cx, |log, on| log.start(founders, recovery, on));
         self.see(group, cx);
     }
 
     fn on_tick(&mut self, cx: &mut Context<'_>) {
         cx.fx.arm(Timer::Tick, cx.now + TICK);
+        self.ticked = cx.now;
         let groups: Vec<GroupId> = self.groups.keys().copied().collect();
         for group in groups {
             self.tick(group, cx);
@@ -43,6 +48,7 @@ impl Serializable {
             self.handle(group, sweep(swept.unwrap_or_default()), cx);
         }
         self.tick_clients(cx);
+        self.tick_examined(cx);
     }
 
     fn on_again(&mut self, cx: &mut Context<'_>) {
@@ -73,8 +79,13 @@ impl Process for Serializable {
         self.clients.begin(cx.me, cx.rng.next(), super::hosted::wall(cx));
         let founders = self.settings.founders.clone();
         for (group, members) in self.shape.groups().zip(&founders) {
-            if members.contains(&cx.me.node) {
-                self.start_group(group, members, recovery, cx);
+            let founds = members.contains(&cx.me.node);
+            if founds || is_known(group, cx.table) {
+                self.start_group(group, founds.then_some(members), recovery, cx);
+            }
+            // It was let go in an earlier start.
+            if self.groups.get(&group).is_some_and(|it| it.replica.is_empty()) {
+                self.groups.remove(&group);
             }
         }
         cx.fx.arm(Timer::Tick, cx.now + TICK);
@@ -84,6 +95,7 @@ impl Process for Serializable {
         match message {
             Message::Log(parts) => {
                 for (group, message) in parts {
+                    self.hear_for(group, &message, cx);
                     self.call(group, cx, |log, on| log.on_message(from, message, on));
                 }
             }
@@ -101,11 +113,33 @@ impl Process for Serializable {
             Message::Listed { question, group, keys, next } => {
                 self.on_listed((question, group), keys, next, cx);
             }
+            Message::Stand { question, group, leaver } => {
+                self.on_stand(from, (question, group), leaver, cx);
+            }
+            Message::Stands { question, group, stands } => {
+                self.on_stands(from, (question, group), stands, cx);
+            }
         }
     }
 
     fn on_request(&mut self, ticket: Ticket, request: Request, cx: &mut Context<'_>) {
         self.begin(ticket, request, cx);
+    }
+
+    fn on_control(
+        &mut self,
+        ticket: Ticket,
+        control: Control,
+        deadline: Time,
+        cx: &mut Context<'_>,
+    ) {
+        match control {
+            Control::Examine { from, leaver } => {
+                self.examine(ticket, (from, leaver), deadline, cx);
+            }
+            // Nothing was done.
+            _ => cx.fx.answer_early(ticket, Outcome::Refused(Refusal::Unsupported)),
+        }
     }
 
     fn on_timer(&mut self, timer: Timer, cx: &mut Context<'_>) {
@@ -124,7 +158,10 @@ impl Process for Serializable {
                     self.call(group, cx, |log, on| log.on_unlinked(peer, on));
                 }
             }
-            News::Ring(ring) => self.clients.see(ring),
+            News::Ring(ring) => {
+                self.clients.see(ring);
+                self.hosts.see(ring, cx.now);
+            }
             News::Keyspace(keyspace) => {
                 if let Ok(bytes) = keyspace.setting("value").parse() {
                     self.settings.value_bytes_max = bytes;

@@ -5,5 +5,6 @@ mod frames;
 mod judge;
 mod promises;
 mod random;
+mod seats;
 mod traps;
 mod world;

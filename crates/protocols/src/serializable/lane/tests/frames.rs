@@ -2,6 +2,7 @@
 //! one.
 
 use super::world::{World, settings};
+use crate::serializable::lane::examine::Stands;
 use crate::serializable::lane::message::{Leads, Message, PARTS_MAX};
 use crate::serializable::lane::place;
 use crate::serializable::{Outcome, Reply, Request, Token, TxId, number::Client};
@@ -15,6 +16,7 @@ use quorate_kernel::storage::Durability;
 use quorate_kernel::time::Span;
 use quorate_kernel::wire::{Body, Decoder, Encoder, Wire};
 use std::format;
+use std::sync::Arc;
 use std::vec::Vec;
 
 /// A body whose pieces are any bytes, as a peer gone wrong could send them.
@@ -55,9 +57,12 @@ fn all() -> Vec<Message> {
     ]);
     let between = crate::serializable::Message::Applied { tx, group };
     let reply = Reply::Outcome { tx, outcome: Outcome::Running };
-    let members = [1, 2, 3].map(NodeId).into();
+    let members: Arc<[NodeId]> = [1, 2, 3].map(NodeId).into();
     let (from, keys) = (place::stored(b"a"), Vec::from([place::stored(b"b")]));
     let next = Some(place::stored(b"c"));
+    let (epoch, leaver) = (Epoch(4), Some(NodeId(3)));
+    let them = Arc::clone(&members);
+    let stands = Stands { epoch, members: them, is_whole: true, owes: false, brings: true };
     Vec::from([
         Message::Log(parts),
         Message::Between { to: GroupId(9), message: between },
@@ -66,6 +71,8 @@ fn all() -> Vec<Message> {
         Message::Leads(Leads { group, members, view, serves: true }),
         Message::List { question, group, from, limit: 12 },
         Message::Listed { question, group, keys, next },
+        Message::Stand { question, group, leaver },
+        Message::Stands { question, group, stands },
     ])
 }
 

@@ -4,7 +4,10 @@
 use super::customers::{Customers, KEYS, key};
 use super::judge::judge_all;
 use super::world::{World, settings};
+use crate::serializable::lane::hosted::Hosted;
 use quorate_kernel::operation::{Operation, Outcome};
+use quorate_kernel::process::Process;
+use quorate_kernel::ring::Standing;
 use quorate_kernel::rng::Rng;
 use quorate_kernel::storage::Durability;
 use quorate_kernel::time::Span;
@@ -14,7 +17,53 @@ use std::env;
 pub fn run_seed(seed: u64, durability: Durability) -> (usize, usize) {
     let mut rng = Rng::new(seed ^ 0x5eed);
     let (hosts, groups) = (rng.between(3, 5), rng.between(1, 5));
-    let mut world = World::new(seed, hosts, settings(hosts, 3, groups, durability));
+    let world = World::new(seed, hosts, settings(hosts, 3, groups, durability));
+    let (judged, listings, _) = run(seed, rng, world, |_, _| {});
+    (judged, listings)
+}
+
+/// One schedule in which hosts join, leave and fail, too; how many operations were judged, and how
+/// often members have changed.
+fn run_seats(seed: u64) -> (usize, u64) {
+    let mut rng = Rng::new(seed ^ 0x5ea7);
+    let (founders, groups) = (rng.between(1, 4), rng.between(1, 4));
+    let hosts = founders + rng.between(1, 3);
+    let mut settings = settings(founders, 3, groups, Durability::Sync);
+    settings.failed = Span::millis(500);
+    let mut world = World::new(seed, hosts, settings);
+    world.gather(1..founders + 1);
+    let mut known = founders;
+    let (judged, _, changes) = run(seed, rng, world, |world, rng| match rng.below(40) {
+        0 if known < hosts => {
+            known += 1;
+            world.gather(known..known + 1);
+        }
+        1 | 2 => {
+            let at = rng.below(known) as usize;
+            let staying = world.ring.iter().filter(|host| host.standing == Standing::Up).count();
+            let is_up = world.ring[at].standing == Standing::Up;
+            if !is_up || staying > 1 {
+                world.stand(at, if is_up { Standing::Leaving } else { Standing::Up });
+            }
+        }
+        3 => {
+            let at = rng.below(known) as usize;
+            world.suspect(at, !world.is_up(at));
+        }
+        _ => {}
+    });
+    (judged, changes)
+}
+
+/// Runs a schedule to its end; how many operations were judged, how many listings were done, and
+/// how often members have changed.
+fn run(
+    seed: u64,
+    mut rng: Rng,
+    mut world: World,
+    mut also: impl FnMut(&mut World, &mut Rng),
+) -> (usize, usize, u64) {
+    let (hosts, durability) = (world.hosts.len() as u64, world.settings.durability);
     let mut customers = Customers::new(rng.between(2, 7));
     let is_sync = durability == Durability::Sync;
     let mut down = None;
@@ -23,6 +72,7 @@ pub fn run_seed(seed: u64, durability: Durability) -> (usize, usize) {
         world.run(span);
         customers.hear(&mut world);
         (0..rng.between(0, 2)).for_each(|_| customers.step(&mut world));
+        also(&mut world, &mut rng);
         match rng.below(160) {
             // What is only in memory is lost with a majority: one at a time, and it comes back.
             0 | 1 if down.is_none() || is_sync => {
@@ -41,12 +91,6 @@ pub fn run_seed(seed: u64, durability: Durability) -> (usize, usize) {
                 if let Some(at) = stopped {
                     world.restart(at);
                 }
-                let is_whole = |world: &mut World| {
-                    world.hosts.iter().flat_map(|it| &it.process).all(|it| {
-                        use quorate_kernel::process::Process;
-                        it.parts().iter().all(|part| !part.owes)
-                    })
-                };
                 if !is_sync && down.is_some() && world.cut.is_empty() {
                     assert!(world.run_until(Span::secs(60), is_whole), "it gets all back");
                     customers.hear(&mut world);
@@ -74,9 +118,21 @@ pub fn run_seed(seed: u64, durability: Durability) -> (usize, usize) {
     }
     heal(seed, &mut world, &mut customers);
     match judge_all(&world, &customers.history) {
-        Ok(judged) => (judged, customers.listings),
+        Ok(judged) => (judged, customers.listings, changes(&world)),
         Err(why) => panic!("seed {seed}: {why}"),
     }
+}
+
+/// Whether every host that is up has all that it held.
+fn is_whole(world: &mut World) -> bool {
+    let mut there = world.hosts.iter().flat_map(|host| &host.process);
+    there.all(|process| process.parts().iter().all(|part| !part.owes))
+}
+
+/// How often members have changed.
+fn changes(world: &World) -> u64 {
+    let entries = world.logs.values().flat_map(|log| log.values());
+    entries.filter(|entry| entry.is_none()).count() as u64 - world.logs.len() as u64
 }
 
 /// Everything works from now on: whoever waits is answered, and every key can be written and read.
@@ -88,6 +144,9 @@ fn heal(seed: u64, world: &mut World, customers: &mut Customers) {
         if !world.is_up(at) {
             world.restart(at);
         }
+    }
+    for at in 0..world.ring.len() {
+        world.suspect(at, false);
     }
     let is_over = world.run_until(Span::secs(20), |world| {
         customers.hear(world);
@@ -109,7 +168,10 @@ fn heal(seed: u64, world: &mut World, customers: &mut Customers) {
     }
     // What was given up is asked for until it is known, and then nothing is in hand.
     let is_quiet = world.run_until(Span::secs(30), |world| {
-        world.hosts.iter().flat_map(|host| &host.process).all(|it| it.clients.len() == 0)
+        world.hosts.iter().flat_map(|host| &host.process).all(|it| {
+            let is_done = |of: &Hosted| of.state.head.pending.is_empty();
+            it.clients.len() == 0 && it.groups.values().filter(|it| it.member.leads()).all(is_done)
+        })
     });
     assert!(is_quiet, "it becomes known how everything ended");
 }
@@ -130,7 +192,6 @@ fn random_schedules_are_strictly_serializable() {
         judged += more;
         listings += listed;
     }
-    std::println!("{judged} judged, {listings} listings");
     assert!(judged > 40 * count, "operations are done: {judged}");
     assert!(listings > count, "listings are done: {listings}");
 }
@@ -143,4 +204,18 @@ fn one_host_at_a_time_may_forget_what_is_only_in_memory() {
         let judged: usize = seeds.map(|seed| run_seed(seed, durability).0).sum();
         assert!(judged > 40 * count, "operations are done: {judged}");
     }
+}
+
+#[test]
+fn members_change_and_every_promise_is_kept() {
+    let seeds = seeds(4);
+    let count = seeds.end;
+    let (mut judged, mut changes) = (0, 0);
+    for seed in seeds {
+        let (more, changed) = run_seats(seed);
+        judged += more as u64;
+        changes += changed;
+    }
+    assert!(judged > 40 * count, "operations are done: {judged}");
+    assert!(changes > 4 * count, "members change: {changes}");
 }

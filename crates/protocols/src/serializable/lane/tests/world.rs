@@ -1,10 +1,11 @@
 //! Hosts that run the lane as a node does: turns, a disk that syncs later, links that lose, delay
 //! and are cut.
 
+mod ring;
 mod runs;
 
 use crate::serializable::lane::timer::Timer;
-use crate::serializable::lane::{Message, Serializable, Settings, founders};
+use crate::serializable::lane::{FAILED, Message, Serializable, Settings, founders};
 use crate::testing::disk::Disk;
 use crate::testing::timeline::Timeline;
 use crate::vsr::Op;
@@ -15,6 +16,7 @@ use quorate_kernel::keyspace::Birth;
 use quorate_kernel::news::News;
 use quorate_kernel::operation::{Operation, Outcome};
 use quorate_kernel::process::{Context, Process, Recovery, Request, Timer as _};
+use quorate_kernel::ring::RingHost;
 use quorate_kernel::rng::Rng;
 use quorate_kernel::storage::Durability;
 use quorate_kernel::time::{Span, Time, WallTime};
@@ -70,11 +72,14 @@ pub struct World {
     pub settings: Settings,
     /// What is committed in each group; none for a change of members.
     pub logs: BTreeMap<GroupId, BTreeMap<Op, Option<Bytes>>>,
-    tickets: u64,
+    pub tickets: u64,
     /// How many frames of each kind were sent.
     pub sent: BTreeMap<&'static str, usize>,
     /// What peers were refused for; none if a correct one never is.
     pub refusals: Option<Vec<&'static str>>,
+    /// The hosts that are told of; nobody is told of a ring while there are none.
+    pub ring: Vec<RingHost>,
+    rings: u64,
 }
 
 /// What a keyspace on so many hosts is set to.
@@ -85,7 +90,7 @@ pub fn settings(hosts: u64, replicas: usize, groups: u64, durability: Durability
     };
     let birth = Birth::Groups((1..=hosts).map(view).collect());
     let founders = founders(&birth, replicas, groups);
-    Settings { founders, durability, value_bytes_max: 1000, kept: 20 }
+    Settings { founders, replicas, failed: FAILED, durability, value_bytes_max: 1000, kept: 20 }
 }
 
 impl World {
@@ -120,6 +125,8 @@ impl World {
             tickets: 0,
             sent: BTreeMap::new(),
             refusals: None,
+            ring: Vec::new(),
+            rings: 0,
         };
         (0..hosts as usize).for_each(|at| world.start(at, Recovery::Intact));
         world
@@ -138,6 +145,7 @@ impl World {
         host.disk.is_holding = true;
         host.noted.clear();
         self.turn(at, |process, cx| process.start(recovery, cx));
+        self.tell_ring();
     }
 
     /// Starts a host again with what its disk has kept.

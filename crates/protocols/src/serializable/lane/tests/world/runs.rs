@@ -67,7 +67,7 @@ impl World {
                 let (log, member) = (&its.replica, &its.member);
                 let (status, view) = (log.status(), log.view());
                 let ends = (log.commit(), log.applied(), log.log().end());
-                let led = (log.is_serving(), member.leads(), member.in_hand());
+                let led = (log.is_serving(), member.leads(), member.in_hand(), log.owes());
                 let head = &its.state.head;
                 let votes = (&head.pending, &head.taken_back, &head.revoked);
                 let votes =
