@@ -4,9 +4,8 @@
 //! Store"; sections, figures and algorithms are those of that paper unless another is named.
 //!
 //! What is here is the heart of the engine, pure state machines for one group and what groups say
-//! to each other; and its lane (`lane/`), the process that a keyspace would run. Keys do
-//! not move between groups yet, and no list of engines has it: nothing outside of this folder uses
-//! it.
+//! to each other; and its lane (`lane/`), the process that a keyspace would run. No list of engines
+//! has it yet, so no cluster serves it.
 //!
 //! # Promise
 //! Committed transactions, strict reads, and commits of transactions that only read are as if done
@@ -207,5 +206,5 @@ pub use locks::{Locks, Mode};
 pub use message::{Cause, Commit, Item, Message, Outcome, Refused, Reply, Request};
 pub use number::{Client, Rank, Token, TxId, Version, VoteSeq};
 pub use raw::Raw;
-pub use rules::Transaction;
+pub use rules::{ENGINE, Transaction};
 pub use state::State;

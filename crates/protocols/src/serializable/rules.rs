@@ -1,22 +1,73 @@
-//! What a transaction may be: limits, and the shares of its groups.
-//!
-//! The engine as a value, with its settings, comes with its lane; this is what holds whoever asks.
+//! The engine as a value, and what a transaction may be: limits, and the shares of its groups.
 
 use super::act::{Act, WallMs};
+use super::lane::{BUCKETS, Settings, lane};
 use super::message::{Commit, Refused};
 use super::number::{Rank, Token, TxId, Version};
 use super::raw::Raw;
+use crate::order::Order;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
+use quorate_kernel::engine::{Capability, Engine, Listing, Placement};
 use quorate_kernel::ids::GroupId;
 use quorate_kernel::limits::{
-    GROUPS_MAX, KEY_BYTES_MAX, TRANSACTION_BYTES_MAX, TRANSACTION_ITEMS_MAX,
+    GROUP_MEMBERS_MAX, GROUPS_MAX, KEY_BYTES_MAX, TRANSACTION_BYTES_MAX, TRANSACTION_ITEMS_MAX,
     VALUE_BYTES_MAX as FRAME_VALUE_BYTES_MAX, VSR_IN_FLIGHT_BYTES_MAX,
 };
 use quorate_kernel::mutant;
+use quorate_kernel::rules::{Alter, Setting, Takes};
 use serde::Serialize;
 use xxhash_rust::xxh3::xxh3_64;
 
+/// The engine. No list of engines has it yet, so no cluster serves it.
+pub const ENGINE: Engine = Engine {
+    name: "serializable",
+    placement: Placement::Groups,
+    can: &[Capability::Values, Capability::Listing, Capability::Transactions],
+    listing: Listing {
+        is_complete: true,
+        text: "a page shows what its group had at one moment after it was asked: a key that is \
+               there throughout is listed; the listing as a whole is no snapshot, and each value \
+               is read by itself",
+    },
+    quorum: |members| members / 2 + 1,
+    token: |_, key| Order::Hash.token(key),
+    mode: |_| "atomic",
+    open: |opening| Ok(lane(Settings::of(opening)?)),
+    settings: &[
+        Setting {
+            name: "replicas",
+            takes: Takes::Whole(1, GROUP_MEMBERS_MAX as u64),
+            default: "3",
+            alter: Alter::Never(
+                "how many groups there are follows from it; make another keyspace and copy",
+            ),
+        },
+        Setting {
+            name: "groups",
+            takes: Takes::Whole(0, BUCKETS),
+            default: "0",
+            alter: Alter::Never("keys would be of other groups; make another keyspace and copy"),
+        },
+        Setting {
+            name: "durability",
+            takes: Takes::Durability,
+            default: "sync",
+            alter: Alter::Never(
+                "it says what of the data is on disk; make another keyspace and copy",
+            ),
+        },
+        Setting {
+            name: "value",
+            takes: Takes::Whole(1, VALUE_OF_PUT_BYTES_MAX as u64),
+            default: "1048576",
+            alter: Alter::Live("longer values that are there stay, and can be read"),
+        },
+    ],
+};
+
+/// The longest value of a put, with the longest key and what is written beside both.
+const VALUE_OF_PUT_BYTES_MAX: usize = BYTES_MAX - KEY_BYTES_MAX - 1024;
 /// The most keys of one transaction.
 pub const KEYS_MAX: usize = TRANSACTION_ITEMS_MAX;
 /// The most acts of one transaction; several may be of one key.
@@ -258,4 +309,57 @@ pub fn check_groups(group: GroupId, groups: &[GroupId]) -> Result<(), Refused> {
         return Err(Refused::Groups);
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::ToString;
+    use quorate_kernel::engine::{Opening, Pace};
+    use quorate_kernel::ids::{ClusterId, LaneId, NodeId};
+    use quorate_kernel::keyspace::{Birth, CatalogRefusal, Keyspace, Settings as Words};
+    use quorate_kernel::storage::Durability;
+    use quorate_kernel::view::{Range, View, ViewId};
+
+    fn keyspace(words: &[(&str, &str)]) -> Keyspace {
+        let words = words.iter().map(|(name, word)| (name.to_string(), word.to_string()));
+        let settings = ENGINE.complete(&words.collect::<Words>()).expect("they can be set");
+        let view = |host| {
+            let id = ViewId { group: GroupId(host), version: 0 };
+            View::new(id, Range::ALL, Vec::from([NodeId(host)]))
+        };
+        let birth = Birth::Groups((1..=7).map(view).collect());
+        Keyspace { birth, ..Keyspace::new("k", LaneId(17), ENGINE.name, settings, 3) }
+    }
+
+    fn opened(keyspace: &Keyspace) -> Result<Settings, CatalogRefusal> {
+        let (cluster, pace) = (ClusterId(1), &Pace::default());
+        Settings::of(&Opening { keyspace, cluster, signing_key: [7; 32], pace })
+    }
+
+    #[test]
+    fn a_keyspace_is_opened_as_it_is_set() {
+        let usual = opened(&keyspace(&[])).expect("defaults");
+        let counts = |of: &Settings| (of.founders.len(), of.founders[0].len());
+        assert_eq!((counts(&usual), usual.durability), ((2, 3), Durability::Sync));
+        let words = [("replicas", "5"), ("groups", "9"), ("durability", "memory"), ("value", "7")];
+        let other = opened(&keyspace(&words)).expect("it can be set");
+        assert_eq!((counts(&other), other.durability), ((9, 5), Durability::Memory));
+        assert_eq!((other.value_bytes_max, other.replicas), (7, 5));
+    }
+
+    #[test]
+    fn what_cannot_be_set_is_refused_by_name() {
+        for setting in ENGINE.settings {
+            let mut broken = keyspace(&[]);
+            broken.settings.insert(setting.name.to_string(), "?".to_string());
+            let refused = opened(&broken).expect_err("no setting is `?`").to_string();
+            assert!(refused.contains(setting.name), "{refused}");
+            broken.settings.remove(setting.name);
+            assert!(opened(&broken).is_err(), "{} is missing", setting.name);
+        }
+        for needed in ["replicas", "durability", "value"] {
+            assert!(ENGINE.settings.iter().any(|it| it.name == needed), "{needed}");
+        }
+    }
 }

@@ -75,6 +75,7 @@ mod tests;
 mod timer;
 mod wish;
 
+use crate::serializable::ENGINE;
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
@@ -84,8 +85,11 @@ use examine::Examining;
 use hosted::Hosted;
 pub use message::{Leads, Message};
 use outbox::Outbox;
+pub use place::BUCKETS;
 use place::Shape;
+use quorate_kernel::engine::Opening;
 use quorate_kernel::ids::{GroupId, NodeId};
+use quorate_kernel::keyspace::CatalogRefusal;
 use quorate_kernel::lane::{Hosted as Adapter, Lane};
 use quorate_kernel::process;
 use quorate_kernel::storage::Durability;
@@ -110,6 +114,31 @@ pub struct Settings {
     pub value_bytes_max: usize,
     /// How many executed entries each log keeps for members that lag.
     pub kept: u64,
+}
+
+/// How many executed entries a log keeps for members that lag. As much may wait in memory until it
+/// is stored.
+const KEPT: u64 = 1024;
+
+impl Settings {
+    /// What a keyspace is set to as the catalog has it.
+    ///
+    /// # Errors
+    /// A setting cannot be read.
+    pub fn of(opening: &Opening<'_>) -> Result<Settings, CatalogRefusal> {
+        let Opening { keyspace, pace, .. } = opening;
+        ENGINE.check(&keyspace.settings)?;
+        let replicas = keyspace.replicas();
+        let groups = keyspace.setting("groups").parse().unwrap_or(0);
+        Ok(Settings {
+            founders: founders(&keyspace.birth, replicas, groups),
+            replicas,
+            failed: pace.get("failed").map_or(FAILED, Span::millis),
+            durability: keyspace.durability(),
+            value_bytes_max: keyspace.value_bytes_max(),
+            kept: pace.get("kept").unwrap_or(KEPT),
+        })
+    }
 }
 
 /// A keyspace on one node.
