@@ -2,6 +2,7 @@
 
 use super::items::Sheet;
 use super::message::Message;
+use super::reach::GRACE;
 use super::{Context, Serializable};
 use crate::serializable::rules::{COUNTER_AHEAD_MS, COUNTERS_PER_MS};
 use crate::serializable::{Client, Commit, Raw, Request, Token, TxId, Version, WallMs};
@@ -21,11 +22,11 @@ use quorate_kernel::time::{Span, Time};
 const WAIT: Span = Span::millis(200);
 /// See [`WAIT`].
 const WAIT_MAX: Span = Span::secs(1);
-/// How long an operation waits for a group of which most members are suspected: a suspicion may be
-/// wrong, and who is there answers within a moment. Longer nobody should wait for a refusal.
-const GRACE: Span = Span::millis(100);
 /// How long somebody waits after it was told that another leads.
 const WAIT_OTHER: Span = Span::millis(20);
+/// The most transactions whose end is asked for though nobody waits for it any more: a group that
+/// is gone for long must not fill this host.
+pub const ASKING_MAX: usize = 1024;
 /// By how much a counter that is told may be above those that are known: groups take no higher one.
 const COUNTER_AHEAD_MAX: u64 = COUNTER_AHEAD_MS * COUNTERS_PER_MS;
 
@@ -83,7 +84,7 @@ pub enum Phase {
 
 impl Phase {
     /// The transaction whose end is not known.
-    fn open(&self) -> Option<TxId> {
+    pub fn open(&self) -> Option<TxId> {
         match self {
             Phase::Committing { tx, .. } => Some(*tx),
             Phase::Asking(token) => Some(token.tx),
@@ -92,7 +93,7 @@ impl Phase {
     }
 
     /// The groups that are asked and have not answered.
-    fn groups(&self) -> Vec<GroupId> {
+    pub fn groups(&self) -> Vec<GroupId> {
         match self {
             Phase::Reading(waits) => waits.keys().copied().collect(),
             Phase::Checking(waits) => waits.keys().copied().collect(),
@@ -141,6 +142,8 @@ pub struct Clients {
     /// How many questions were asked.
     questions: u64,
     doing: BTreeMap<u64, Doing>,
+    /// Those of them that only ask how they ended, the oldest first.
+    asking: BTreeSet<u64>,
     hosts: Vec<NodeId>,
 }
 
@@ -215,18 +218,43 @@ impl Clients {
     /// Takes an operation in; the name of its question.
     pub fn add(&mut self, doing: Doing) -> u64 {
         self.questions += 1;
+        if matches!(doing.phase, Phase::Asking(_)) {
+            self.asking.insert(self.questions);
+        }
         self.doing.insert(self.questions, doing);
         self.questions
     }
 
     /// Takes an operation out, to answer it or to go on with another question.
     pub fn remove(&mut self, question: u64) -> Option<Doing> {
+        self.asking.remove(&question);
         self.doing.remove(&question)
+    }
+
+    /// Asks no more for the oldest of those that nobody waits for, if there are too many. Their
+    /// clients were told that either may be, and groups may forget it.
+    fn drop_oldest(&mut self) {
+        while self.asking.len() >= ASKING_MAX && !mutant!("lane_asks_without_bound") {
+            let Some(question) = self.asking.first().copied() else { return };
+            let tx = self.remove(question).and_then(|doing| doing.phase.open());
+            tx.into_iter().for_each(|tx| self.close(tx));
+        }
+    }
+
+    /// An operation in hand, to be looked at.
+    pub fn get(&self, question: u64) -> Option<&Doing> {
+        self.doing.get(&question)
     }
 
     /// An operation in hand.
     pub fn get_mut(&mut self, question: u64) -> Option<&mut Doing> {
         self.doing.get_mut(&question)
+    }
+
+    /// A transaction that commits, and its question.
+    #[cfg(test)]
+    pub fn committing(&self) -> Option<(u64, TxId)> {
+        self.doing.iter().find_map(|(question, it)| Some((*question, it.phase.open()?)))
     }
 
     /// Asserts what must hold.
@@ -238,6 +266,13 @@ impl Clients {
         let asks = |doing: &Doing| matches!(doing.phase, Phase::Asking(_));
         let fits = |doing: &Doing| is_answered(doing) == asks(doing);
         invariant!(self.doing.values().all(fits), "who was answered only asks");
+        let is_noted = |(question, doing): (&u64, &Doing)| {
+            self.asking.contains(question) == asks(doing)
+                && (!asks(doing) || doing.sheet.items().is_empty())
+        };
+        invariant!(self.doing.iter().all(is_noted), "who only asks needs nothing else");
+        let is_bounded = self.asking.len() <= ASKING_MAX || mutant!("lane_asks_without_bound");
+        invariant!(is_bounded, "what nobody waits for is bounded");
     }
 }
 
@@ -257,38 +292,6 @@ impl Serializable {
         if !is_held {
             self.ask(question, None, cx);
         }
-    }
-
-    /// If most members of a group that is asked are suspected: the refusal that says so.
-    fn out_of_reach(&self, phase: &Phase) -> Option<Refusal> {
-        phase.groups().into_iter().find_map(|group| {
-            let leads = self.routes.leads(group)?;
-            let suspected = self.hosts.suspected(&leads.members)?;
-            let count = |count| u8::try_from(count).unwrap_or(u8::MAX);
-            let (suspected, members) = (count(suspected), count(leads.members.len()));
-            Some(Refusal::Minority { view: leads.view.epoch.0, suspected, members })
-        })
-    }
-
-    /// An operation of which nothing can have been done is refused, if a group that it waits for is
-    /// out of reach; whether it was.
-    fn refuse_out_of_reach(&mut self, question: u64, cx: &mut Context<'_>) -> bool {
-        let Some(doing) = self.clients.doing.get(&question) else { return false };
-        let is_open = doing.ticket.is_none() || doing.phase.open().is_some();
-        if is_open && !doing.is_held {
-            return false;
-        }
-        let Some(refusal) = self.out_of_reach(&doing.phase) else { return false };
-        let Some(doing) = self.clients.remove(question) else { return false };
-        if let Some(tx) = doing.phase.open() {
-            // Nobody was asked for it.
-            self.clients.close(tx);
-        }
-        if let Some(ticket) = doing.ticket {
-            // Nothing was done.
-            cx.fx.answer_early(ticket, Outcome::Refused(refusal));
-        }
-        true
     }
 
     /// Asks who has not answered; of one group alone if it is named.
@@ -371,6 +374,9 @@ impl Serializable {
         let refusal = match &doing.phase {
             Phase::Committing { shares, .. } => {
                 doing.phase = Phase::Asking(shares[0].1.token());
+                if !mutant!("lane_asking_keeps_all") {
+                    doing.sheet = Sheet::default();
+                }
                 match mutant!("lane_given_up_is_refused") {
                     true => Refusal::NoRoute,
                     false => Refusal::OutcomeUnknown,
@@ -385,6 +391,7 @@ impl Serializable {
         // It rests on nothing that this node stores.
         cx.fx.answer_early(ticket, Outcome::Refused(refusal));
         if matches!(doing.phase, Phase::Asking(_)) {
+            self.clients.drop_oldest();
             self.go_on(doing, cx);
         }
     }

@@ -142,6 +142,10 @@ impl Serializable {
         cx: &mut Context<'_>,
     ) {
         invariant!(self.clients.is_own(tx), "only what was named here is asked for");
+        let is_abort = matches!(outcome, serializable::Outcome::Aborted(_));
+        if is_abort && !is_coordinator && !mutant!("lane_any_group_aborts") {
+            return cx.fx.refuse("the group that decides says that a transaction has failed");
+        }
         let cause = match outcome {
             serializable::Outcome::Committed(results) if is_coordinator => {
                 return self.has_committed(question, tx, &results, cx);

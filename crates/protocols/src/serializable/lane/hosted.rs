@@ -301,6 +301,20 @@ impl Serializable {
         }
     }
 
+    /// Whether all groups that a message names are of this keyspace. What another has to do with is
+    /// never over: nobody would answer for it.
+    fn names_groups(&self, message: &serializable::Message) -> bool {
+        let (group, groups) = match message {
+            serializable::Message::Vote { group, groups, .. }
+            | serializable::Message::RevokeVote { group, groups, .. } => (group, &groups[..]),
+            serializable::Message::Decision { group, .. }
+            | serializable::Message::Applied { group, .. } => (group, &[][..]),
+            serializable::Message::RevokeGranted { .. } => return true,
+        };
+        let mut named = groups.iter().chain([group]);
+        named.all(|group| self.shape.groups().any(|it| it == *group))
+    }
+
     /// Other groups' messages; who does not lead the group says who does.
     pub(super) fn on_between(
         &mut self,
@@ -309,6 +323,9 @@ impl Serializable {
         message: serializable::Message,
         cx: &mut Context<'_>,
     ) {
+        if !self.names_groups(&message) && !mutant!("lane_hears_of_any_group") {
+            return cx.fx.refuse("a group of the keyspace speaks, of groups of the keyspace");
+        }
         let leads = self.groups.get(&to).is_some_and(|hosted| hosted.member.leads());
         if leads {
             let mut groups = self.shape.groups();

@@ -52,6 +52,7 @@
 //! | `hosted.rs`, `serve.rs`, `questions.rs` | a group here: replica and member, and what is asked |
 //! | `gone.rs` | clients that were not heard of for long |
 //! | `client.rs`, `begin.rs`, `hear.rs`, `items.rs` | what clients of this host have in hand |
+//! | `reach.rs` | what is refused because a group seems to be out of reach |
 //! | `parts.rs`, `examine.rs` | who holds what, for operators |
 
 mod begin;
@@ -66,6 +67,7 @@ mod outbox;
 mod parts;
 mod place;
 mod questions;
+mod reach;
 mod routes;
 mod run;
 mod seats;

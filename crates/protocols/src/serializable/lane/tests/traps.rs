@@ -2,10 +2,11 @@
 
 use super::promises::{SOON, bytes, key_of, led, three, transact};
 use super::world::{World, settings};
-use crate::serializable::Request;
+use crate::serializable::lane::client::ASKING_MAX;
 use crate::serializable::lane::gone::GONE;
 use crate::serializable::lane::place::{self, BUCKETS, Shape};
 use crate::serializable::lane::{Message, Serializable};
+use crate::serializable::{self, Cause, Client, Reply, Request, TxId, VoteSeq};
 use bytes::Bytes;
 use quorate_kernel::ids::{GroupId, Ticket};
 use quorate_kernel::operation::{Cursor, Operation, Outcome, Refusal};
@@ -341,4 +342,58 @@ fn votes_go_to_the_primary_that_is_known_whoever_does_not_answer_for_it() {
     let ticket = world.request(3 - decides - votes, transact([put(1), put(other)].into()), SOON);
     let is_done = |world: &mut World| world.answer(ticket).is_some();
     assert!(world.run_until(Span::millis(200), is_done), "no vote has to be sent again");
+}
+
+#[test]
+fn what_nobody_waits_for_any_more_fills_no_host() {
+    let mut world = three(1);
+    let (_, host) = leader_and_other(&world, 1);
+    world.isolate(host);
+    for number in 0..ASKING_MAX + 10 {
+        let put = Operation::put(format!("k{number}").into(), bytes("v"));
+        world.request(host, put, Span::millis(100));
+    }
+    world.run(Span::secs(1));
+    let asked = |world: &World| world.hosts[host].process.as_ref().map(|it| it.clients.len());
+    assert_eq!(world.answers.len(), ASKING_MAX + 10, "all were answered");
+    assert_eq!(asked(&world), Some(ASKING_MAX), "the oldest are asked for no more");
+    world.cut.clear();
+    assert_eq!(world.ask(host, put("k", "v"), SOON), Outcome::written());
+    assert!(world.run_until(SOON, |world| asked(world) == Some(0)), "the others are known");
+}
+
+#[test]
+fn a_group_that_does_not_decide_aborts_nothing() {
+    let mut world = three(2);
+    world.refusals = Some(Vec::new());
+    let host = (0..3).find(|at| world.leader(GroupId(1)) != Some(*at)).expect("there are others");
+    let put = |group| Item::Put { key: key_of(group, 2), value: bytes("v") };
+    let ticket = world.request(host, transact([put(1), put(2)].into()), SOON);
+    let process = world.hosts[host].process.as_ref().expect("it is up");
+    let (question, tx) = process.clients.committing().expect("it commits");
+    let reply = Reply::Outcome { tx, outcome: serializable::Outcome::Aborted(Cause::Timeout) };
+    let (from, group) = (world.hosts[host].me, GroupId(2));
+    let told = Message::Told { question, group, reply };
+    world.turn(host, |process, cx| process.on_message(from, told, cx));
+    let written = Outcome::Transacted([ItemOutcome::Written, ItemOutcome::Written].into());
+    assert_eq!(world.await_answer(ticket), written);
+    assert_eq!(world.refusals.as_ref().map(Vec::len), Some(1));
+}
+
+#[test]
+fn nobody_speaks_of_a_group_that_is_none() {
+    let mut world = three(2);
+    world.refusals = Some(Vec::new());
+    let leader = world.leader(GroupId(1)).expect("somebody leads");
+    let tx = TxId::first(Client(77), 1000);
+    let (group, groups) = (GroupId(999), Vec::from([GroupId(1), GroupId(999)]));
+    let seq = VoteSeq(0);
+    let vote = serializable::Message::Vote { tx, group, groups, seq, vote: Ok(Vec::new()) };
+    let from = world.hosts[(leader + 1) % 3].me;
+    let message = Message::Between { to: GroupId(1), message: vote };
+    world.turn(leader, |process, cx| process.on_message(from, message, cx));
+    world.run(Span::secs(5));
+    assert_eq!(world.refusals.as_ref().map(Vec::len), Some(1));
+    let process = world.hosts[leader].process.as_ref().expect("it is up");
+    assert!(process.groups[&GroupId(1)].state.head.outcomes.is_empty(), "nothing is kept of it");
 }
