@@ -154,6 +154,9 @@ impl Serializable {
             serializable::Outcome::Aborted(Cause::Lost) => {
                 return self.end(question, tx, OUTCOME_UNKNOWN, cx);
             }
+            serializable::Outcome::Aborted(Cause::Elsewhere) => {
+                return cx.fx.refuse("the group that decides says why a transaction has failed");
+            }
             serializable::Outcome::Aborted(cause) => cause,
             // The coordinator is heard later, or asked again.
             serializable::Outcome::Committed(_) | serializable::Outcome::Running => return,
@@ -176,19 +179,10 @@ impl Serializable {
         self.clients.close(tx);
         match cause {
             Cause::Version { by, .. } => self.clients.saw(by),
-            Cause::Act { .. } | Cause::TooLarge => {
-                // Nothing was changed, and nothing would be the next time.
-                let (length, limit) = (
-                    doing.sheet.items().iter().map(|item| item.bytes()).sum(),
-                    crate::serializable::rules::BYTES_MAX,
-                );
-                let refusal = Refusal::TooLarge { what: "transaction", length, limit };
-                if let Some(ticket) = doing.ticket.take() {
-                    cx.fx.answer_early(ticket, Outcome::Refused(refusal));
-                }
-                return;
+            Cause::Act { .. } | Cause::TooLarge | Cause::Exhausted => {
+                return refuse_for_good(doing, &cause, cx);
             }
-            Cause::Lost => unreachable!("it is told as unknown"),
+            Cause::Lost | Cause::Elsewhere => unreachable!("it was looked at before"),
             Cause::Timeout | Cause::Asked | Cause::Forgotten => {}
         }
         // It is known to have changed nothing: a new attempt cannot be done twice.
@@ -257,5 +251,20 @@ impl Serializable {
             // It tells what a majority has: nothing waits for this node's disk.
             cx.fx.answer_early(ticket, Outcome::Page { keys, next });
         }
+    }
+}
+/// Tells a client that its transaction has changed nothing, and would not the next time.
+fn refuse_for_good(mut doing: Doing, cause: &Cause, cx: &mut Context<'_>) {
+    let refusal = match cause {
+        // No group counts so far: a peer has said that a key had the last version of all.
+        Cause::Exhausted => Refusal::Unsupported,
+        _ => Refusal::TooLarge {
+            what: "transaction",
+            length: doing.sheet.items().iter().map(|item| item.bytes()).sum(),
+            limit: crate::serializable::rules::BYTES_MAX,
+        },
+    };
+    if let Some(ticket) = doing.ticket.take() {
+        cx.fx.answer_early(ticket, Outcome::Refused(refusal));
     }
 }
