@@ -210,7 +210,7 @@ pub(super) fn take_over(replica: &mut Replica, clock: &Clock) {
     for (actor, entry) in clock.iter() {
         if entry.closed {
             replica.close_actor(actor);
-        } else if !replica.clock.get(actor).is_some_and(|known| known.closed) {
+        } else if !replica.is_closed(actor) {
             replica.touch(actor).merge(entry);
         }
     }
@@ -224,9 +224,11 @@ pub(super) fn tenures_of(bytes: &[u8]) -> Option<Vec<Tenure>> {
 #[cfg(test)]
 mod tests {
     use super::super::Settings;
+    use super::super::join::see_issued;
     use super::super::replica::Record;
     use super::super::token::Tokens;
     use super::*;
+    use crate::dots::dot::Dot;
     use alloc::collections::BTreeMap;
     use quorate_kernel::ids::ClusterId;
 
@@ -266,6 +268,34 @@ mod tests {
         take_over(&mut replica, &clock);
         assert_eq!(known(&replica, 2), [(4, true)], "it speaks for all before");
         assert_eq!(known(&replica, 3), [(2, true), (5, false)]);
+    }
+
+    /// The copy from a former holder was complete, and what rested on it was lost with power after
+    /// a later replica had closed it.
+    #[test]
+    fn a_former_holder_that_is_scanned_again_is_not_opened_again() {
+        let mut replica = replica();
+        let former = actor(1, 4);
+        let begun: Clock = [(former, Entry::upto(7))].into_iter().collect();
+        see_issued(&mut replica, former, &begun);
+        assert_eq!(known(&replica, 1), [(4, false), (9, false)], "its data was copied");
+        replica.close_actor(actor(1, 5));
+        see_issued(&mut replica, former, &begun);
+        take_over(&mut replica, &begun);
+        assert_eq!(known(&replica, 1), [(5, true), (9, false)]);
+        assert!(replica.clock.contains(Dot { actor: former, counter: 7 }));
+    }
+
+    /// Nobody else says of who holds a partition that it is over.
+    #[test]
+    fn a_replica_is_not_closed_by_what_others_tell_it() {
+        let mut replica = replica();
+        for birth in [9, 10] {
+            let mut clock = Clock::default();
+            clock.close(actor(1, birth));
+            take_over(&mut replica, &clock);
+            assert_eq!(known(&replica, 1), [(9, false)]);
+        }
     }
 
     #[test]

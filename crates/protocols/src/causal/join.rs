@@ -299,9 +299,7 @@ fn copy(
 /// had seen then is kept.
 fn finish(replica: &mut Replica, shape: Shape, peer: Actor, begun: &Clock, cx: &mut Context<'_>) {
     replica.rounds.scans.remove(&peer.partition);
-    if let Some(entry) = begun.get(peer).cloned() {
-        replica.touch(peer).merge(&entry);
-    }
+    see_issued(replica, peer, begun);
     replica.record.finished.insert(peer.partition, peer);
     if peer.partition == replica.partition() {
         former::take_over(replica, begun);
@@ -317,4 +315,13 @@ fn finish(replica: &mut Replica, shape: Shape, peer: Actor, begun: &Clock, cx: &
     let witness: CausalContext = known.into_iter().chain(seen).collect();
     replica.record.witnesses.insert(peer.partition, witness.iter().collect());
     replica.persist(cx);
+}
+
+/// What a peer had issued when its scan began is seen. A former holder that is copied from anew may
+/// be closed by now, or spoken for.
+pub(super) fn see_issued(replica: &mut Replica, peer: Actor, begun: &Clock) {
+    let is_closed = replica.is_closed(peer) && !mutant!("scanned_opens_again");
+    if let Some(entry) = begun.get(peer).filter(|_| !is_closed) {
+        replica.touch(peer).merge(entry);
+    }
 }

@@ -102,7 +102,8 @@ impl Causal {
     /// The actors that were lost here must be closed in the end.
     fn know_former(&mut self, former: &[Actor], cx: &mut Context<'_>) {
         for actor in former {
-            if let Some(replica) = self.durable.replicas.get_mut(&actor.partition) {
+            let replica = self.durable.replicas.get_mut(&actor.partition);
+            if let Some(replica) = replica.filter(|replica| !replica.is_closed(*actor)) {
                 replica.touch(*actor);
                 replica.flush(cx);
             }

@@ -24,7 +24,6 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::limits::INDEX_KEYS_MAX;
-use quorate_kernel::mutant;
 use quorate_kernel::probe;
 use quorate_kernel::storage::Class;
 use quorate_kernel::write::WriteId;
@@ -143,9 +142,14 @@ impl Replica {
 
     /// The entry of an actor, to be changed and written.
     pub fn touch(&mut self, actor: Actor) -> &mut Entry {
+        self.has_changed(actor);
+        self.clock.entry(actor)
+    }
+
+    /// The entry of an actor is stored as it is now, or that there is none, when the step ends.
+    pub(super) fn has_changed(&mut self, actor: Actor) {
         self.dirty.insert(actor);
         self.unsaved.remove(&actor);
-        self.clock.entry(actor)
     }
 
     /// A dot is seen whose entry of the dot-key map is stored: after a restart, it says so.
@@ -347,35 +351,6 @@ impl Replica {
         let mut rest = actor_key(dot.actor);
         rest.extend_from_slice(&dot.counter.to_be_bytes());
         stored(self.part, Kind::DotKey, &rest)
-    }
-
-    /// Closes an actor. It and all earlier ones of its partition are of no use any more but for
-    /// that, so what is kept of them goes. Who is closed already, or by a later one, gets no entry
-    /// again: a former holder that is copied from anew may know less than what is here.
-    pub(super) fn close_actor(&mut self, actor: Actor) {
-        let is_closed = self.clock.get(actor).is_some_and(|entry| entry.closed);
-        if is_closed && !mutant!("closed_again") {
-            return;
-        }
-        probe!("causal/closed");
-        self.touch(actor);
-        for dropped in self.clock.close(actor) {
-            probe!("causal/dropped");
-            self.dirty.insert(dropped);
-            self.unsaved.remove(&dropped);
-            self.pulled.remove(&dropped);
-            self.in_flight.forget(dropped);
-        }
-        self.pulled.remove(&actor);
-        self.in_flight.forget(actor);
-    }
-
-    /// Drops entries of whom a later one speaks: builds of before left such on disk.
-    pub(super) fn drop_spoken_for(&mut self) {
-        let closed = self.clock.iter().filter(|(_, entry)| entry.closed);
-        for actor in closed.map(|(actor, _)| actor).collect::<Vec<_>>() {
-            self.dirty.extend(self.clock.close(actor));
-        }
     }
 
     /// Whether nothing of what this input has changed is still to be written.

@@ -30,6 +30,7 @@ use crate::dots::object::Object;
 use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::mutant;
+use quorate_kernel::probe;
 
 impl Replica {
     /// Whether an actor says nothing more, and nothing of it is expected.
@@ -170,6 +171,41 @@ impl Replica {
             if have_told && self.clock.is_next_to_close(actor) {
                 self.close_actor(actor);
             }
+        }
+    }
+
+    /// Whether an actor is closed, by itself or by a later one that speaks for it.
+    pub(super) fn is_closed(&self, actor: Actor) -> bool {
+        let is_own = self.clock.own(actor).is_some_and(|entry| entry.closed);
+        is_own || self.clock.after(actor).any(|(_, entry)| entry.closed)
+    }
+
+    /// Closes an actor. It and all earlier ones of its partition are of no use any more but for
+    /// that, so what is kept of them goes. Who is closed already, or by a later one, gets no entry
+    /// again: a former holder that is copied from anew may know less than what is here.
+    pub(super) fn close_actor(&mut self, actor: Actor) {
+        // Nor does anybody else say of who holds the partition that it is no more.
+        let is_own = actor.partition == self.partition() && actor >= self.actor();
+        if is_own || self.is_closed(actor) && !mutant!("closed_again") {
+            return;
+        }
+        probe!("causal/closed");
+        self.touch(actor);
+        for dropped in self.clock.close(actor) {
+            probe!("causal/dropped");
+            self.has_changed(dropped);
+            self.pulled.remove(&dropped);
+            self.in_flight.forget(dropped);
+        }
+        self.pulled.remove(&actor);
+        self.in_flight.forget(actor);
+    }
+
+    /// Drops entries of whom a later one speaks: builds of before left such on disk.
+    pub(super) fn drop_spoken_for(&mut self) {
+        let closed = self.clock.iter().filter(|(_, entry)| entry.closed);
+        for actor in closed.map(|(actor, _)| actor).collect::<Vec<_>>() {
+            self.clock.close(actor).into_iter().for_each(|spare| self.has_changed(spare));
         }
     }
 }
