@@ -49,7 +49,7 @@ impl Table {
                 }
             };
             let before = self.served.iter().find(|other| other.keyspace().lane == keyspace.lane);
-            let new = || Arc::new(KeyspaceCells::new(keyspace));
+            let new = || Arc::new(KeyspaceCells::new(&entry));
             let cells = before.map_or_else(new, |before| Arc::clone(&before.cells));
             cells.set_replicas(keyspace.replicas());
             table.served.push(Arc::new(Served { entry, cells }));

@@ -21,8 +21,9 @@ pub fn served(name: &str, engine: &str, set: &[(&str, &str)], lane: LaneId) -> S
     let set = set.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
     let settings = engine.complete(&set.collect()).expect("good settings");
     let keyspace = Arc::new(Keyspace::new(name, lane, engine.name, settings, 1));
-    let cells = Arc::new(KeyspaceCells::new(&keyspace));
-    Served { entry: engine::Served::new(keyspace, engine, engines), cells }
+    let entry = engine::Served::new(keyspace, engine, engines);
+    let cells = Arc::new(KeyspaceCells::new(&entry));
+    Served { entry, cells }
 }
 
 /// Host 1 of three, with one keyspace of all three.

@@ -1,7 +1,7 @@
 //! What lanes show of their state, for metrics, `/status` and `/ring`.
 
 use super::sent::Sent;
-use crate::metrics::{KeyspaceCells, RoundKind};
+use crate::metrics::KeyspaceCells;
 use crate::ring::Row;
 use quorate_kernel::ids::LaneId;
 use quorate_kernel::process::Inspect;
@@ -22,11 +22,6 @@ pub(super) fn keyspace(node: &Node, lane: LaneId, sent: &Sent, cells: &KeyspaceC
         match *name {
             "view" => cells.view_version.set(number),
             "members" => cells.view_members.set(number),
-            "reads_in_one_round" => cells.rounds(RoundKind::Read).set(number),
-            "write_backs" => cells.rounds(RoundKind::WriteBack).set(number),
-            "writes" => cells.rounds(RoundKind::Write).set(number),
-            "queries" => cells.rounds(RoundKind::Query).set(number),
-            "pages" => cells.rounds(RoundKind::Scan).set(number),
             _ => {}
         }
     }

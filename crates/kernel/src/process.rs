@@ -122,6 +122,10 @@ pub trait Table {
     fn scan(&self, class: Class, from: &[u8], each: &mut dyn FnMut(&[u8], &Bytes) -> bool);
 }
 
+/// How the names of fields begin that count rounds of messages: the kind of round follows. They are
+/// shown as the metric `quorate_quorum_rounds_total`, whatever engine it is.
+pub const ROUNDS: &str = "rounds_";
+
 /// Takes the fields of an inspected state.
 pub trait Inspect {
     /// One field.

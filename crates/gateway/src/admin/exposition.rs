@@ -8,7 +8,7 @@ use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet, 
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::{Registry, Unit};
 use quorate_host::metrics::{
-    DoorCells, Ending, Gauge, Histogram, KeyspaceCells, Kind, RejectReason, RoundKind, Shared,
+    DoorCells, Ending, Gauge, Histogram, KeyspaceCells, Kind, RejectReason, Shared,
 };
 use std::fmt;
 use std::sync::Arc;
@@ -120,13 +120,13 @@ impl Cells {
         let help = "Rounds of messages to a group";
         out.counters("quorum_rounds", help, |each| {
             keyspaces.iter().try_for_each(|keyspace| {
-                RoundKind::ALL.iter().try_for_each(|kind| {
+                keyspace.rounds().into_iter().try_for_each(|(kind, rounds)| {
                     let labels = [
                         ("keyspace", keyspace.name()),
                         ("engine", keyspace.engine()),
-                        ("kind", kind.text()),
+                        ("kind", kind),
                     ];
-                    each(&labels, keyspace.rounds(*kind).get())
+                    each(&labels, rounds)
                 })
             })
         })?;
@@ -280,7 +280,7 @@ mod tests {
         let keyspace = &shared.keyspaces()[0];
         keyspace.answered(Kind::Get, Ending::Ok, Duration::from_millis(1));
         keyspace.answered(Kind::Put, Ending::Unknown, Duration::from_secs(5));
-        keyspace.rounds(RoundKind::WriteBack).add(2);
+        keyspace.show(vec![("rounds_write_back", "2".into())]);
         keyspace.sent_bytes.set(99);
         let text = render(Arc::clone(&shared));
         let put = "keyspace=\"default\",engine=\"linearizable\",op=\"put\"";

@@ -1,8 +1,10 @@
 //! The cells of one keyspace.
 
 use super::cell::{Counter, Gauge, Histogram};
-use super::labels::{Ending, Kind, RoundKind};
+use super::labels::{Ending, Kind};
+use quorate_kernel::engine::Served;
 use quorate_kernel::keyspace::Keyspace;
+use quorate_kernel::process::ROUNDS;
 use quorate_kernel::storage::Durability;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,6 +15,7 @@ use std::time::Duration;
 pub struct KeyspaceCells {
     /// What of it never changes: name, engine, durability.
     born: Arc<Keyspace>,
+    quorum: fn(usize) -> usize,
     replicas: AtomicUsize,
     pub(super) ready: AtomicBool,
     /// The version of the view in force here.
@@ -31,7 +34,6 @@ pub struct KeyspaceCells {
     pub sent_bytes: Counter,
     /// Operations accepted and not yet answered.
     pub inflight: Gauge,
-    rounds: Vec<Counter>,
     requests: Vec<Histogram>,
     fields: Mutex<Vec<(&'static str, String)>>,
 }
@@ -39,10 +41,12 @@ pub struct KeyspaceCells {
 impl KeyspaceCells {
     /// The cells of a keyspace that is not ready and has served nothing.
     #[must_use]
-    pub fn new(keyspace: &Arc<Keyspace>) -> KeyspaceCells {
+    pub fn new(served: &Served) -> KeyspaceCells {
+        let Served { keyspace, engine, .. } = served;
         let combinations = Kind::ALL.len() * Ending::ALL.len();
         KeyspaceCells {
             born: Arc::clone(keyspace),
+            quorum: engine.quorum,
             ready: AtomicBool::new(false),
             view_version: Gauge::default(),
             view_members: Gauge::default(),
@@ -52,7 +56,6 @@ impl KeyspaceCells {
             moved_bytes: Gauge::default(),
             sent_bytes: Counter::default(),
             inflight: Gauge::default(),
-            rounds: RoundKind::ALL.iter().map(|_| Counter::default()).collect(),
             requests: (0..combinations).map(|_| Histogram::default()).collect(),
             fields: Mutex::new(Vec::new()),
             replicas: AtomicUsize::new(keyspace.replicas()),
@@ -83,6 +86,12 @@ impl KeyspaceCells {
         self.replicas.load(Ordering::Relaxed)
     }
 
+    /// How many of so many replicas its engine needs, see [`quorate_kernel::engine::Engine::quorum`].
+    #[must_use]
+    pub fn quorum(&self, replicas: usize) -> usize {
+        (self.quorum)(replicas)
+    }
+
     /// The catalog has changed how many hosts hold each key.
     pub fn set_replicas(&self, replicas: usize) {
         self.replicas.store(replicas, Ordering::Relaxed);
@@ -97,12 +106,6 @@ impl KeyspaceCells {
     #[must_use]
     pub fn durations(&self, kind: Kind, ending: Ending) -> &Histogram {
         &self.requests[kind as usize * Ending::ALL.len() + ending as usize]
-    }
-
-    /// The counter of rounds of this kind.
-    #[must_use]
-    pub fn rounds(&self, kind: RoundKind) -> &Counter {
-        &self.rounds[kind as usize]
     }
 
     /// Whether its lane can serve clients.
@@ -121,5 +124,13 @@ impl KeyspaceCells {
     #[must_use]
     pub fn shown(&self) -> Vec<(&'static str, String)> {
         self.fields.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Kinds of rounds, and how many of each the engine last showed, see [`ROUNDS`].
+    #[must_use]
+    pub fn rounds(&self) -> Vec<(&'static str, u64)> {
+        let shown = self.shown().into_iter();
+        let rounds = shown.filter_map(|(name, value)| Some((name.strip_prefix(ROUNDS)?, value)));
+        rounds.filter_map(|(kind, value)| Some((kind, value.parse().ok()?))).collect()
     }
 }

@@ -55,22 +55,6 @@ labels! {
 }
 
 labels! {
-    /// What a round of messages to a group was for: the label `kind`.
-    RoundKind {
-        /// The read phase of a get.
-        Read = "read",
-        /// The read phase of a put or delete.
-        Query = "query",
-        /// The write phase of a put or delete.
-        Write = "write",
-        /// The write phase of a get that found its quorum in disagreement.
-        WriteBack = "write_back",
-        /// A page of a scan.
-        Scan = "scan",
-    }
-}
-
-labels! {
     /// Why something was turned away before it became an operation: the label `reason`.
     RejectReason {
         /// A client over the limit of connections.

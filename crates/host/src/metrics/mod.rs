@@ -23,6 +23,6 @@ pub mod shared;
 pub use cell::{Counter, Gauge, Histogram};
 pub use door::DoorCells;
 pub use keyspace::KeyspaceCells;
-pub use labels::{Ending, Kind, RejectReason, RoundKind};
+pub use labels::{Ending, Kind, RejectReason};
 pub use peer::PeerCells;
 pub use shared::{OpenDoors, Shared, Stage};

@@ -217,21 +217,23 @@ impl Shared {
     }
 
     /// How many hosts are this one or connected to it, up to the replicas of a key, and how many of
-    /// them a majority of the replicas needs.
+    /// the replicas the keyspace's engine needs.
     #[must_use]
     pub fn reach(&self, keyspace: &KeyspaceCells) -> (usize, usize) {
         let peers = self.peers();
         let up = peers.iter().filter(|peer| peer.is_up()).count();
         let replicas = keyspace.replicas().min(peers.len() + 1);
-        ((up + 1).min(replicas), replicas / 2 + 1)
+        ((up + 1).min(replicas), keyspace.quorum(replicas))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engines;
     use crate::metrics::{Ending, Kind};
-    use crate::samples::{open_doors, shared as sample};
+    use crate::samples::{open_doors, served, shared as sample};
+    use quorate_kernel::ids::LaneId;
 
     #[test]
     fn reach_counts_this_host_and_connected_members() {
@@ -241,6 +243,15 @@ mod tests {
         assert_eq!(shared.reach(&shared.keyspaces()[0]), (2, 2));
         shared.peers()[1].set_up(&shared, false);
         assert_eq!(shared.reach(&shared.keyspaces()[0]), (1, 2));
+    }
+
+    #[test]
+    fn it_is_the_engine_that_says_how_many_replicas_it_takes() {
+        let shared = sample();
+        for engine in engines::all() {
+            let cells = served("it", engine.name, &[], LaneId(17)).cells;
+            assert_eq!(shared.reach(&cells), (1, (engine.quorum)(3)), "{}", engine.name);
+        }
     }
 
     #[test]

@@ -281,12 +281,12 @@ impl Process for Linearizable {
         into.field("changes_wanted", &wanted.count());
         into.field("newcomers_awaited", &awaited.count());
         into.field("operations", &self.volatile.operations.len());
-        into.field("reads_in_one_round", &counters.reads_in_one_round);
-        into.field("write_backs", &counters.write_backs);
+        into.field("rounds_read", &counters.reads_in_one_round);
+        into.field("rounds_write_back", &counters.write_backs);
         into.field("fetches", &counters.fetches);
-        into.field("queries", &counters.queries);
-        into.field("writes", &counters.writes);
-        into.field("pages", &counters.pages);
+        into.field("rounds_query", &counters.queries);
+        into.field("rounds_write", &counters.writes);
+        into.field("rounds_scan", &counters.pages);
         into.field("retries", &counters.retries);
         into.field("expired", &counters.expired);
         into.field("failed_fast", &counters.failed_fast);

@@ -28,8 +28,8 @@ fn a_get_that_found_its_own_member_behind_brings_it_up() {
          get 3 k
          run 1s
          # told get k: value a
-         show 3 write_backs
-         # last 3: write_backs 0",
+         show 3 rounds_write_back
+         # last 3: rounds_write_back 0",
     );
 }
 

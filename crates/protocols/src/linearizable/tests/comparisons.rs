@@ -38,8 +38,8 @@ fn a_member_that_was_away_gets_what_it_missed() {
          get 2 k
          run 100ms
          # told get k: value a
-         show 2 write_backs
-         # last 2: write_backs 0",
+         show 2 rounds_write_back
+         # last 2: rounds_write_back 0",
     );
 }
 
