@@ -1,6 +1,7 @@
 //! Acts evaluated: what a key has before, what it has after. Pure; as Redis does it.
 
 use super::act::{Act, ActError, Condition, Done, Effect, Expiry, WallMs, When};
+use super::items::Stored;
 use super::number::Version;
 use super::raw::Raw;
 use super::rules::VALUE_BYTES_MAX;
@@ -157,4 +158,33 @@ fn expire(
     }
     let after = if at <= clock { Effect::Delete } else { Effect::Put { value, expires: Some(at) } };
     (Done::Expiry { changed: true }, Some(after))
+}
+
+/// A key while acts on it are evaluated.
+pub struct Key {
+    /// What it has before.
+    pub item: Stored,
+    /// What it has by then.
+    pub content: Option<Content>,
+    /// What the acts so far do to it; none if nothing.
+    pub effect: Option<Effect>,
+}
+
+impl Key {
+    /// Before the first.
+    pub fn of(item: Stored) -> Key {
+        Key { content: item.content(), item, effect: None }
+    }
+
+    /// An act was done.
+    pub fn take(&mut self, effect: Option<Effect>) {
+        let Some(effect) = effect else { return };
+        self.content = match &effect {
+            Effect::Put { value, expires } => {
+                Some(Content { value: value.0.clone(), expires: *expires })
+            }
+            Effect::Delete => None,
+        };
+        self.effect = Some(effect);
+    }
 }

@@ -4,7 +4,7 @@
 use super::act::{Effect, Results};
 use super::engine::Context;
 use super::entry::{Change, Entry, Prepared, Share};
-use super::evaluate::{Content, evaluate};
+use super::evaluate::{Key, evaluate};
 use super::locks::Mode;
 use super::message::{Cause, Commit, Message, Outcome, Refused, Reply};
 use super::number::{Rank, TxId};
@@ -372,29 +372,5 @@ impl Primary {
         let due = self.received.iter_mut().filter_map(|(tx, it)| is_due(it).then_some(*tx));
         let due: Vec<TxId> = due.collect();
         due.into_iter().for_each(|tx| self.try_prepare(tx, cx));
-    }
-}
-
-/// A key while acts on it are evaluated.
-struct Key {
-    item: super::items::Stored,
-    content: Option<Content>,
-    effect: Option<Effect>,
-}
-
-impl Key {
-    fn of(item: super::items::Stored) -> Key {
-        Key { content: item.content(), item, effect: None }
-    }
-
-    fn take(&mut self, effect: Option<Effect>) {
-        let Some(effect) = effect else { return };
-        self.content = match &effect {
-            Effect::Put { value, expires } => {
-                Some(Content { value: value.0.clone(), expires: *expires })
-            }
-            Effect::Delete => None,
-        };
-        self.effect = Some(effect);
     }
 }
