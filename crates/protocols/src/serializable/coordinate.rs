@@ -231,7 +231,8 @@ impl Primary {
             return;
         }
         if seq < cx.state.first_seq(tx, group) {
-            return cx.send(group, Message::RevokeGranted { tx, seq });
+            let granted = Message::RevokeGranted { tx, group: cx.state.group, seq };
+            return cx.send(group, granted);
         }
         if self.tail.moves(tx) || self.tail.revokes(tx, group, seq) {
             return;

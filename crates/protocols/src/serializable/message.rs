@@ -66,6 +66,8 @@ pub enum Message {
     RevokeGranted {
         /// The transaction.
         tx: TxId,
+        /// The coordinator: nobody else decides what counts.
+        group: GroupId,
         /// Which vote.
         seq: VoteSeq,
     },

@@ -110,12 +110,19 @@ impl Primary {
     }
 
     /// The coordinator will not count that vote: its locks are given up, as soon as that is logged.
-    ///
-    /// The vote need not be compared with who grants it. Only what this group has voted on was
-    /// asked for, of its coordinator; and after one transaction of a name has ended here, no other
-    /// of that name is voted on, so no late grant finds one.
-    pub(super) fn on_revoke_granted(&mut self, tx: TxId, seq: VoteSeq, cx: &mut Context<'_>) {
+    /// Another group cannot promise that: this group's half would be missing of what is committed.
+    pub(super) fn on_revoke_granted(
+        &mut self,
+        tx: TxId,
+        coordinator: GroupId,
+        seq: VoteSeq,
+        cx: &mut Context<'_>,
+    ) {
         let Some(prepared) = cx.state.head.pending.get(&tx) else { return };
+        let is_other = prepared.groups.first() != Some(&coordinator);
+        if is_other && !mutant!("txn_any_coordinator_grants") {
+            return;
+        }
         let is_it = prepared.vote.is_ok() && (prepared.seq == seq || mutant!("txn_stale_grant"));
         if !is_it || self.tail.moves(tx) {
             return;

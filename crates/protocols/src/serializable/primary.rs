@@ -240,8 +240,8 @@ impl Primary {
                 What::Ended(tx) => self.ended(tx, cx),
                 What::Prepared(tx) => self.voted(tx, cx),
                 What::Reverted(tx) => self.reverted(tx, cx),
-                What::Revoked { tx, group, seq } => {
-                    cx.send(group, Message::RevokeGranted { tx, seq });
+                What::Revoked { tx, group: to, seq } => {
+                    cx.send(to, Message::RevokeGranted { tx, group: cx.state.group, seq });
                 }
                 What::Other => {}
             }
@@ -294,7 +294,9 @@ impl Primary {
             Message::RevokeVote { tx, group, groups, seq } => {
                 self.on_revoke_vote(tx, (group, groups), seq, cx);
             }
-            Message::RevokeGranted { tx, seq } => self.on_revoke_granted(tx, seq, cx),
+            Message::RevokeGranted { tx, group, seq } => {
+                self.on_revoke_granted(tx, group, seq, cx);
+            }
         }
     }
 

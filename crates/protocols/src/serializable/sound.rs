@@ -207,7 +207,8 @@ impl Head {
 
 impl Message {
     /// Whether another group can have said it to this one: whoever decides is the lowest group of
-    /// a transaction. That it comes from a member of the group which it names, the lane looks at.
+    /// a transaction. Whether it comes from a member of the group which it names is not looked at
+    /// here: only a lane knows who has sent it.
     #[must_use]
     pub fn is_of(&self, group: GroupId) -> bool {
         let is_of = match self {
@@ -215,9 +216,10 @@ impl Message {
             | Message::RevokeVote { group: from, groups, .. } => {
                 groups.first() == Some(&group) && *from != group
             }
-            Message::Decision { group: from, .. } => *from < group,
+            Message::Decision { group: from, .. } | Message::RevokeGranted { group: from, .. } => {
+                *from < group
+            }
             Message::Applied { group: from, .. } => *from > group,
-            Message::RevokeGranted { .. } => true,
         };
         is_of || mutant!("txn_message_of_any_group")
     }

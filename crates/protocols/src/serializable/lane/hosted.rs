@@ -308,8 +308,8 @@ impl Serializable {
             serializable::Message::Vote { group, groups, .. }
             | serializable::Message::RevokeVote { group, groups, .. } => (group, &groups[..]),
             serializable::Message::Decision { group, .. }
-            | serializable::Message::Applied { group, .. } => (group, &[][..]),
-            serializable::Message::RevokeGranted { .. } => return true,
+            | serializable::Message::Applied { group, .. }
+            | serializable::Message::RevokeGranted { group, .. } => (group, &[][..]),
         };
         let mut named = groups.iter().chain([group]);
         named.all(|group| self.shape.groups().any(|it| it == *group))

@@ -69,7 +69,7 @@ fn messages_come_back_and_nonsense_does_not() {
         Message::Decision { tx: one, group: GroupId(1), outcome: Ok(()) },
         Message::Applied { tx: one, group: GroupId(2) },
         Message::RevokeVote { tx: one, group: GroupId(2), groups: groups.clone(), seq: VoteSeq(0) },
-        Message::RevokeGranted { tx: one, seq: VoteSeq(0) },
+        Message::RevokeGranted { tx: one, group: GroupId(1), seq: VoteSeq(0) },
     ];
     for message in all {
         assert_eq!(crosses(&message).as_ref(), Ok(&message));

@@ -186,7 +186,7 @@ fn messages_that_no_group_sends_are_not_read() {
             Message::Decision { tx, group: GroupId(1), outcome: Ok(()) },
             Message::Applied { tx, group },
             Message::RevokeVote { tx, group, groups, seq },
-            Message::RevokeGranted { tx, seq },
+            Message::RevokeGranted { tx, group: GroupId(1), seq },
         ];
         for message in all {
             assert_eq!(crosses(&message).is_ok(), is_read, "{message:?}");
@@ -221,11 +221,14 @@ fn messages_of_no_other_group_that_says_so_do_nothing() {
         Message::Decision { tx, group: GroupId(group), outcome }
     };
     let applied = |group| Message::Applied { tx, group: GroupId(group) };
+    let granted = |group| Message::RevokeGranted { tx, group: GroupId(group), seq };
     let wrong = [
         decision(2),
         decision(3),
         applied(1),
         applied(2),
+        granted(2),
+        granted(3),
         vote(2, &[2, 3]),
         vote(3, &[1, 2, 3]),
         revoke(2, &[2, 3]),
@@ -237,10 +240,32 @@ fn messages_of_no_other_group_that_says_so_do_nothing() {
     }
     assert!(world.groups[TWO].tail.is_empty() && world.net.is_empty());
     world.check_quiet();
-    let granted = Message::RevokeGranted { tx, seq };
-    for message in [decision(1), applied(3), vote(3, &[2, 3]), revoke(3, &[2, 3]), granted] {
+    for message in [decision(1), applied(3), vote(3, &[2, 3]), revoke(3, &[2, 3]), granted(1)] {
         assert!(message.is_of(GroupId(2)), "{message:?}");
     }
+}
+
+/// Only the group that decides can promise that a vote counts no more: it may have counted it.
+#[test]
+fn a_grant_of_another_group_takes_no_vote_back() {
+    let mut world = World::new(3);
+    let acts = [("1x", put("a")), ("3x", put("b"))];
+    let ticket = world.commit_tx(tx(2, 1), &[], &acts);
+    (0..3).for_each(|at| world.commit(at, usize::MAX));
+    let granted = |group| {
+        let (tx, group, seq) = (tx(2, 1), GroupId(group), VoteSeq(0));
+        Input::Message(Message::RevokeGranted { tx, group, seq })
+    };
+    world.handle_primary(2, granted(2));
+    assert!(world.groups[2].tail.is_empty(), "another group grants it");
+    world.settle();
+    assert!(world.is_committed(ticket));
+    assert_eq!((world.value("1x").0, world.value("3x").0), (1, 1), "both halves are done");
+    world.commit_at(2, tx(3, 1), &[], &acts);
+    world.commit(2, usize::MAX);
+    let (tx, group, seq) = (tx(3, 1), GroupId(1), VoteSeq(0));
+    world.handle_primary(2, Input::Message(Message::RevokeGranted { tx, group, seq }));
+    assert_eq!(world.groups[2].tail.len(), 1, "the one that decides may");
 }
 
 /// A key is said to have the last version of all. It is shown, and not changed any more; nor does a

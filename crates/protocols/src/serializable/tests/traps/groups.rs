@@ -108,7 +108,10 @@ fn a_grant_of_an_earlier_vote_takes_no_later_one_back() {
     let acts = [("1y", put("y")), ("2x", put("y"))];
     world.commit_at(TWO, tx(8, 1), &[], &acts);
     commit_all(&mut world);
-    let granted = |seq| Input::Message(Message::RevokeGranted { tx: tx(8, 1), seq: VoteSeq(seq) });
+    let granted = |seq| {
+        let (tx, group, seq) = (tx(8, 1), GroupId(1), VoteSeq(seq));
+        Input::Message(Message::RevokeGranted { tx, group, seq })
+    };
     world.handle_primary(TWO, granted(1));
     assert!(world.groups[TWO].tail.is_empty(), "it is of another vote");
     world.handle_primary(TWO, granted(0));
