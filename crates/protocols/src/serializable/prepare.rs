@@ -124,6 +124,11 @@ impl Primary {
         }
         let (commit, modes) = (received.commit.clone(), received.modes.clone());
         let rank = commit.rank;
+        if !self.may_propose() {
+            // Also if it has to wait for others: they are looked at when it is its turn.
+            self.crowded.extend(modes.keys().next().cloned());
+            return self.enqueue(rank, cx);
+        }
         let has_room = commit.groups.len() == 1 || self.may_vote(cx);
         if !has_room || !self.may_remember(tx, cx) {
             return self.enqueue(rank, cx);

@@ -103,6 +103,8 @@ pub struct Primary {
     pub queue: BTreeMap<Raw, BTreeSet<Rank>>,
     /// Keys that may be free, or have changed, since somebody looked.
     pub woken: BTreeSet<Raw>,
+    /// Keys of those that wait because there is too much in the tail.
+    pub crowded: BTreeSet<Raw>,
     /// Votes on transactions that this group decides.
     pub rounds: BTreeMap<TxId, Round>,
     /// Whether there was no room to decide on some of them.
@@ -146,6 +148,7 @@ impl Primary {
             received: BTreeMap::new(),
             queue: BTreeMap::new(),
             woken: BTreeSet::new(),
+            crowded: BTreeSet::new(),
             rounds: BTreeMap::new(),
             is_undecided: false,
             tickets: BTreeMap::new(),
@@ -234,6 +237,9 @@ impl Primary {
             self.handed_bytes -= bytes;
         }
         self.hand_on(cx);
+        if self.may_propose() && !mutant!("txn_room_wakes_nobody") {
+            self.woken.append(&mut self.crowded);
+        }
         for Executed { what, touched, .. } in executed {
             self.woken.extend(touched);
             match what {

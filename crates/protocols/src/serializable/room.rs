@@ -22,7 +22,7 @@ impl Primary {
             return self.is_full();
         }
         let count_max = rules::IN_HAND_MAX + rules::IN_HAND_TOLD_MAX;
-        self.has_in_hand(count_max, 2 * rules::IN_HAND_BYTES_MAX)
+        self.has_in_hand(count_max, rules::IN_HAND_TOLD_BYTES_MAX)
     }
 
     fn has_in_hand(&self, count_max: usize, bytes_max: usize) -> bool {
@@ -31,6 +31,12 @@ impl Primary {
         let bytes = self.held_bytes + self.tail.bytes() + of_reads;
         let is_large = bytes >= bytes_max && !mutant!("txn_in_hand_without_bytes");
         count >= count_max || is_large
+    }
+
+    /// Whether one that waits may be put into the log: what it leaves may be as large as what is
+    /// there, however little was asked, and as many may wait for one key as there are in hand.
+    pub fn may_propose(&self) -> bool {
+        self.tail.bytes() < rules::IN_HAND_BYTES_MAX || mutant!("txn_waiters_without_bytes")
     }
 
     /// Whether anything of a transaction that has not ended is known here.

@@ -85,8 +85,11 @@ pub const IN_HAND_MAX: usize = 8192;
 /// being freed.
 pub const IN_HAND_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// How many transactions more one primary may have in hand of which other groups tell: clients that
-/// ask for ever more do not keep those out. They may find as many bytes again.
+/// ask for ever more do not keep those out.
 pub const IN_HAND_TOLD_MAX: usize = IN_HAND_MAX / 8;
+/// The same in bytes, with all that clients may fill: what they have asked for, and as many bytes
+/// of entries that follow from it.
+pub const IN_HAND_TOLD_BYTES_MAX: usize = 3 * IN_HAND_BYTES_MAX;
 /// The most entries of one primary that wait to be committed; the log allows more.
 pub const IN_FLIGHT_MAX: usize = 2048;
 /// The most bytes of one primary's entries that wait to be committed, before no more are handed to
@@ -146,6 +149,10 @@ pub const FORGET_MAX: usize = 256;
 
 const _: () = assert!((IN_FLIGHT_MAX as u64) < quorate_kernel::limits::VSR_IN_FLIGHT_MAX);
 const _: () = assert!(IN_FLIGHT_BYTES_MAX <= VSR_IN_FLIGHT_BYTES_MAX);
+const _: () = assert!(
+    2 * IN_HAND_BYTES_MAX + BYTES_MAX + VOTE_BYTES_MAX < IN_HAND_TOLD_BYTES_MAX,
+    "clients that have filled hands leave room for what other groups tell"
+);
 const _: () = assert!(READ_BYTES_MAX >= VALUE_BYTES_MAX);
 /// About the most bytes of a group's head, which is one message and one value: of each bound, one
 /// transaction's answers more than it.

@@ -2,9 +2,11 @@
 
 use super::ahead::{many, now, remembered};
 use super::*;
-use crate::serializable::{Act, Cause, VoteSeq, rules};
+use crate::serializable::{Act, Cause, Done, VoteSeq, rules};
 use bytes::Bytes;
+use quorate_kernel::ids::Ticket;
 use std::vec;
+use std::vec::Vec;
 
 const MIB: usize = 1024 * 1024;
 
@@ -103,6 +105,39 @@ fn a_vote_is_heard_while_clients_fill_what_is_not_ended() {
     wait_for_votes(&mut world);
     let recorded = world.state(ONE).recorded(tx(200, 200));
     assert_eq!(recorded.map(|it| it.outcome.clone()), Some(Err(Cause::Timeout)));
+}
+
+/// Many wait for a key with a large value, and each leaves a larger one: they are put into the log
+/// as far as there is room, and the rest as that is free, without waiting for time to pass.
+#[test]
+fn what_waits_for_a_large_value_is_proposed_within_bounds() {
+    let mut world = World::new(2);
+    world.commit_tx(tx(1, 1), &[], &[("1x", large(8 * MIB))]);
+    world.settle();
+    let held = [("1x", Act::Append(key("h"))), ("1y", put("h")), ("2x", put("h"))];
+    world.commit_at(ONE, tx(2, 2), &[], &held);
+    world.commit(ONE, usize::MAX);
+    let append = [("1x", Act::Append(key("w")))];
+    let mut waiting: Vec<Ticket> =
+        (10..30).map(|client| world.commit_tx(tx(client, client), &[], &append)).collect();
+    // It waits for another key, that is free at the same time.
+    waiting.push(world.commit_tx(tx(40, 40), &[], &[("1y", put("w"))]));
+    let in_hand = |world: &World| world.groups[ONE].replicas[0].member.in_hand();
+    let (tx, group, groups, seq) = (tx(2, 2), GroupId(2), vec![GroupId(1), GroupId(2)], VoteSeq(0));
+    let vote = Message::Vote { tx, group, groups, seq, vote: Ok(vec![Ok(Done::Put)]) };
+    world.handle_primary(ONE, Input::Message(vote));
+    world.commit(ONE, 1);
+    // Each of them is in hand, and so is what is proposed for some.
+    let proposed = in_hand(&world) - waiting.len();
+    let room = rules::IN_HAND_BYTES_MAX / (8 * MIB);
+    assert!(proposed >= room && proposed <= room + 1, "{proposed} are proposed");
+    vote_of_two(&mut world, 200);
+    assert_eq!(in_hand(&world), waiting.len() + proposed + 1, "other groups are heard");
+    while !world.groups[ONE].tail.is_empty() {
+        world.commit(ONE, 1);
+    }
+    assert!(waiting.iter().all(|ticket| world.is_committed(*ticket)), "all are done");
+    assert_eq!(world.value("1x").0, 22);
 }
 
 /// What clients know takes no room when it is let go of: it does not wait for what does.
