@@ -7,6 +7,7 @@ use super::message::{Cause, Message, Outcome};
 use super::number::{TxId, VoteSeq};
 use super::primary::{Primary, Round, Telling};
 use super::rules::{ACTS_MAX, FORGET_MAX, UNENDED_BYTES_MAX};
+use super::sound::are_answers;
 use super::timer::{Again, VOTE};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -140,8 +141,11 @@ impl Primary {
             .collect();
         let has_all = !mutant!("txn_vote_counted_twice") || round.came + 1 >= groups.len();
         let Some(counted) = counted.filter(|_| has_all) else { return };
-        // Each group has bounded its own answers; all of them are one entry.
-        let is_large = counted.iter().map(|it| it.results.len()).sum::<usize>() > ACTS_MAX;
+        // Each group has bounded its own answers; all of them are one entry. A vote of before that
+        // is too long by now is in the log, and with it each primary would come here again.
+        let is_long = counted.iter().any(|it| !are_answers(&it.results));
+        let is_large = counted.iter().map(|it| it.results.len()).sum::<usize>() > ACTS_MAX
+            || (is_long && !mutant!("txn_counts_any_answers"));
         let outcome = if is_large { Err(Cause::TooLarge) } else { Ok(counted) };
         self.put_decision(tx, groups, outcome, cx);
     }

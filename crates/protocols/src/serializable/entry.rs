@@ -22,9 +22,16 @@ use serde::{Deserialize, Serialize};
 /// refuses the entry ([`Entry::of`]). A version that a release has written stays readable; a test
 /// shows the bytes of this one. The same holds of what is stored (`keys.rs`).
 ///
-/// What `sound.rs` refuses, and the limits that it asks for, are part of a version for what comes
-/// from others: a member that refuses more than another lags behind it, so that goes up with them
-/// as well. What is in a log already is executed by all ([`Entry::of_log`]).
+/// When it goes up, [`Entry::of_log`] goes on reading the versions that a release has written: they
+/// are in logs.
+///
+/// From one release to the next, the limits that `sound.rs` asks for may only rise, and what it
+/// refuses may only become less. What is in a log is executed whatever they are, and may be in the
+/// state for long.
+/// With lower ones nobody would take over a head that holds a vote above them, so who lags stays
+/// behind; and no member would take what a primary makes of it, such as a decision that counts the
+/// vote: it ends such a transaction as too large, and leaves such a key. Where limits rise, a
+/// member that has the earlier ones lags until it is upgraded.
 ///
 /// 2: a vote tells in short what was asked of its group.
 const VERSION: u8 = 2;

@@ -147,6 +147,11 @@ pub const SWEEP_KEYS_MAX: usize = 256;
 /// clients that are dropped, at a time.
 pub const FORGET_MAX: usize = 256;
 
+// What was let into a log is let in by all later releases (`entry.rs`): these only rise.
+const _: () = assert!(ITEM_KEY_BYTES_MAX >= 65_248 && VALUE_BYTES_MAX >= 16 * 1024 * 1024);
+const _: () = assert!(ACTS_MAX >= 4096 && ANSWER_BYTES_MAX >= 512);
+const _: () = assert!(GROUPS_MAX >= 1024 && KEYS_MAX >= 1024);
+
 const _: () = assert!((IN_FLIGHT_MAX as u64) < quorate_kernel::limits::VSR_IN_FLIGHT_MAX);
 const _: () = assert!(IN_FLIGHT_BYTES_MAX <= VSR_IN_FLIGHT_BYTES_MAX);
 const _: () = assert!(

@@ -25,7 +25,8 @@ fn are_groups(groups: &[GroupId], group: GroupId) -> bool {
     groups.len() > 1 && rules::check_groups(group, groups).is_ok()
 }
 
-fn is_key(key: &Raw) -> bool {
+/// Whether a key can be named so.
+pub(super) fn is_key(key: &Raw) -> bool {
     !key.is_empty() && key.len() <= ITEM_KEY_BYTES_MAX
 }
 
@@ -33,7 +34,8 @@ fn ascend(keys: &[Raw]) -> bool {
     keys.is_sorted_by(|one, next| one < next) && keys.iter().all(is_key)
 }
 
-fn are_answers(results: &Results) -> bool {
+/// Whether these can be the answers of one group.
+pub(super) fn are_answers(results: &Results) -> bool {
     results.len() <= ACTS_MAX && of_results(results) <= results.len() * ANSWER_BYTES_MAX
 }
 

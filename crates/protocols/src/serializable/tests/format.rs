@@ -1,10 +1,10 @@
 //! What is in logs and stores: its bytes stay, and what was let in is read.
 
 use super::lies::{alone, change, decided, dropped, groups, revoked, vote};
-use super::world::{Disk, key, tx};
+use super::world::{Disk, World, key, tx};
 use crate::serializable::{
-    ActError, Cause, Done, Effect, Entry, Head, Outcome, Prepared, Recorded, Results, State,
-    Stored, TakenBack, Version, VoteSeq, keys, rules,
+    ActError, Cause, Done, Effect, Entry, Head, Input, Message, Outcome, Prepared, Recorded,
+    Results, State, Stored, TakenBack, Version, VoteSeq, keys, rules,
 };
 use crate::vsr::{Machine, Op};
 use bytes::Bytes;
@@ -117,6 +117,43 @@ fn the_bytes_of_what_entries_hold_stay() {
         "0202000176010901",
     ];
     assert_eq!(all.iter().map(|bytes| hex(bytes)).collect::<Vec<_>>(), expected);
+}
+
+/// A vote that is too long by now ends, and stops no primary; a key that is, stays.
+#[test]
+fn what_is_longer_than_limits_stops_no_primary() {
+    let mut world = World::new(2);
+    let digits = key(&"1".repeat(rules::ANSWER_BYTES_MAX + 1));
+    let (one, mut prepared) = (tx(3, 4), vote(&[1, 2], 1));
+    prepared.vote.as_mut().expect("it is ready").results = vec![Ok(Done::Float(digits))];
+    let long = key(&"k".repeat(rules::ITEM_KEY_BYTES_MAX + 1));
+    let named = |key, effect| crate::serializable::Change { key, effect, ..change(1) };
+    let expires = Effect::Put { value: key("v"), expires: Some(6) };
+    let other = key(&"l".repeat(rules::ITEM_KEY_BYTES_MAX + 1));
+    let entries = [
+        Entry::Prepared(prepared),
+        alone(tx(1, 1), named(long, Effect::Delete)),
+        alone(tx(2, 1), named(other, expires)),
+    ];
+    world.groups[0].log.extend(entries.iter().map(Entry::bytes));
+    // It is checked as far as limits leave it.
+    let its = &mut world.groups[0].replicas[0];
+    for (place, entry) in entries.iter().enumerate() {
+        let (op, state) = (Op(place as u64 + 1), &mut its.state);
+        its.disk.call(|store| state.apply(op, &entry.bytes(), store));
+        its.applied += 1;
+    }
+    its.state.take_executed();
+    world.handle(0, 0, Input::Deposed);
+    world.handle(0, 0, Input::Serving);
+    let purge = Op(world.groups[0].log.len() as u64);
+    world.handle_primary(0, Input::Sweep { from: Bytes::new(), purge });
+    assert!(world.groups[0].tail.is_empty(), "nothing is proposed that nobody takes");
+    let (group, groups, seq) = (GroupId(2), groups(&[1, 2]), VoteSeq(0));
+    let told = Message::Vote { tx: one, group, groups, seq, vote: Ok(Vec::new()) };
+    world.handle_primary(0, Input::Message(told));
+    world.commit(0, usize::MAX);
+    assert_eq!(world.state(0).outcome(one), Some(Outcome::Aborted(Cause::TooLarge)));
 }
 
 /// Limits are those of what comes into a log. What is in one was let in by the limits of its time.
