@@ -305,9 +305,9 @@ impl Primary {
         let (mut txs, mut bytes) = (Vec::new(), 0);
         let looked: Vec<TxId> = self.applied.iter().copied().take(4 * FORGET_MAX).collect();
         for tx in looked {
-            let kept = cx.state.head.bytes_kept(tx);
-            let has_room =
-                kept == 0 || self.may_remember_told(tx, cx) || mutant!("txn_forgets_at_once");
+            let has_room = !cx.state.head.is_kept(tx)
+                || self.may_remember_told(tx, cx)
+                || mutant!("txn_forgets_at_once");
             if txs.len() == FORGET_MAX || (!has_room && mutant!("txn_forgets_in_order")) {
                 break;
             }
@@ -315,6 +315,8 @@ impl Primary {
                 continue;
             }
             self.applied.remove(&tx);
+            // It is as long as its answers to count, so only what there is room for is counted.
+            let kept = cx.state.head.bytes_kept(tx);
             self.note_ahead(tx, kept, cx);
             bytes += kept;
             self.forgetting = Some(bytes);

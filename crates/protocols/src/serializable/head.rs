@@ -280,7 +280,13 @@ impl Head {
     #[must_use]
     pub fn bytes_kept(&self, tx: TxId) -> usize {
         let recorded = self.outcomes.get(&(tx.client, tx.counter));
-        recorded.filter(|_| !self.is_forgotten(tx)).map_or(0, of_recorded)
+        recorded.filter(|_| self.is_kept(tx)).map_or(0, of_recorded)
+    }
+
+    /// Whether that is more than none.
+    #[must_use]
+    pub fn is_kept(&self, tx: TxId) -> bool {
+        !self.is_forgotten(tx) && self.outcomes.contains_key(&(tx.client, tx.counter))
     }
 
     /// How transactions have ended that no group asks for any more.

@@ -159,7 +159,7 @@
 //! | `entry.rs`, `apply.rs` | entries, and executing them |
 //! | `recover.rs`, `keys.rs` | copies, and what is stored |
 //! | `sound.rs` | what no correct peer says |
-//! | `engine.rs`, `primary.rs`, `tail.rs`, `hand.rs`, `room.rs` | inputs, and what is in hand |
+//! | `engine.rs`, `primary.rs`, `tail.rs`, `hand.rs`, `room.rs`, `ahead.rs` | inputs, and what is in hand |
 //! | `prepare.rs`, `coordinate.rs`, `participate.rs` | commits, decisions, votes |
 //! | `read.rs` | strict reads, commits that only read, expiry and purge |
 //! | `act.rs`, `evaluate.rs` | what can be done to a key |
@@ -167,6 +167,7 @@
 //! | `lane/` | the process: frames, restarts, clients |
 
 mod act;
+mod ahead;
 mod apply;
 mod coordinate;
 mod engine;

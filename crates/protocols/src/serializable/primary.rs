@@ -2,6 +2,7 @@
 //! groups send again what they are not answered.
 
 use super::act::{Results, WallMs};
+use super::ahead::Ahead;
 use super::apply::{Executed, What};
 use super::engine::Context;
 use super::entry::Entry;
@@ -91,9 +92,8 @@ pub struct Primary {
     pub horizon: u64,
     /// Clients that were proposed to be gone because they have counted too far.
     pub gone: BTreeSet<Client>,
-    /// About how many bytes are remembered, or will be when the tail is executed, that are ahead of
-    /// time; no less than there are.
-    pub ahead_bytes: usize,
+    /// What is remembered that is ahead of time.
+    pub ahead: Ahead,
     /// While it is in flight that groups need not be told some decisions any more: about how many
     /// bytes are remembered for clients alone then.
     pub forgetting: Option<usize>,
@@ -143,7 +143,7 @@ impl Primary {
             clock: clock(cx.state.head.clock, cx.wall),
             horizon: 0,
             gone: BTreeSet::new(),
-            ahead_bytes: 0,
+            ahead: Ahead::counted(0, cx.now),
             forgetting: None,
             received: BTreeMap::new(),
             queue: BTreeMap::new(),

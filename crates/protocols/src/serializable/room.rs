@@ -1,5 +1,6 @@
 //! Room: what a primary takes on, and what is dropped when too much is remembered.
 
+use super::ahead::Ahead;
 use super::engine::Context;
 use super::entry::Entry;
 use super::head;
@@ -62,7 +63,7 @@ impl Primary {
         rules::check_counter(tx, self.clock.max(horizon_ms))?;
         // While there is too much that is ahead of time, it waits until time has come there.
         if self.is_ahead(tx, cx)
-            && self.ahead_bytes >= rules::AHEAD_BYTES_MAX
+            && self.ahead.bytes() >= rules::AHEAD_BYTES_MAX
             && !mutant!("txn_remembers_ahead")
         {
             return Err(Refused::Busy);
@@ -101,7 +102,7 @@ impl Primary {
     /// Notes what will be remembered of a transaction, if that is ahead of time.
     pub fn note_ahead(&mut self, tx: TxId, bytes: usize, cx: &Context<'_>) {
         if self.is_ahead(tx, cx) {
-            self.ahead_bytes += bytes;
+            self.ahead.note(bytes);
         }
     }
 
@@ -113,7 +114,8 @@ impl Primary {
             return;
         }
         let of_tail = self.tail.ended_bytes_ahead(counter_max);
-        self.ahead_bytes = cx.state.head.bytes_ahead(counter_max) + of_tail;
+        let bytes = cx.state.head.bytes_ahead(counter_max) + of_tail;
+        self.ahead = Ahead::counted(bytes, cx.now);
     }
 
     /// Whether there is room for what is remembered of one more, in what is copied in one turn,
@@ -132,7 +134,7 @@ impl Primary {
         let is_apart = !mutant!("txn_ahead_with_others");
         let is_ahead = is_apart && self.is_ahead(tx, cx);
         let in_flight = self.tail.ended_bytes() + self.forgetting.unwrap_or_default();
-        let ahead = if is_apart { self.ahead_bytes } else { 0 };
+        let ahead = if is_apart { self.ahead.bytes() } else { 0 };
         let others = (cx.state.head.sizes.remembered + in_flight).saturating_sub(ahead);
         let others_max = rules::REMEMBERED_BYTES_MAX + rules::REMEMBERED_ROOM_BYTES + room;
         // Time catches up with what is ahead, and what was is of the others then: so who is ahead
@@ -171,16 +173,12 @@ impl Primary {
         }
         let is_much = cx.state.head.sizes.remembered > rules::REMEMBERED_BYTES_MAX;
         // What is about to be forgotten by groups is noted, and not remembered yet.
-        let may_count = self.forgetting.is_none();
-        // What was noted only grows, and who goes on may be refused for it: so it is counted long
-        // before that.
-        let part = if mutant!("txn_counts_ahead_late") { 1 } else { 2 };
-        let is_some = self.ahead_bytes >= rules::AHEAD_BYTES_MAX / part;
-        if may_count && self.ahead_bytes > 0 && (is_much || is_some) {
+        let is_counted = self.forgetting.is_none() && self.ahead.is_due(is_much, cx.now);
+        if is_counted {
             self.count_ahead(cx);
         }
-        let is_counted = may_count || mutant!("txn_drops_by_an_old_count");
-        if is_counted && self.ahead_bytes >= rules::AHEAD_BYTES_MAX {
+        let may_drop = is_counted || mutant!("txn_drops_by_an_old_count");
+        if may_drop && self.ahead.bytes() >= rules::AHEAD_BYTES_MAX {
             self.drop_ahead(cx);
         }
         self.drop_oldest(cx);
@@ -189,7 +187,7 @@ impl Primary {
     /// Drops what is remembered of clients that have counted furthest, as many as there have to be:
     /// a horizon there would pass all others.
     fn drop_ahead(&mut self, cx: &mut Context<'_>) {
-        let (ahead, enough) = (self.ahead_bytes, rules::AHEAD_BYTES_MAX / 4 * 3);
+        let (ahead, enough) = (self.ahead.bytes(), rules::AHEAD_BYTES_MAX / 4 * 3);
         let (mut dropped, mut clients) = (0, BTreeSet::new());
         let most = if mutant!("txn_drops_one_client") { 1 } else { FORGET_MAX };
         for (client, bytes) in cx.state.head.ahead(self.counter_max(cx)) {
@@ -202,6 +200,9 @@ impl Primary {
                 clients.insert(client);
             }
         }
+        if !clients.is_empty() {
+            self.ahead.note_dropped();
+        }
         for client in clients {
             self.propose(Entry::ClientGone { client }, cx);
         }
@@ -212,7 +213,7 @@ impl Primary {
     fn drop_oldest(&mut self, cx: &mut Context<'_>) {
         let head = &cx.state.head;
         let is_proposed = self.horizon > head.horizon;
-        let others = head.sizes.remembered.saturating_sub(self.ahead_bytes);
+        let others = head.sizes.remembered.saturating_sub(self.ahead.bytes());
         if others <= rules::REMEMBERED_BYTES_MAX || is_proposed {
             return;
         }
