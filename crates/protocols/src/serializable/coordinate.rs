@@ -9,7 +9,7 @@ use super::primary::{Primary, Round, Telling};
 use super::rules::{ACTS_MAX, FORGET_MAX, UNENDED_BYTES_MAX};
 use super::sound::are_answers;
 use super::timer::{Again, VOTE};
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, btree_map};
 use alloc::vec::Vec;
 use quorate_kernel::ids::GroupId;
 use quorate_kernel::invariant;
@@ -19,12 +19,11 @@ use quorate_kernel::time::Time;
 impl Primary {
     /// A transaction that this group decides was heard of: its time runs.
     pub(super) fn hear_of(&mut self, tx: TxId, groups: &[GroupId], now: Time) {
-        self.rounds.entry(tx).or_insert_with(|| Round {
-            groups: groups.to_vec(),
-            votes: BTreeMap::new(),
-            came: 0,
-            since: now,
-        });
+        let btree_map::Entry::Vacant(place) = self.rounds.entry(tx) else { return };
+        let (groups, votes) = (groups.to_vec(), BTreeMap::new());
+        let round = place.insert(Round { groups, votes, came: 0, since: now });
+        self.held_bytes += round.bytes();
+        self.undone_bytes += round.undone_bytes();
     }
 
     /// Answers whoever asks about a transaction that is decided, or may not be asked of this group;

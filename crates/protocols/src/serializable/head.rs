@@ -82,7 +82,8 @@ pub struct Head {
 /// About how many bytes a mark takes.
 const MARK_BYTES: usize = 20;
 
-fn of_groups(groups: &[GroupId]) -> usize {
+/// About how many bytes the groups of a transaction take, with its name.
+pub fn of_groups(groups: &[GroupId]) -> usize {
     8 * groups.len() + 64
 }
 

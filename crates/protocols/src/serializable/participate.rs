@@ -6,7 +6,7 @@ use super::head::TakenBack;
 use super::message::{Cause, Message};
 use super::number::{Rank, TxId, VoteSeq};
 use super::primary::Primary;
-use super::rules::FORGET_MAX;
+use super::rules::{FORGET_MAX, IN_HAND_MAX};
 use super::timer::{Again, WAIT};
 use alloc::vec::Vec;
 use quorate_kernel::ids::GroupId;
@@ -153,10 +153,17 @@ impl Primary {
             })
             .map(|(tx, _)| *tx)
             .collect();
-        let most = if mutant!("txn_gives_up_all_at_once") { usize::MAX } else { FORGET_MAX };
-        for tx in late.into_iter().take(most) {
+        for tx in late.into_iter().take(self.give_up_most()) {
             self.give_up(tx, taken_back[&tx].clone(), cx);
         }
+    }
+
+    /// How many may be given up now: some at a time, and none while the log does not take them.
+    pub(super) fn give_up_most(&self) -> usize {
+        let is_endless = mutant!("txn_gives_up_into_a_full_tail");
+        let in_hand = if is_endless { 0 } else { self.tail.len() };
+        let most = if mutant!("txn_gives_up_all_at_once") { usize::MAX } else { FORGET_MAX };
+        most.min(IN_HAND_MAX.saturating_sub(in_hand))
     }
 
     /// Votes no where a vote was taken back and no other has followed: it is asked about until the

@@ -53,10 +53,15 @@ impl Primary {
         }
         let has_it = self.received.contains_key(&tx) && !mutant!("txn_request_overwrites");
         let is_pending = cx.state.head.pending.contains_key(&tx);
-        if !self.is_under_way(tx, cx)
-            && let Err(refused) = self.may_begin(tx, cx)
-        {
-            return cx.refuse(ticket, refused);
+        if !self.is_under_way(tx, cx) {
+            if let Err(refused) = self.may_begin(tx, cx) {
+                return cx.refuse(ticket, refused);
+            }
+            // It would end for lack of votes without a look at room.
+            let has_room = self.may_decide(tx, cx) || mutant!("txn_begins_without_room");
+            if decides && commit.groups.len() > 1 && !has_room {
+                return cx.refuse(ticket, Refused::Busy);
+            }
         }
         // Others may have told of it, but not what is to be done: that takes room still.
         if !has_it && !is_pending && self.is_full() && !mutant!("txn_told_of_has_room") {
@@ -362,13 +367,16 @@ impl Primary {
         // What ends it may be on its way already.
         let late: Vec<Arc<Commit>> =
             late.filter(|commit| !self.tail.moves(commit.rank.tx)).collect();
+        let mut most = self.give_up_most();
         for commit in late {
             let tx = commit.rank.tx;
+            let taken = cx.state.head.taken_back.get(&tx);
             if commit.groups.len() == 1 {
                 self.vote_no(tx, &commit, Cause::Timeout, cx);
-            } else if !mutant!("txn_waits_for_nobody") {
+            } else if (taken.is_none() || most > 0) && !mutant!("txn_waits_for_nobody") {
                 self.drop_received(tx);
-                if let Some(taken) = cx.state.head.taken_back.get(&tx).cloned() {
+                if let Some(taken) = taken.cloned() {
+                    most -= 1;
                     self.give_up(tx, taken, cx);
                 }
             }

@@ -52,12 +52,17 @@ pub struct Round {
 }
 
 impl Round {
-    /// About how many bytes its votes take.
+    /// About how many bytes it takes.
     pub fn bytes(&self) -> usize {
         let of = |vote: &Result<Results, Cause>| {
             vote.as_ref().map_or_else(head::of_cause, head::of_results) + 64
         };
-        self.votes.values().map(|(_, vote)| of(vote)).sum()
+        self.undone_bytes() + self.votes.values().map(|(_, vote)| of(vote)).sum::<usize>()
+    }
+
+    /// About how many bytes of a head it takes if it ends for lack of votes.
+    pub fn undone_bytes(&self) -> usize {
+        head::of_groups(&self.groups)
     }
 }
 
@@ -107,6 +112,9 @@ pub struct Primary {
     pub crowded: BTreeSet<Raw>,
     /// Votes on transactions that this group decides.
     pub rounds: BTreeMap<TxId, Round>,
+    /// About how many bytes of a head they take if all of them end for lack of votes, which asks
+    /// for no room.
+    pub undone_bytes: usize,
     /// Whether there was no room to decide on some of them.
     pub is_undecided: bool,
     /// Who waits to hear how a transaction ends.
@@ -150,6 +158,7 @@ impl Primary {
             woken: BTreeSet::new(),
             crowded: BTreeSet::new(),
             rounds: BTreeMap::new(),
+            undone_bytes: 0,
             is_undecided: false,
             tickets: BTreeMap::new(),
             asks: BTreeMap::new(),
@@ -259,6 +268,7 @@ impl Primary {
         self.drop_received(tx);
         if let Some(round) = self.rounds.remove(&tx) {
             self.held_bytes -= round.bytes();
+            self.undone_bytes -= round.undone_bytes();
         }
         self.asks.remove(&tx);
         self.revokes.remove(&tx);

@@ -76,7 +76,8 @@ impl Primary {
     /// is known. It is told again: a group asks until it is answered. Meanwhile it holds keys, and
     /// its time does not run before it is heard: so clients cannot fill this room.
     pub fn may_hear(&self, tx: TxId, cx: &Context<'_>) -> bool {
-        let may_end = self.has_room_until_ended(tx, rules::TOLD_ROOM_BYTES, cx)
+        let room = if mutant!("txn_told_shares_unended") { 0 } else { rules::TOLD_ROOM_BYTES };
+        let may_end = self.has_room_until_ended(tx, room, cx)
             && (self.may_vote(cx) || !mutant!("txn_hears_if_it_may_vote"));
         let has_room = !self.is_full_told() && self.may_remember_told(tx, cx) && may_end;
         has_room || mutant!("txn_hears_all")
@@ -113,7 +114,7 @@ impl Primary {
         if mutant!("txn_horizon_ahead") {
             return;
         }
-        let of_tail = self.tail.ended_bytes_ahead(counter_max);
+        let of_tail = self.tail.remembered_bytes_ahead(counter_max);
         let bytes = cx.state.head.bytes_ahead(counter_max) + of_tail;
         self.ahead = Ahead::counted(bytes, cx.now);
     }
@@ -133,7 +134,10 @@ impl Primary {
     fn has_room_for(&self, tx: TxId, room: usize, cx: &Context<'_>) -> bool {
         let is_apart = !mutant!("txn_ahead_with_others");
         let is_ahead = is_apart && self.is_ahead(tx, cx);
-        let in_flight = self.tail.ended_bytes() + self.forgetting.unwrap_or_default();
+        let is_of_all = mutant!("txn_decided_takes_room_of_clients");
+        let tail = &self.tail;
+        let of_tail = if is_of_all { tail.ended_bytes() } else { tail.remembered_bytes() };
+        let in_flight = of_tail + self.forgetting.unwrap_or_default();
         let ahead = if is_apart { self.ahead.bytes() } else { 0 };
         let others = (cx.state.head.sizes.remembered + in_flight).saturating_sub(ahead);
         let others_max = rules::REMEMBERED_BYTES_MAX + rules::REMEMBERED_ROOM_BYTES + room;
@@ -162,7 +166,10 @@ impl Primary {
         let state = cx.state;
         let of_tail = self.tail.votes_bytes() + self.tail.ended_bytes();
         let own = state.head.pending.get(&tx).map_or(0, head::of_vote);
-        let bytes = state.head.sizes.unended + of_tail - own;
+        // What lacks votes for too long ends without a look at room.
+        let is_free = mutant!("txn_open_rounds_take_no_room");
+        let open = if is_free { 0 } else { self.undone_bytes };
+        let bytes = state.head.sizes.unended + of_tail + open - own;
         bytes < rules::UNENDED_ROOM_BYTES + room
     }
 

@@ -25,6 +25,8 @@ pub struct Tail {
     votes_bytes: usize,
     /// About how many bytes will be remembered of what ends with them.
     ended_bytes: usize,
+    /// About how many of those for clients alone.
+    remembered_bytes: usize,
     /// How many were executed before the first.
     executed: u64,
     /// What keys will have, and which entry says so.
@@ -60,8 +62,13 @@ impl Tail {
         self.ended_bytes
     }
 
-    /// The same for clients alone, and of transactions with counters above this one.
-    pub fn ended_bytes_ahead(&self, counter_max: u64) -> usize {
+    /// About how many of those for clients alone.
+    pub fn remembered_bytes(&self) -> usize {
+        self.remembered_bytes
+    }
+
+    /// The same of transactions with counters above this one.
+    pub fn remembered_bytes_ahead(&self, counter_max: u64) -> usize {
         let is_ahead = |entry: &Entry| entry.tx().is_some_and(|tx| tx.counter > counter_max);
         let ahead = self.entries.iter().filter(|(entry, _)| is_ahead(entry));
         ahead.map(|(entry, _)| of_remembered(entry)).sum()
@@ -140,6 +147,7 @@ impl Tail {
         }
         self.bytes += bytes;
         self.ended_bytes += of_ended(&entry);
+        self.remembered_bytes += of_remembered(&entry);
         self.votes_bytes += if matches!(entry, Entry::Prepared(_)) { bytes } else { 0 };
         self.entries.push_back((entry, bytes));
     }
@@ -150,6 +158,7 @@ impl Tail {
         let (entry, bytes) = oldest.expect("only what is in flight is executed");
         self.bytes -= bytes;
         self.ended_bytes -= of_ended(&entry);
+        self.remembered_bytes -= of_remembered(&entry);
         self.votes_bytes -= if matches!(entry, Entry::Prepared(_)) { bytes } else { 0 };
         let at = self.executed;
         self.executed += 1;

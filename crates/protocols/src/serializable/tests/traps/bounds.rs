@@ -144,12 +144,9 @@ fn votes_are_bounded_by_what_is_copied_in_one_turn() {
     assert_eq!(world.state(TWO).head.sizes.unended, 0);
 }
 
-/// What other groups answer is part of the coordinator's head until all have applied the decision:
-/// it decides on no more than can be copied in one turn, and on the rest when there is room.
-#[test]
-fn decisions_are_bounded_by_what_is_copied_in_one_turn() {
-    let mut world = World::new(2);
-    let count = 80;
+/// So many transactions of both groups, which the first decides; its own votes are committed, and
+/// those of the other answer about 1.2 MB each.
+pub fn decide_large(world: &mut World, count: u64) -> Vec<(TxId, Ticket)> {
     let all: Vec<(TxId, Ticket)> = (1..=count)
         .map(|number| {
             let (one, two) = (format!("1k{number}"), format!("2k{number}"));
@@ -166,14 +163,25 @@ fn decisions_are_bounded_by_what_is_copied_in_one_turn() {
         let message = Message::Vote { tx, group, groups, seq, vote };
         world.handle_primary(ONE, Input::Message(message));
     }
-    let commit = |world: &mut World| {
-        while !world.groups[ONE].tail.is_empty() {
-            world.commit(ONE, usize::MAX);
-        }
-        world.net.clear();
-    };
+    all
+}
+
+/// Commits all that the first group proposes; what it sends is lost.
+pub fn commit_one(world: &mut World) {
+    while !world.groups[ONE].tail.is_empty() {
+        world.commit(ONE, usize::MAX);
+    }
+    world.net.clear();
+}
+
+/// What other groups answer is part of the coordinator's head until all have applied the decision:
+/// it decides on no more than can be copied in one turn, and on the rest when there is room.
+#[test]
+fn decisions_are_bounded_by_what_is_copied_in_one_turn() {
+    let mut world = World::new(2);
+    let all = decide_large(&mut world, 80);
     let decided = |world: &World| all.iter().filter(|one| world.is_committed(one.1)).count();
-    commit(&mut world);
+    commit_one(&mut world);
     let unended = world.state(ONE).head.sizes.unended;
     assert!(unended <= rules::UNENDED_ROOM_BYTES + rules::ANSWERS_BYTES_MAX, "{unended} bytes");
     let first = decided(&world);
@@ -187,7 +195,7 @@ fn decisions_are_bounded_by_what_is_copied_in_one_turn() {
     let room = rules::REMEMBERED_BYTES_MAX + rules::REMEMBERED_ROOM_BYTES + rules::TOLD_ROOM_BYTES;
     for _ in 0..12 {
         world.handle_primary(ONE, Input::Tick);
-        commit(&mut world);
+        commit_one(&mut world);
         let Sizes { unended, remembered } = world.state(ONE).head.sizes;
         assert!(remembered <= room + 2 * MIB, "{remembered} bytes");
         assert!(unended <= rules::UNENDED_ROOM_BYTES + rules::ANSWERS_BYTES_MAX);
@@ -196,6 +204,17 @@ fn decisions_are_bounded_by_what_is_copied_in_one_turn() {
         }
     }
     assert_eq!(decided(&world), all.len(), "there is room again");
+}
+
+/// A decision in flight is told to other groups before it is remembered for clients alone: until
+/// then it takes no room of that.
+#[test]
+fn decisions_in_flight_keep_out_nobody_who_needs_no_other_group() {
+    let mut world = World::new(2);
+    decide_large(&mut world, 24);
+    let ticket = world.commit_tx(tx(90, 90), &[], &[("1x", put("a"))]);
+    world.commit(ONE, usize::MAX);
+    assert!(world.is_committed(ticket), "{:?}", world.answer(ticket));
 }
 
 /// Outcomes that no client says it knows, of clients that come and go, are dropped from the oldest

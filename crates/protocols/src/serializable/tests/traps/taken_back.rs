@@ -91,11 +91,10 @@ fn who_waits_after_its_vote_was_taken_back_waits_from_then() {
     world.check_equal();
 }
 
-/// A later primary finds more of them than it may have in hand at a time.
-#[test]
-fn a_later_primary_gives_up_some_at_a_time() {
+/// So many votes of the second group were taken back before its primary changed, and nobody has
+/// asked since for as long as one may wait.
+fn many_taken_back(count: usize) -> World {
     let mut world = World::new(2);
-    let count = rules::FORGET_MAX + 50;
     for counter in 1..=count as u64 {
         let (tx, seq, groups) = (tx(counter, 1), VoteSeq(0), Vec::from([GroupId(1), GroupId(2)]));
         let exclusive = Vec::from([key(&std::format!("2k{counter}"))]);
@@ -109,6 +108,32 @@ fn a_later_primary_gives_up_some_at_a_time() {
     world.fail_over(TWO, 1, 0, true);
     world.handle_primary(TWO, Input::Tick);
     world.now = world.now + Span::secs(5);
+    world
+}
+
+/// The log takes nothing: no more of them wait for it than may be in hand.
+#[test]
+fn while_the_log_stands_no_more_are_given_up_than_may_wait() {
+    let mut world = many_taken_back(rules::IN_HAND_MAX + rules::FORGET_MAX + 50);
+    world.groups[TWO].is_full = true;
+    for _ in 0..rules::IN_HAND_MAX / rules::FORGET_MAX + 3 {
+        world.handle_primary(TWO, Input::Tick);
+    }
+    assert_eq!(world.groups[TWO].replicas[1].member.in_hand(), rules::IN_HAND_MAX);
+    world.groups[TWO].is_full = false;
+    while !world.state(TWO).head.taken_back.is_empty() {
+        world.handle_primary(TWO, Input::Tick);
+        assert!(!world.groups[TWO].tail.is_empty(), "the rest follows");
+        world.commit(TWO, usize::MAX);
+        world.net.clear();
+    }
+}
+
+/// A later primary finds more of them than it may have in hand at a time.
+#[test]
+fn a_later_primary_gives_up_some_at_a_time() {
+    let count = rules::FORGET_MAX + 50;
+    let mut world = many_taken_back(count);
     world.handle_primary(TWO, Input::Tick);
     assert_eq!(world.groups[TWO].tail.len(), rules::FORGET_MAX);
     world.commit(TWO, usize::MAX);

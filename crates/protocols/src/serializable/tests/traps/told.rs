@@ -1,6 +1,7 @@
 //! What other groups tell while clients have filled a group: it is heard, and ends.
 
 use super::ahead::{many, now, remembered};
+use super::bounds::{commit_one, decide_large};
 use super::*;
 use crate::serializable::{Act, Cause, Done, VoteSeq, rules};
 use bytes::Bytes;
@@ -105,6 +106,43 @@ fn a_vote_is_heard_while_clients_fill_what_is_not_ended() {
     wait_for_votes(&mut world);
     let recorded = world.state(ONE).recorded(tx(200, 200));
     assert_eq!(recorded.map(|it| it.outcome.clone()), Some(Err(Cause::Timeout)));
+}
+
+/// Nor do decisions of this one, of which others have not heard.
+#[test]
+fn a_vote_is_heard_while_decisions_fill_what_is_not_ended() {
+    let mut world = World::new(2);
+    let all = decide_large(&mut world, 80);
+    commit_one(&mut world);
+    let unended = world.state(ONE).head.sizes.unended;
+    assert!(unended >= rules::UNENDED_ROOM_BYTES, "{unended} bytes: no more is decided");
+    assert!(all.iter().any(|one| world.told(one.1).is_none()), "some wait for that");
+    let late = world.commit_at(ONE, tx(90, 90), &[], &[("1x", put("a")), ("2x", put("a"))]);
+    let refused = Some(&Reply::Refused(crate::serializable::Refused::Busy));
+    assert_eq!(world.answer(late), refused, "nor may a client begin more");
+    vote_of_two(&mut world, 200);
+    wait_for_votes(&mut world);
+    let recorded = world.state(ONE).recorded(tx(200, 200));
+    assert_eq!(recorded.map(|it| it.outcome.clone()), Some(Err(Cause::Timeout)));
+}
+
+/// What other groups tell of ends whether there is room or not, when its time is over: so it takes
+/// room from the beginning.
+#[test]
+fn what_is_heard_of_takes_room_before_it_ends() {
+    let mut world = World::new(2);
+    decide_large(&mut world, 80);
+    commit_one(&mut world);
+    let in_hand = |world: &World| world.groups[ONE].replicas[0].member.in_hand();
+    let before = in_hand(&world);
+    let groups: Vec<GroupId> = (1..=1024).map(GroupId).collect();
+    for counter in 1000..2000 {
+        let (tx, group, groups, seq) = (tx(counter, 9), GroupId(2), groups.clone(), VoteSeq(0));
+        let message = Message::Vote { tx, group, groups, seq, vote: Ok(vec![]) };
+        world.handle_primary(ONE, Input::Message(message));
+    }
+    let heard = in_hand(&world) - before;
+    assert!(heard > 100 && heard * 8 * 1024 <= rules::TOLD_ROOM_BYTES, "{heard} are heard of");
 }
 
 /// Many wait for a key with a large value, and each leaves a larger one: they are put into the log
