@@ -18,7 +18,8 @@ impl Primary {
     pub fn propose(&mut self, entry: Entry, cx: &mut Context<'_>) {
         // They would refuse all that comes behind it as well. While it is in no log, another that
         // leads can go on.
-        let is_read = entry.is_sound() && entry.is_of(cx.state.group);
+        let is_read =
+            entry.is_sound() && entry.is_of(cx.state.group) || mutant!("txn_proposes_anything");
         invariant!(is_read, "members would not take {entry:?}");
         let bytes = entry.bytes();
         if let Some(tx) = entry.tx() {

@@ -15,6 +15,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use quorate_kernel::ids::GroupId;
 use quorate_kernel::invariant;
+use quorate_kernel::mutant;
 use serde::{Deserialize, Serialize};
 
 /// How a transaction has ended, remembered for its client and for groups that ask.
@@ -309,6 +310,8 @@ pub fn of_ended(entry: &Entry) -> usize {
             of_none + of_groups(groups) + outcome.as_ref().map_or_else(of_cause, of)
         }
         Entry::Applied { outcome, .. } => of_none + outcome.as_ref().map_or_else(of_cause, |()| 0),
+        // It brings a mark.
+        Entry::Prepared(_) if !mutant!("txn_mark_is_not_noted") => MARK_BYTES,
         _ => 0,
     }
 }
@@ -317,7 +320,11 @@ pub fn of_ended(entry: &Entry) -> usize {
 /// before. What other groups are told first comes to that when they have applied it.
 pub fn of_remembered(entry: &Entry) -> usize {
     match entry {
-        Entry::Decided { groups, .. } if !groups.is_empty() => 0,
+        Entry::Decided { groups, .. }
+            if !groups.is_empty() && !mutant!("txn_decision_is_noted_twice") =>
+        {
+            0
+        }
         _ => of_ended(entry),
     }
 }

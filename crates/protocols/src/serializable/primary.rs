@@ -373,7 +373,8 @@ impl Primary {
         let taken = state.head.taken_back.get(&tx).map(|taken| &taken.groups);
         let received = self.received.get(&tx).map(|received| &received.commit.groups);
         let groups = pending.or(taken).or(received);
-        if groups.is_some_and(|groups| groups.first() != Some(&state.group)) {
+        let is_other = groups.is_some_and(|groups| groups.first() != Some(&state.group));
+        if is_other && !mutant!("txn_tells_for_others") {
             return cx.refuse(ticket, Refused::Groups);
         }
         if let Some(outcome) = self.outcome(tx, cx) {

@@ -228,7 +228,8 @@ impl Primary {
         let highest = rules::counter_of(self.clock.saturating_sub(lag));
         let highest = if mutant!("txn_horizon_ahead") { u64::MAX } else { highest };
         // Somebody must be able to count on from there, whatever this clock says.
-        let highest = highest.min(u64::MAX - 1);
+        let is_last = mutant!("txn_horizon_at_the_end");
+        let highest = if is_last { highest } else { highest.min(u64::MAX - 1) };
         if let Some(counter) = head.oldest(highest) {
             self.horizon = counter;
             self.propose(Entry::Horizon { counter }, cx);

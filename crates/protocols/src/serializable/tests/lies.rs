@@ -2,8 +2,9 @@
 
 use super::world::{Disk, World, key, put, tx};
 use crate::serializable::{
-    Cause, Change, Counted, Dropped, Effect, Entry, Head, Input, Message, Outcome, Prepared, Rank,
-    Raw, Recorded, Request, Share, State, Stored, TakenBack, TxId, Version, VoteSeq, keys, rules,
+    Cause, Change, Context, Counted, Dropped, Effect, Entry, Head, Input, Message, Outcome,
+    Prepared, Rank, Raw, Recorded, Request, Share, State, Stored, TakenBack, TxId, Version,
+    VoteSeq, head, keys, primary::Primary, rules,
 };
 use crate::vsr::{Machine, Op};
 use bytes::{Bytes, BytesMut};
@@ -266,6 +267,49 @@ fn a_grant_of_another_group_takes_no_vote_back() {
     let (tx, group, seq) = (tx(3, 1), GroupId(1), VoteSeq(0));
     world.handle_primary(2, Input::Message(Message::RevokeGranted { tx, group, seq }));
     assert_eq!(world.groups[2].tail.len(), 1, "the one that decides may");
+}
+
+/// Should a primary come to an entry that no member would take, it stops before that is in a log.
+#[test]
+#[should_panic(expected = "members would not take")]
+fn what_no_member_would_take_is_not_proposed() {
+    let (state, disk, mut out) = (State::new(GroupId(1)), Disk::default(), Vec::new());
+    let now = quorate_kernel::time::Time(0);
+    let mut cx =
+        Context { state: &state, is_settled: true, table: &disk, now, wall: 5, out: &mut out };
+    let mut primary = Primary::new(&cx);
+    primary.propose(Entry::Horizon { counter: u64::MAX - 1 }, &mut cx);
+    assert_eq!(cx.out.len(), 1, "this one they take");
+    primary.propose(Entry::Horizon { counter: u64::MAX }, &mut cx);
+}
+
+/// What is noted of an entry that is ahead of time is no less than what is remembered when it was
+/// executed, and not much more; of a decision, what other groups are told first is noted when that
+/// is over.
+#[test]
+fn what_is_noted_of_an_entry_is_what_it_leaves() {
+    let (mut state, mut disk) = (State::new(GroupId(1)), Disk::default());
+    let answers = vec![Ok(crate::serializable::Done::Integer(3)); 20];
+    let whole = |id, mark| {
+        let outcome = Ok((vec![change(1)], answers.clone()));
+        Entry::DecidedApplied { tx: id, outcome, mark, clock: 5 }
+    };
+    let entries = [
+        whole(tx(9, 1), 9),
+        whole(tx(9, 2), 0),
+        Entry::Prepared(vote(&[1, 2], 1)),
+        decided(&[1, 2], &[1, 2], 0),
+        Entry::Decided { tx: tx(3, 5), groups: Vec::new(), outcome: Err(Cause::Asked) },
+        Entry::Prepared(Prepared { rank: Rank { priority: 2, tx: tx(3, 6) }, ..vote(&[1, 2], 1) }),
+        Entry::Applied { tx: tx(3, 7), outcome: Err(Cause::Timeout) },
+    ];
+    for (place, entry) in entries.iter().enumerate() {
+        let before = state.head.bytes_ahead(0);
+        let op = Op(place as u64 + 1);
+        disk.call(|store| state.apply(op, &entry.bytes(), store));
+        let (left, noted) = (state.head.bytes_ahead(0) - before, head::of_remembered(entry));
+        assert!(noted >= left && noted <= left + 100, "{noted} for {left} bytes: {entry:?}");
+    }
 }
 
 /// A key is said to have the last version of all. It is shown, and not changed any more; nor does a

@@ -54,6 +54,21 @@ fn who_counts_ahead_of_time_takes_no_room_of_others() {
     world.check_quiet();
 }
 
+/// Whatever a clock says, somebody can still count on from the horizon.
+#[test]
+fn a_clock_at_the_end_of_all_numbers_leaves_a_counter() {
+    let mut world = World::new(1);
+    world.groups[ONE].replicas[0].skew_ms = i64::MAX;
+    for client in 1..=20 {
+        world.commit_tx(tx(u64::MAX - 1, client), &[], &many(4000));
+        world.commit(ONE, usize::MAX);
+    }
+    assert!(remembered(&world) > rules::REMEMBERED_BYTES_MAX);
+    world.handle_primary(ONE, Input::Tick);
+    world.commit(ONE, usize::MAX);
+    assert!(world.state(ONE).head.horizon < u64::MAX);
+}
+
 /// As many of them are forgotten at a time as there have to be.
 #[test]
 fn who_counts_ahead_of_time_is_forgotten_at_once() {
