@@ -155,10 +155,8 @@ impl Serializable {
             }
             Err(refused) => {
                 self.clients.close(tx);
-                if let Some(ticket) = doing.ticket.take() {
-                    // Nothing was done.
-                    cx.fx.answer_early(ticket, Outcome::Refused(refusal(&refused)));
-                }
+                // Nothing was done.
+                doing.refuse(refusal(&refused), cx);
             }
         }
     }
@@ -197,6 +195,14 @@ impl Doing {
             wait: Span(0),
             is_held: false,
             asked: BTreeMap::new(),
+        }
+    }
+
+    /// Tells whoever waits for it why it was not done, or may not have been.
+    pub fn refuse(&mut self, refusal: Refusal, cx: &mut Context<'_>) {
+        if let Some(ticket) = self.ticket.take() {
+            // It rests on nothing that this node stores.
+            cx.fx.answer_early(ticket, Outcome::Refused(refusal));
         }
     }
 }

@@ -12,7 +12,7 @@ use alloc::vec::Vec;
 use quorate_kernel::ids::{GroupId, Incarnation, NodeId, Ticket};
 use quorate_kernel::invariant;
 use quorate_kernel::mutant;
-use quorate_kernel::operation::{Outcome, Refusal};
+use quorate_kernel::operation::Refusal;
 use quorate_kernel::ring::{Ring, Standing};
 use quorate_kernel::rng::mix;
 use quorate_kernel::time::{Span, Time};
@@ -103,30 +103,25 @@ impl Phase {
         }
     }
 
-    /// What is asked of each group that has not answered.
-    fn asks(&self, question: u64) -> Vec<(GroupId, Message)> {
-        let ask = |group: GroupId, request| (group, Message::Ask { question, group, request });
-        match self {
-            Phase::Reading(waits) => {
-                let read = |keys: &Vec<Raw>| Request::Read { keys: keys.clone() };
-                waits.iter().map(|(group, keys)| ask(*group, read(keys))).collect()
-            }
-            Phase::Checking(waits) => {
-                let check = |reads: &BTreeMap<_, _>| Request::Check { reads: reads.clone() };
-                waits.iter().map(|(group, reads)| ask(*group, check(reads))).collect()
-            }
+    /// What is asked of a group; nothing if it has answered, or is not asked.
+    fn message(&self, question: u64, group: GroupId) -> Option<Message> {
+        let request = match self {
+            Phase::Reading(waits) => Request::Read { keys: waits.get(&group)?.clone() },
+            Phase::Checking(waits) => Request::Check { reads: waits.get(&group)?.clone() },
             Phase::Committing { shares, .. } => {
-                let commit = |share: &Commit| Request::Commit(share.clone());
-                shares.iter().map(|(group, share)| ask(*group, commit(share))).collect()
+                let place = shares.binary_search_by_key(&group, |(of, _)| *of).ok()?;
+                Request::Commit(shares[place].1.clone())
             }
-            Phase::Asking(token) => {
-                Vec::from([ask(token.coordinator, Request::Outcome { token: *token })])
+            Phase::Asking(token) if token.coordinator == group => {
+                Request::Outcome { token: *token }
             }
-            Phase::Listing { group, from, limit } => {
-                let (group, from, limit) = (*group, from.clone(), *limit);
-                Vec::from([(group, Message::List { question, group, from, limit })])
+            Phase::Listing { group: of, from, limit } if *of == group => {
+                let (from, limit) = (from.clone(), *limit);
+                return Some(Message::List { question, group, from, limit });
             }
-        }
+            Phase::Asking(_) | Phase::Listing { .. } => return None,
+        };
+        Some(Message::Ask { question, group, request })
     }
 }
 
@@ -302,9 +297,10 @@ impl Serializable {
             return;
         }
         doing.is_held = false;
-        for (group, message) in doing.phase.asks(question) {
+        let groups = of.map_or_else(|| doing.phase.groups(), |group| Vec::from([group]));
+        for group in groups {
             let Some(node) = self.routes.primary(group) else { continue };
-            if of.is_none_or(|of| of == group) {
+            if let Some(message) = doing.phase.message(question, group) {
                 doing.asked.insert(group, node);
                 // A question, and what a client asks for: both promise nothing.
                 cx.fx.send_early(node, message);
@@ -347,7 +343,7 @@ impl Serializable {
             doing.wait = Span((doing.wait.0 * 2).min(WAIT_MAX.0));
             doing.again = now + doing.wait;
             self.counters.retries += 1;
-            for (group, _) in doing.phase.asks(question) {
+            for group in doing.phase.groups() {
                 if let Some(node) = doing.asked.get(&group) {
                     self.routes.is_silent(group, *node);
                 }
@@ -370,7 +366,6 @@ impl Serializable {
         }
         let Some(mut doing) = self.clients.remove(question) else { return };
         self.counters.expired += 1;
-        let Some(ticket) = doing.ticket.take() else { return };
         let refusal = match &doing.phase {
             Phase::Committing { shares, .. } => {
                 doing.phase = Phase::Asking(shares[0].1.token());
@@ -383,13 +378,12 @@ impl Serializable {
                 }
             }
             phase => {
-                let group = phase.asks(question).first().map(|(group, _)| *group);
+                let group = phase.groups().first().copied();
                 let needed = group.map_or(1, |group| self.routes.majority(group));
                 Refusal::NoQuorum { reached: 0, needed: u8::try_from(needed).unwrap_or(u8::MAX) }
             }
         };
-        // It rests on nothing that this node stores.
-        cx.fx.answer_early(ticket, Outcome::Refused(refusal));
+        doing.refuse(refusal, cx);
         if matches!(doing.phase, Phase::Asking(_)) {
             self.clients.drop_oldest();
             self.go_on(doing, cx);

@@ -113,10 +113,11 @@ impl Serializable {
                     Phase::Reading(_) | Phase::Checking(_) | Phase::Listing { .. }
                 );
                 invariant!(has_read_only, "nothing was done yet");
-                if let Some(ticket) = doing.ticket.take() {
-                    self.clients.remove(question);
+                let is_awaited = doing.ticket.is_some();
+                invariant!(is_awaited, "who was answered only asks how it ended");
+                if let Some(mut doing) = self.clients.remove(question) {
                     // Nothing was done.
-                    cx.fx.answer_early(ticket, Outcome::Refused(refusal(refused)));
+                    doing.refuse(refusal(refused), cx);
                 }
             }
         }
@@ -264,7 +265,5 @@ fn refuse_for_good(mut doing: Doing, cause: &Cause, cx: &mut Context<'_>) {
             limit: crate::serializable::rules::BYTES_MAX,
         },
     };
-    if let Some(ticket) = doing.ticket.take() {
-        cx.fx.answer_early(ticket, Outcome::Refused(refusal));
-    }
+    doing.refuse(refusal, cx);
 }

@@ -4,7 +4,7 @@
 
 use super::client::Phase;
 use super::{Context, Serializable};
-use quorate_kernel::operation::{Outcome, Refusal};
+use quorate_kernel::operation::Refusal;
 use quorate_kernel::time::Span;
 
 /// How long an operation waits for a group of which most members are suspected: a suspicion may be
@@ -32,15 +32,13 @@ impl Serializable {
             return false;
         }
         let Some(refusal) = self.out_of_reach(&doing.phase) else { return false };
-        let Some(doing) = self.clients.remove(question) else { return false };
+        let Some(mut doing) = self.clients.remove(question) else { return false };
         if let Some(tx) = doing.phase.open() {
             // Nobody was asked for it.
             self.clients.close(tx);
         }
-        if let Some(ticket) = doing.ticket {
-            // Nothing was done.
-            cx.fx.answer_early(ticket, Outcome::Refused(refusal));
-        }
+        // Nothing was done.
+        doing.refuse(refusal, cx);
         true
     }
 }
