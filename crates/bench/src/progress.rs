@@ -42,7 +42,7 @@ impl Progress {
         Progress { bar: bar(title, millis), step: Step::Time }
     }
 
-    /// Shows what happened lately.
+    /// Shows what happened recently.
     pub fn show(&self, interval: &Interval) {
         if self.bar.is_hidden() {
             return;

@@ -13,7 +13,7 @@ const PLACE_MAX: u64 = 200;
 /// The most different lines that are counted; beyond it counting begins anew.
 const COUNTED_MAX: usize = 1024;
 
-/// What was logged lately.
+/// What was logged recently.
 #[derive(Debug, Default)]
 pub(crate) struct Repeats {
     /// By what bounds them and the hash of what is counted: a line and a place never share one.

@@ -65,7 +65,7 @@ impl Client {
     }
 
     /// Asks the hosts who holds what, which calls on linearizable keyspaces do by themselves, in
-    /// the background, when it was not asked lately.
+    /// the background, when it was not asked recently.
     pub async fn learn_routes(&self) {
         self.routes.learn(&self.hosts).await;
     }

@@ -42,7 +42,7 @@ impl Links {
         self.peers.take_seen()
     }
 
-    /// Says how far this host has synced where that was not said lately.
+    /// Says how far this host has synced where that was not said recently.
     pub(super) fn tell_progress(&mut self) {
         let is_due = |said: &Option<(Lsn, Instant)>| {
             said.is_none_or(|(lsn, at)| lsn < self.synced || at.elapsed() >= PROGRESS_EVERY)

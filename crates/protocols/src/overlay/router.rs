@@ -1,8 +1,8 @@
 //! The full-view one-hop router: the table of all hosts, as the other lanes see it (CATS §2).
 //!
-//! It is a hint. It is announced at once when nothing was announced lately, and otherwise once when
-//! a pause has passed that grows with the table, so that a thousand hosts that join together do not
-//! make a thousand copies of it.
+//! It is a hint. It is announced at once when nothing was announced recently, and otherwise once
+//! when a pause has passed that grows with the table, so that a thousand hosts that join together
+//! do not make a thousand copies of it.
 
 use super::timer::Timer;
 use super::{Context, Overlay};

@@ -13,7 +13,7 @@
 //!   view: what a majority of them has not accepted was not decided, and what none of them has
 //!   accepted is not found by the next who proposes.
 //! - No member owes it an invitation to a view that was decided.
-//! - No member that has heard of the host lately, as of one that has copied the data, still
+//! - No member that has heard of the host recently, as of one that has copied the data, still
 //!   believes that it takes part.
 //!
 //! A member that does not answer may have accepted such a proposal, so it is waited for. A quorum
@@ -125,8 +125,8 @@ impl Linearizable {
     }
 
     /// Whether this node, a member, may yet bring about that another becomes one: it has accepted
-    /// that, or drives it, or owes it an invitation, or has heard of the other lately and takes it
-    /// for one that takes part.
+    /// that, or drives it, or owes it an invitation, or has heard of the other recently and takes
+    /// it for one that takes part.
     fn may_bring(&self, view: ViewId, node: NodeId, now: Time) -> bool {
         let Some(group) = self.group(view).filter(|it| it.view.index_of(node).is_none()) else {
             return false;
