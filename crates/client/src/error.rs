@@ -13,7 +13,7 @@ pub enum ClientError {
     /// again, as a new write, may bring an old value back over a newer one.
     #[error("nobody can say whether it was done, or will be: {why}")]
     OutcomeUnknown {
-        /// Why.
+        /// What happened that left it open, such as the error of the connection.
         why: String,
     },
     /// No host answered in time. Nothing was changed.
@@ -25,7 +25,7 @@ pub enum ClientError {
     /// An address is none. Nothing was sent.
     #[error("`{address}` is no address of a host; write NAME:PORT")]
     Address {
-        /// The address.
+        /// The text that was given as an address.
         address: String,
     },
     /// The system gave no random bytes. Nothing was sent.

@@ -18,7 +18,7 @@ const PING_WITHIN: Duration = Duration::from_secs(3);
 /// How long a host that could not be reached is not asked first.
 const DOUBT: Duration = Duration::from_secs(5);
 
-/// One host.
+/// The connection to a host of the cluster, and what is known of it.
 #[derive(Debug)]
 pub(crate) struct Host {
     channel: Channel,

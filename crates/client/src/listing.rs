@@ -24,7 +24,7 @@ pub struct Scan {
 /// One key of a listing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry<T = Bytes> {
-    /// The key.
+    /// As the client gave it that wrote under it.
     pub key: Bytes,
     /// Its value, or its siblings, if values were asked for; a value only if the key still had one
     /// when it was read.

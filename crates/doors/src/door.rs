@@ -153,7 +153,7 @@ pub enum Shortage {
     Clients,
     /// The clients of the door hold so much that a request of this length has no room.
     Memory {
-        /// The door.
+        /// Its name, such as `resp`.
         door: &'static str,
         /// The length that the request has announced.
         bytes: usize,

@@ -21,13 +21,13 @@ pub struct Clock {
 pub struct Identity {
     /// The version of this software.
     pub version: String,
-    /// The cluster.
+    /// Drawn when the cluster was made; the same on all its hosts.
     pub cluster: ClusterId,
     /// The node that serves the door.
     pub node: NodeId,
     /// 40 hexadecimal digits, new with each start.
     pub run_id: String,
-    /// The process id.
+    /// What the operating system calls the process by.
     pub process_id: u32,
     /// When the process started.
     pub started: WallTime,

@@ -35,7 +35,7 @@ impl Budget {
         Budget { limit, begun: 0, held: 0 }
     }
 
-    /// The limit.
+    /// How many bytes may be taken at once; a quarter of the machine's if none was set.
     pub fn limit(&self) -> usize {
         self.limit
     }

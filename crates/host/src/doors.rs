@@ -26,7 +26,7 @@ pub struct DoorOptions {
     pub clients_bytes_max: usize,
 }
 
-/// A door that is open.
+/// A listener, its protocol, and what its clients may take.
 pub(super) struct OpenDoor {
     pub name: &'static str,
     pub protocol: Box<dyn Protocol>,

@@ -23,7 +23,7 @@ pub(super) struct Table {
 pub struct Served {
     /// The keyspace and its engine.
     pub entry: engine::Served,
-    /// Its cells.
+    /// Where the core thread counts what its clients do.
     pub cells: Arc<KeyspaceCells>,
 }
 

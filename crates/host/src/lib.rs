@@ -142,7 +142,7 @@ pub enum HostError {
     Bind {
         /// Which door.
         door: &'static str,
-        /// Its address.
+        /// Where it was told to listen.
         address: SocketAddr,
         /// Why.
         source: std::io::Error,
@@ -170,7 +170,7 @@ pub enum HostError {
          never a majority of a group at once", path = path.display()
     )]
     Disowned {
-        /// The node.
+        /// By its directory; its peers know more of it than that has.
         node: NodeId,
         /// The directory.
         path: PathBuf,
@@ -184,7 +184,7 @@ pub enum HostError {
          `quorate rejoin --force --data {}`", path.display()
     )]
     Removed {
-        /// The node.
+        /// By its directory; no host takes it in again.
         node: NodeId,
         /// The directory.
         path: PathBuf,

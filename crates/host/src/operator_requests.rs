@@ -20,9 +20,9 @@ pub enum OperatorRequest {
     Ring,
     /// Read a key, and tell how.
     Explain {
-        /// The keyspace.
+        /// Its name in the catalog.
         keyspace: String,
-        /// The key.
+        /// What is read, as the client writes it.
         key: Bytes,
     },
     /// Who holds what.
@@ -54,7 +54,7 @@ pub enum OperatorRequest {
     Keyspace(KeyspaceOrder),
     /// Have another host hold a partition of a keyspace.
     Replace {
-        /// The keyspace.
+        /// Its name in the catalog; its engine is placed by partitions.
         keyspace: String,
         /// Which partition.
         partition: u32,

@@ -54,7 +54,7 @@ pub(super) enum Waiter {
     Caller(Caller),
     /// Another thread that watches.
     Watcher(mpsc::Sender<Happened>),
-    /// An operator.
+    /// The one who sent an order to the cluster, at an admin door.
     Operator(oneshot::Sender<OperatorReply>),
 }
 

@@ -6,7 +6,7 @@ use core::fmt;
 /// Where a listing begins or goes on: in the order of tokens, and of the keys that share one.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Cursor {
-    /// The token.
+    /// A hash of the hash space; 0 is its beginning.
     pub token: u64,
     /// Of the keys of that token, those from this one on; all of them if it is empty.
     pub key: Bytes,

@@ -82,9 +82,9 @@ pub enum Note {
     Observe(Observation),
     /// A peer is silent or back, for a lane that observes it.
     Silence {
-        /// The lane.
+        /// The one that observes.
         lane: LaneId,
-        /// The peer.
+        /// The one that it observes.
         peer: NodeId,
         /// Whether it is back.
         is_over: bool,
@@ -108,7 +108,7 @@ pub enum Effect<M, T> {
     Send {
         /// Who shall receive it.
         to: Recipients,
-        /// The message.
+        /// What it says; all who receive it get the same.
         message: M,
         /// When it may leave.
         release: Release,
@@ -124,14 +124,14 @@ pub enum Effect<M, T> {
     },
     /// Sets the one deadline of a timer; a later call replaces it.
     Arm {
-        /// The timer.
+        /// Which of the lane's timers.
         timer: T,
         /// When it shall fire.
         at: Time,
     },
     /// Takes back a timer's deadline. The timer may still fire once.
     Disarm {
-        /// The timer.
+        /// Which of the lane's timers; one that is not armed stays so.
         timer: T,
     },
     /// Tells the node something.

@@ -16,7 +16,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 
-/// An engine.
+/// All that a host must know of a replication protocol to serve keyspaces with it.
 #[derive(Clone, Copy, Debug)]
 pub struct Engine {
     /// Its name, as keyspaces have it.
@@ -99,7 +99,7 @@ pub struct Listing {
 pub struct Opening<'a> {
     /// The keyspace as the catalog has it.
     pub keyspace: &'a Keyspace,
-    /// The cluster.
+    /// Drawn when the cluster was made; the same on all its hosts.
     pub cluster: ClusterId,
     /// The key that signs what clients carry from host to host; the same on all hosts.
     pub signing_key: [u8; 32],
@@ -146,7 +146,7 @@ impl Engine {
 pub struct Served {
     /// The keyspace as the catalog has it.
     pub keyspace: Arc<Keyspace>,
-    /// Its engine.
+    /// The one that the keyspace names; it never changes.
     pub engine: &'static Engine,
     /// All engines that there are.
     pub(crate) engines: &'static [&'static Engine],

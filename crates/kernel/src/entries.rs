@@ -29,7 +29,7 @@ const PREFIX_BYTES: usize = 5;
 pub enum Place {
     /// A log as a whole: where it begins.
     Log(LogId),
-    /// One entry.
+    /// What a log has at an index.
     Entry(LogId, LogIndex),
 }
 

@@ -20,7 +20,7 @@ pub enum WireError {
         what: &'static str,
         /// The announced length.
         length: u64,
-        /// The limit.
+        /// The most that is taken.
         limit: u64,
     },
     /// The checksum does not match the bytes.

@@ -205,9 +205,9 @@ pub struct Keyspaces {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NewKeyspace {
-    /// Its name.
+    /// What clients call it by; no other keyspace has it.
     pub name: String,
-    /// Its engine.
+    /// The name of one that all hosts have; it never changes.
     pub engine: String,
     /// The settings that shall not have their default.
     pub settings: Settings,
@@ -220,14 +220,14 @@ pub enum KeyspaceOrder {
     Create(NewKeyspace),
     /// Other settings for one there is.
     Alter {
-        /// Its name.
+        /// Which keyspace.
         name: String,
         /// The settings to change.
         settings: Settings,
     },
     /// An end to one, and to its data.
     Drop {
-        /// Its name.
+        /// Which keyspace.
         name: String,
     },
     /// Another node for a partition.
@@ -247,13 +247,13 @@ pub enum CatalogRefusal {
     /// The name is taken.
     #[error("there is a keyspace `{name}` already")]
     Exists {
-        /// The name.
+        /// What a keyspace is called already.
         name: String,
     },
     /// No keyspace has the name.
     #[error("there is no keyspace `{name}`")]
     Unknown {
-        /// The name.
+        /// What was asked for.
         name: String,
     },
     /// The name breaks the rules of names.
@@ -262,7 +262,7 @@ pub enum CatalogRefusal {
          `-` and `_`, not beginning with a digit"
     )]
     Name {
-        /// The name.
+        /// What was asked for.
         name: String,
     },
     /// No engine of this build has the name.
@@ -276,7 +276,7 @@ pub enum CatalogRefusal {
     /// The engine has no such setting.
     #[error("engine `{engine}` has no setting `{name}`; it has: {known}")]
     Setting {
-        /// The engine.
+        /// By name, the one of the keyspace.
         engine: String,
         /// The setting asked for.
         name: String,
@@ -289,7 +289,7 @@ pub enum CatalogRefusal {
          no such setting; set it, or make the keyspace anew"
     )]
     Unset {
-        /// The engine.
+        /// By name, the one of the keyspace.
         engine: String,
         /// The setting.
         name: String,
@@ -309,7 +309,7 @@ pub enum CatalogRefusal {
     Fixed {
         /// The setting.
         name: String,
-        /// Why.
+        /// What would go wrong if it changed.
         why: String,
     },
     /// There are too few hosts.
@@ -323,13 +323,13 @@ pub enum CatalogRefusal {
     /// The partitions cannot be spread over the hosts.
     #[error("{why}")]
     Partitions {
-        /// Why.
+        /// A sentence that says what is missing.
         why: String,
     },
     /// The catalog is full.
     #[error("the catalog is full: it takes {limit} {what}")]
     Full {
-        /// Of what.
+        /// What it holds too many of, such as "keyspaces".
         what: String,
         /// How many it takes.
         limit: usize,

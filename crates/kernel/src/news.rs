@@ -51,9 +51,9 @@ pub enum News<'a> {
     /// A lane of this node has done what the catalog waits for at a partition that the node was
     /// given by the decree of this number.
     Settled {
-        /// The lane.
+        /// The one that serves the keyspace on this node.
         lane: LaneId,
-        /// The partition.
+        /// Its index in the keyspace.
         partition: u32,
         /// The decree.
         since: u64,
@@ -62,7 +62,7 @@ pub enum News<'a> {
     },
     /// A lane of this node says how much it has to do; nothing once it is closed.
     Load {
-        /// The lane.
+        /// Whose load it is.
         lane: LaneId,
         /// How much.
         load: &'a Arc<Weighed>,
@@ -78,7 +78,7 @@ pub enum News<'a> {
     /// A lane of this node says which peers it observes, in place of those it said before; none
     /// once it is closed.
     Observe {
-        /// The lane.
+        /// The one that observes.
         lane: LaneId,
         /// The peers.
         observation: &'a Observation,
@@ -87,7 +87,7 @@ pub enum News<'a> {
     /// any time. A peer is taken to be there until it is told otherwise; once a lane has asked, it
     /// is told who is silent already. One that it observes no more may be told once after it.
     Silence {
-        /// The peer.
+        /// One of those that this lane has asked to observe.
         peer: NodeId,
         /// Whether it is back.
         is_over: bool,

@@ -45,7 +45,7 @@ pub struct Awaited {
 /// What is awaited of a host before another one may leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Await {
-    /// An answer.
+    /// That it says anything at all.
     Answer,
     /// That it has got all that it shall hold.
     Data,

@@ -39,7 +39,7 @@ pub struct Request {
 pub trait Process {
     /// What it sends to its peers.
     type Message: Wire + Debug;
-    /// Its timers.
+    /// What it has to be woken for; each has one deadline at most.
     type Timer: Timer;
     /// What it wants to be told of.
     const HEARS: &'static [Topic] = &[];
@@ -128,7 +128,7 @@ pub const ROUNDS: &str = "rounds_";
 
 /// Takes the fields of an inspected state.
 pub trait Inspect {
-    /// One field.
+    /// Takes a name and what stands under it.
     fn field(&mut self, name: &'static str, value: &dyn Display);
 
     /// One row of a table, cell by cell; every row of a table has the same cells. Shown on request

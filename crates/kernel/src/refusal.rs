@@ -40,7 +40,7 @@ pub enum Refusal {
     /// The change of the cluster's hosts is not allowed. Nothing was changed.
     #[error("{why}; nothing was changed")]
     Membership {
-        /// Why.
+        /// A sentence that says which rule forbids it.
         why: String,
     },
     /// The deadline passed while a write was on its way. It may have been applied, or may yet be.
@@ -80,9 +80,9 @@ pub enum Refusal {
     TooLarge {
         /// "key", "value" or "transaction".
         what: &'static str,
-        /// Its length.
+        /// In bytes, as the client sent it.
         length: usize,
-        /// The limit.
+        /// The most bytes that are taken.
         limit: usize,
     },
     /// A transaction has too many items. Nothing was changed.

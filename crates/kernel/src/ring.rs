@@ -134,7 +134,7 @@ impl Ring {
         &self.hosts
     }
 
-    /// A host.
+    /// What is known of a node; none if it was never heard of.
     #[must_use]
     pub fn host(&self, node: NodeId) -> Option<&RingHost> {
         let index = self.hosts.binary_search_by_key(&node, |host| host.who.node).ok()?;

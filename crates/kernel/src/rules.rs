@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 /// A setting of an engine.
 #[derive(Debug)]
 pub struct Setting {
-    /// Its name.
+    /// What operators write before `=`; no other setting of the engine has it.
     pub name: &'static str,
     /// What it takes.
     pub takes: Takes,

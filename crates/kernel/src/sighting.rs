@@ -45,7 +45,7 @@ impl Sighting {
 pub struct Spoken {
     /// Which start.
     pub start: Start,
-    /// Its run.
+    /// The number that the process drew in that start.
     pub run: u64,
     /// The last batch that the directory had when it was opened the next time; none while the start
     /// lasts.
@@ -64,7 +64,7 @@ pub enum Disowned {
     /// A later start was seen.
     #[error("this is start {start} of the node, the others have seen start {seen}")]
     Older {
-        /// This start.
+        /// The one that the directory is in now.
         start: u32,
         /// The one they have seen.
         seen: u32,

@@ -85,7 +85,7 @@ pub enum Class {
     Log = 2,
 }
 
-/// The last class.
+/// The one with the highest number.
 pub const CLASS_LAST: Class = Class::Log;
 
 /// What a lane's keys of a class begin with in the store: lane (4, big-endian), class (1).
@@ -122,7 +122,7 @@ impl ValueHead {
         ValueHead { bytes, length: length as u8 }
     }
 
-    /// Its bytes.
+    /// As many of the value as the head keeps; not those that fill it up.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes[..usize::from(self.length)]

@@ -11,26 +11,26 @@ use bytes::Bytes;
 pub enum Item {
     /// Does nothing, but the transaction is done only if this holds.
     Check {
-        /// The key.
+        /// Which key is looked at; nothing of it is returned.
         key: Bytes,
         /// What must hold of it.
         holds: Condition,
     },
     /// Reads a key.
     Get {
-        /// The key.
+        /// Whose value the client is told.
         key: Bytes,
     },
     /// Sets the value of a key, whatever it has.
     Put {
-        /// The key.
+        /// Where it is written; made if there is none.
         key: Bytes,
-        /// The value.
+        /// What it has afterwards.
         value: Bytes,
     },
     /// Removes a key, whatever it has.
     Delete {
-        /// The key.
+        /// What is removed; nothing happens if there is none.
         key: Bytes,
     },
 }

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 pub struct ViewId {
-    /// The group.
+    /// Whose view it is.
     pub group: GroupId,
     /// Rises by one with each reconfiguration.
     pub version: u64,

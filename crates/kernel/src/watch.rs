@@ -27,16 +27,16 @@ pub enum Event {
     Keyspace {
         /// What has become of it.
         change: Change,
-        /// Its name.
+        /// What clients call it by.
         name: String,
-        /// Its engine.
+        /// The name of what serves it.
         engine: String,
     },
     /// About a host. What another host believes may come in another order, or never.
     Host {
         /// What has become of it.
         change: Change,
-        /// Its node.
+        /// The host's id, which stays the same over its restarts.
         node: NodeId,
         /// Where its cluster door was last heard of.
         address: String,

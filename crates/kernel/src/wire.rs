@@ -129,7 +129,7 @@ impl Decoder {
         }
     }
 
-    /// The bytes of the head.
+    /// What the head takes on the wire, as it was received.
     #[must_use]
     pub fn head_bytes(&self) -> &[u8] {
         &self.head
@@ -297,7 +297,7 @@ pub fn frame_source(bytes: &[u8]) -> Option<Incarnation> {
 
 /// A frame that arrived whole.
 pub struct Received {
-    /// The lane it is for.
+    /// Who of the receiving node takes it.
     pub lane: LaneId,
     /// Who sent it.
     pub source: Incarnation,

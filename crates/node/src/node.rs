@@ -67,7 +67,7 @@ impl Slot {
     }
 }
 
-/// One node.
+/// The lanes of a host in one place: the inputs they get, and the effects they have.
 pub struct Node {
     me: Incarnation,
     slots: Vec<Slot>,

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use quorate_kernel::ids::{Incarnation, NodeId, Start};
 use quorate_kernel::time::Time;
 
-/// One peer.
+/// What is known of another node by the frames it sends.
 #[derive(Debug)]
 struct Peer {
     node: NodeId,

@@ -5,9 +5,9 @@ use std::io::{self, ErrorKind};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::Path;
 
-/// The mode of a directory.
+/// Its owner alone lists, enters and changes it.
 pub(crate) const DIRECTORY_MODE: u32 = 0o700;
-/// The mode of a file.
+/// Its owner alone reads and writes it.
 pub(crate) const FILE_MODE: u32 = 0o600;
 
 /// Makes a directory, with those above it, that only its owner can enter.

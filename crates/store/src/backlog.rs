@@ -134,7 +134,7 @@ pub(crate) enum Task {
     Renew(Segment),
     /// Makes a piece of another segment.
     Make(Option<Making>),
-    /// Ends.
+    /// No more work comes: the thread returns.
     End,
 }
 

@@ -47,7 +47,7 @@ const PUT: u8 = 1;
 pub(crate) struct Salt(u64);
 
 impl Salt {
-    /// Draws one.
+    /// A new number of the system's random source.
     pub(crate) fn draw() -> io::Result<Salt> {
         let number = getrandom::u64().map_err(|error| io::Error::other(error.to_string()))?;
         // TOML has no larger integers.

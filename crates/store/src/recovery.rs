@@ -34,9 +34,9 @@ pub struct Cut {
 
 /// The places recovery works on.
 pub(crate) struct Places {
-    /// The database.
+    /// The folder of the storage engine's tables.
     pub(crate) database: PathBuf,
-    /// The log.
+    /// The folder of the log's segments.
     pub(crate) log: PathBuf,
     /// Where cut tails are copied to.
     pub(crate) cut: PathBuf,

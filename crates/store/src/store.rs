@@ -249,7 +249,7 @@ pub struct Stats {
     pub table_bytes: u64,
     /// Bytes of the log's segments on disk.
     pub log_bytes: u64,
-    /// Bytes of memtables.
+    /// How much of the data is still in memory only; the log has it.
     pub memtable_bytes: u64,
     /// Bytes of cached blocks.
     pub cache_bytes: u64,

@@ -10,6 +10,7 @@
 //! | [`asserts`] | handlers of messages assert what must hold |
 //! | [`ratchet`] | exceptions to lengths, names and assertions only shrink |
 //! | [`glossary`] | a word has one meaning |
+//! | [`echoes`] | a doc comment says what the name does not |
 //! | [`words`] | nothing unfinished, and `unsafe` only where it belongs |
 //! | [`marks`] | every mark of a rare path is required of the sweep, or argued |
 //! | [`planted`] | every planted bug is listed, every listed one is planted |
@@ -18,6 +19,7 @@
 
 mod arrows;
 mod asserts;
+mod echoes;
 mod engines;
 mod glossary;
 mod lengths;
@@ -107,6 +109,7 @@ fn check(tree: &Tree) -> Vec<Finding> {
     findings.extend(pure::check(tree));
     findings.extend(engines::check(tree));
     findings.extend(glossary::check(tree));
+    findings.extend(echoes::check(tree));
     findings.extend(words::check(tree));
     findings.extend(marks::check(tree));
     findings.extend(planted::check(tree));

@@ -309,7 +309,7 @@ impl Field {
         Field { path, shape, doc, set: Box::new(set), show: Box::new(show) }
     }
 
-    /// The section it is in.
+    /// What stands before the dot of its path.
     #[must_use]
     pub fn section(&self) -> &'static str {
         self.path.split_once('.').expect("every path has a section").0

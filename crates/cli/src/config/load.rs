@@ -36,7 +36,7 @@ pub enum ConfigError {
     Unknown {
         /// Where it was found.
         origin: Origin,
-        /// Its name.
+        /// What was written there, as it stands.
         name: String,
         /// The nearest setting that exists.
         suggestion: Option<&'static str>,
@@ -48,7 +48,7 @@ pub enum ConfigError {
         origin: Origin,
         /// The setting.
         path: &'static str,
-        /// The value.
+        /// What was written there, as it stands.
         value: String,
         /// What was expected.
         message: String,
@@ -62,7 +62,7 @@ pub enum ConfigError {
     Exposed {
         /// Which door.
         door: &'static str,
-        /// Its address.
+        /// Where others than this machine reach it.
         address: SocketAddr,
     },
 }
@@ -79,11 +79,11 @@ fn did_you_mean(suggestion: Option<&'static str>) -> String {
 pub enum Origin {
     /// Nobody set it.
     Default,
-    /// A file.
+    /// A line of this one sets it.
     File(PathBuf),
     /// An environment variable.
     Environment(String),
-    /// A flag.
+    /// It was given on the command line, by this name.
     Flag(&'static str),
 }
 
@@ -118,7 +118,7 @@ impl Environment {
 pub struct Sources {
     /// The files named by flags, in their order.
     pub files: Vec<PathBuf>,
-    /// The environment.
+    /// Those variables of the process that set something.
     pub environment: Environment,
     /// Flag, setting and text of each value given on the command line.
     pub flags: Vec<(&'static str, String, String)>,

@@ -21,11 +21,11 @@ pub struct Config {
     pub http: Http,
     /// The gRPC door.
     pub grpc: Grpc,
-    /// The store.
+    /// What a host may use for its data.
     pub store: Store,
     /// Bounds.
     pub limits: Limits,
-    /// The log.
+    /// What a host says while it runs.
     pub log: Log,
     /// What only clusters on one machine want.
     pub dev: Dev,
@@ -89,7 +89,7 @@ pub struct Grpc {
     pub clients_max: u32,
 }
 
-/// The store.
+/// What a host may use for its data: memory and disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Store {
     /// The memory for blocks read from the disk.
@@ -115,7 +115,7 @@ pub struct Limits {
     pub request_timeout: Length,
 }
 
-/// The log.
+/// What a host says while it runs: how much of it, and in which form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Log {
     /// How much is logged.

@@ -28,7 +28,7 @@ pub enum Event {
     Ready(ReadyLine),
     /// Its process ended.
     Ended {
-        /// Its number.
+        /// Which of the hosts.
         number: u32,
         /// What its process was.
         pid: u32,

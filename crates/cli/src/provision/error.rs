@@ -36,7 +36,7 @@ pub enum ProvisionError {
     /// An address cannot be a host's. Nothing was written.
     #[error("{address}: {message}")]
     Address {
-        /// The address.
+        /// What was given for it.
         address: String,
         /// What is wrong with it.
         message: String,
@@ -44,7 +44,7 @@ pub enum ProvisionError {
     /// A seed's invitation makes no sense. Nothing was written.
     #[error("the seed's invitation makes no sense: {what}")]
     Invitation {
-        /// What of it.
+        /// Which part of it is wrong, and how.
         what: String,
     },
     /// A keyspace breaks a rule. Nothing was written.

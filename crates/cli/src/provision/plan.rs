@@ -23,7 +23,7 @@ pub struct Plan {
     pub zones: Vec<String>,
     /// How many places on the ring each host has.
     pub tokens: usize,
-    /// The keyspaces.
+    /// What the cluster is born with; an operator may add others.
     pub keyspaces: Vec<NewKeyspace>,
     /// The durability of keyspaces that do not say.
     pub durability: Durability,

@@ -28,7 +28,7 @@ enum Operation {
 /// The arguments of `explain get`.
 #[derive(Debug, clap::Args)]
 pub struct GetArgs {
-    /// The key
+    /// What to read, as it was written
     key: OsString,
     /// The keyspace [default: the first one]
     #[arg(long, value_name = "NAME")]

@@ -57,7 +57,7 @@ struct CreateArgs {
     /// Its settings; `quorate keyspace show` lists those there are
     #[arg(value_name = "SETTING=VALUE", value_parser = setting)]
     settings: Vec<(String, String)>,
-    /// Its engine
+    /// What replicates its data; it cannot be changed later
     #[arg(long, default_value = engines::usual(), value_name = "NAME")]
     engine: String,
     #[command(flatten)]
@@ -76,7 +76,7 @@ struct ListArgs {
 
 #[derive(Debug, clap::Args)]
 struct ShowArgs {
-    /// Its name
+    /// Which keyspace
     name: String,
     #[command(flatten)]
     target: Target,
@@ -86,7 +86,7 @@ struct ShowArgs {
 
 #[derive(Debug, clap::Args)]
 struct AlterArgs {
-    /// Its name
+    /// Which keyspace
     name: String,
     /// The settings to change
     #[arg(value_name = "SETTING=VALUE", value_parser = setting, required = true)]
@@ -113,7 +113,7 @@ struct ReplaceArgs {
 
 #[derive(Debug, clap::Args)]
 struct DropArgs {
-    /// Its name
+    /// Which keyspace
     name: String,
     /// Yes, delete its data
     #[arg(long)]

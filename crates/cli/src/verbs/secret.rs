@@ -28,12 +28,12 @@ pub struct Args {
 enum Command {
     /// Draw a new secret and write it into a new file
     Make {
-        /// The file
+        /// Where the new secret is written
         file: PathBuf,
     },
     /// Have a host accept the secret of a file too, beside its own
     Add {
-        /// The file
+        /// Where the secret to accept is written
         file: PathBuf,
         #[command(flatten)]
         host: Host,

@@ -46,7 +46,7 @@ pub enum Reply {
     Verbatim {
         /// Three letters.
         format: Bytes,
-        /// The text.
+        /// What it says, without the format and the colon.
         text: Bytes,
     },
 }

@@ -25,7 +25,7 @@ pub enum ProtocolError {
     TooLong {
         /// What was announced.
         length: i64,
-        /// The limit.
+        /// How many bytes an argument may have.
         limit: usize,
     },
     /// An argument does not start with `$`.
@@ -40,7 +40,7 @@ pub enum ProtocolError {
     /// All arguments together are over the limit.
     #[error("Protocol error: command over the limit of {limit} bytes")]
     Command {
-        /// The limit.
+        /// How many bytes the arguments may have together.
         limit: usize,
     },
     /// An inline command has no end within its limit.

@@ -12,7 +12,7 @@ pub enum Protocol {
     /// RESP2: no maps, sets, doubles or a null of its own.
     #[default]
     Resp2,
-    /// RESP3.
+    /// Adds maps, sets, doubles and one null to RESP2; asked for with `HELLO 3`.
     Resp3,
 }
 
@@ -232,9 +232,9 @@ pub(crate) enum CommandReply {
     Siblings(Bytes, Vec<Bytes>),
     /// The replies of the commands of a transaction.
     List(Vec<CommandReply>),
-    /// No list.
+    /// The null array: a transaction that was not done.
     NoList,
-    /// An error.
+    /// Its code and text, without the leading minus.
     Error(String),
     /// A reply that was already encoded.
     Encoded(Bytes),

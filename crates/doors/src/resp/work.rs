@@ -56,7 +56,7 @@ impl Pages {
         Pages { list, from, limit, held_max: REPLY_BYTES_MAX }
     }
 
-    /// `KEYS`.
+    /// All keys that match a pattern, for `KEYS`.
     pub(crate) fn keys(pattern: Bytes) -> Pages {
         let list = List::Keys { pattern, found: Vec::new(), held: 0 };
         Pages::new(list, Cursor::default(), PAGE_KEYS)

@@ -34,7 +34,7 @@ pub(super) struct Unknown {
     pub owner: Owner,
     /// From which partition on.
     pub from: u64,
-    /// Why.
+    /// What kept this host from finding out, in words for an operator.
     pub why: String,
 }
 

@@ -14,7 +14,7 @@ use std::collections::BTreeSet;
 /// What a host that joins is told.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Invitation {
-    /// The cluster.
+    /// Its id, as text.
     pub cluster: String,
     /// The version of the protocol between hosts.
     pub protocol: u8,
@@ -28,7 +28,7 @@ pub struct Invitation {
     /// is known. A host that does not know of them says nothing.
     #[serde(default)]
     pub former: Vec<String>,
-    /// The keyspaces.
+    /// Those of the catalog, as far as the host that answers knows it.
     pub keyspaces: Vec<NewKeyspace>,
 }
 

@@ -95,7 +95,7 @@ pub fn status(me: v1::Coordinator, all: &Keyspaces, shared: &Shared) -> v1::Stat
     }
 }
 
-/// The ring.
+/// What this host believes of the ring, as the native interface says it.
 pub fn ring(report: &Report) -> v1::RingResponse {
     let hosts = report.ring.hosts().iter().map(|host| v1::RingHost {
         node: host.who.node.0,

@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 /// The longest answer taken.
 const ANSWER_BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// An answer.
+/// What a server answered to one request.
 #[derive(Debug, PartialEq, Eq)]
 pub struct HttpAnswer {
     /// The status code.
     pub status: u16,
-    /// The body.
+    /// What follows the headers, as UTF-8.
     pub body: String,
 }
 

@@ -17,7 +17,7 @@ use std::sync::Arc;
 /// The longest line in bytes.
 const LINE_BYTES_MAX: usize = 1 << 20;
 
-/// The door.
+/// For people with `telnet` or `nc`: a command a line.
 pub(super) const DOOR: Door =
     Door { name: "lines", clients: "people", port: 7499, open: |_| Box::new(Lines) };
 

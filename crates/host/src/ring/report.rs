@@ -22,7 +22,7 @@ pub struct Report {
     pub ring: Arc<Ring>,
     /// The hosts that have numbers.
     pub numbers: Vec<(NodeId, u32)>,
-    /// Its keyspaces.
+    /// One for each lane that serves one here.
     pub keyspaces: Vec<KeyspaceReport>,
 }
 

@@ -18,7 +18,7 @@ pub enum Decree {
     Create {
         /// Its name, which is free.
         name: String,
-        /// Its engine.
+        /// The name of one that all hosts have.
         engine: String,
         /// All its settings.
         settings: Settings,
@@ -29,14 +29,14 @@ pub enum Decree {
     },
     /// A keyspace is set otherwise.
     Alter {
-        /// Its lane.
+        /// Which keyspace; a name may be given again later, a lane never.
         lane: LaneId,
         /// The settings that change.
         settings: Settings,
     },
     /// A keyspace ends, and its data with it.
     Drop {
-        /// Its lane.
+        /// Which keyspace; a name may be given again later, a lane never.
         lane: LaneId,
     },
     /// Another node has a partition from now on, or the same one has it anew, without its past.
@@ -68,7 +68,7 @@ pub enum Decree {
     Gone {
         /// The keyspace's lane.
         lane: LaneId,
-        /// The node.
+        /// The one of which nothing more is awaited.
         node: NodeId,
     },
     /// A node has handed over all that it had of a partition which another node has now.

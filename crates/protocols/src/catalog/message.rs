@@ -13,7 +13,7 @@ use quorate_kernel::wire::{Decoder, Encoder, Wire};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-/// One message.
+/// What hosts tell each other of the chain of decrees and its decisions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Message {
     /// The consensus on what follows a link of the chain. Its `P3A` goes to all hosts: whoever has
@@ -36,7 +36,7 @@ pub enum Message {
     },
     /// The whole catalog, for a host that lacks more than the sender remembers.
     Snapshot {
-        /// The catalog.
+        /// As of the newest link that the sender has.
         catalog: Arc<Catalog>,
     },
 }

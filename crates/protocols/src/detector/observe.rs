@@ -35,9 +35,9 @@ const PENALTY_PERIODS_MAX: u64 = 20;
 /// What a lane is to be told: a peer that it observes is silent, or back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Silence {
-    /// The lane.
+    /// The one that observes.
     pub lane: LaneId,
-    /// The peer.
+    /// The one that it observes.
     pub peer: NodeId,
     /// Whether it is back.
     pub is_over: bool,

@@ -171,7 +171,7 @@ impl Entry {
     }
 }
 
-/// The clock.
+/// Which dots of each actor a node has seen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Clock {
     entries: BTreeMap<Actor, Entry>,

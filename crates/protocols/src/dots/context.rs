@@ -9,7 +9,7 @@ use super::clock::Clock;
 use super::dot::{ALL, Actor, Counter, Dot};
 use alloc::collections::BTreeMap;
 
-/// A causal context.
+/// Up to which counter of each actor every update of a key is in the past.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CausalContext {
     counters: BTreeMap<Actor, Counter>,

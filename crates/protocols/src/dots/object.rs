@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 pub struct Version {
     /// Equal ids are one write.
     pub id: Option<WriteId>,
-    /// The value.
+    /// What the client wrote; may be empty.
     pub value: Bytes,
 }
 

@@ -29,7 +29,7 @@ pub const PERIOD: Span = Span::secs(1);
 /// A neighbour.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Peer {
-    /// Who it is.
+    /// The newest start of the node that is known.
     pub who: Incarnation,
     /// How many periods ago it spoke for itself.
     pub age: u16,

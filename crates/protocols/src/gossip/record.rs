@@ -53,7 +53,7 @@ pub type Rank = (bool, Order, Standing);
 /// What is told of a host.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostRecord {
-    /// Who it is.
+    /// The host's node, in the start that tells this.
     pub who: Incarnation,
     /// Which of its own tellings this is.
     pub version: Version,
@@ -134,7 +134,7 @@ impl HostRecord {
 /// A record, and who suspects the host in that very stamp, if anybody does.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct News {
-    /// The record.
+    /// Who the host is, and how it stands.
     pub record: Arc<HostRecord>,
     /// Who suspects it. Only whether anybody does is merged and compared; of two names the one that
     /// was heard first stays.

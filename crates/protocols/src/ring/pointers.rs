@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// A token and its host's node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Place {
-    /// The token.
+    /// Where it stands in the hash space.
     pub token: u64,
     /// The host's node.
     pub node: NodeId,

@@ -32,7 +32,7 @@ pub struct NeighboursReply {
     pub ask: NeighboursRequest,
     /// The predecessor that the token had before it heard of the asker.
     pub predecessor: Option<Place>,
-    /// Its successors.
+    /// Those that follow the token, the nearest first.
     pub successors: Vec<Place>,
 }
 

@@ -23,7 +23,7 @@ pub(crate) struct Keys {
     pub(crate) step: usize,
 }
 
-/// No keys.
+/// For a command that has none among its arguments.
 pub(crate) const NO_KEYS: Keys = Keys { first: 0, last: 0, step: 0 };
 /// The first argument.
 pub(crate) const ONE_KEY: Keys = Keys { first: 1, last: 1, step: 1 };

@@ -184,7 +184,7 @@ pub fn page(page: &ScanPage, promised: &ScanPromise) -> Value {
     })
 }
 
-/// The keyspaces.
+/// A list of all of them in JSON, in the order given.
 pub fn keyspaces(all: &KeyspacesResponse) -> Value {
     let one = |keyspace: &Keyspace| {
         json!({

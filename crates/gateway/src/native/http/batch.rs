@@ -70,7 +70,7 @@ fn keys(body: &Bytes, allowance: &Allowance) -> Result<Vec<Bytes>, Problem> {
     asked.keys.0.into_iter().map(bytes).collect()
 }
 
-/// The body.
+/// What a batch of reads asks for, in JSON.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct BatchBody {
