@@ -86,7 +86,7 @@ impl KeyspaceCells {
         self.replicas.load(Ordering::Relaxed)
     }
 
-    /// How many of so many replicas its engine needs, see [`quorate_kernel::engine::Engine::quorum`].
+    /// How many of so many replicas its engine needs: its `quorum`.
     #[must_use]
     pub fn quorum(&self, replicas: usize) -> usize {
         (self.quorum)(replicas)
