@@ -11,13 +11,13 @@ type Rule = fn(&Tree) -> Vec<Finding>;
 
 /// Asserts that `rule` finds nothing in `files`.
 #[track_caller]
-fn passes(rule: Rule, files: &[(&str, &str)]) {
+pub(super) fn passes(rule: Rule, files: &[(&str, &str)]) {
     assert_eq!(rule(&Tree::of(files)), []);
 }
 
 /// Asserts that `rule` finds one place in `files`, at `place`, and says `part` about it.
 #[track_caller]
-fn fires(rule: Rule, files: &[(&str, &str)], place: &str, part: &str) {
+pub(super) fn fires(rule: Rule, files: &[(&str, &str)], place: &str, part: &str) {
     let findings: Vec<String> = rule(&Tree::of(files)).iter().map(ToString::to_string).collect();
     assert_eq!(findings.len(), 1, "{findings:#?}");
     assert!(findings[0].starts_with(&format!("{place}: ")), "{findings:#?}");
