@@ -10,10 +10,12 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 /// The numbers that an engine can be given beside its settings, see [`Pace`].
-const NUMBERS: [&str; 11] = [
+const NUMBERS: [&str; 13] = [
     "beat",
     "clock_ranges",
     "compare",
+    "failed",
+    "kept",
     "list_keys",
     "names",
     "page_bytes",

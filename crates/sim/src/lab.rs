@@ -1,9 +1,9 @@
-//! The engines that scenarios can name: those of the product, a baseline of the lab that no cluster
-//! serves, and those that a program declares as its own.
+//! The engines that scenarios can name: those of the product, one to come and a baseline of the lab
+//! that no cluster serves, and those that a program declares as its own.
 
 use quorate_kernel::engine::Engine;
 use quorate_merkle::rules::MERKLE;
-use quorate_protocols::engines;
+use quorate_protocols::{engines, serializable::ENGINE as TO_COME};
 use std::sync::OnceLock;
 
 static ALL: OnceLock<Vec<&'static Engine>> = OnceLock::new();
@@ -23,5 +23,6 @@ pub fn engines() -> &'static [&'static Engine] {
 }
 
 fn with(own: &[&'static Engine]) -> Vec<&'static Engine> {
-    engines::ENGINES.iter().chain([&&MERKLE]).chain(own).copied().collect()
+    let extra = [&TO_COME, &MERKLE];
+    engines::ENGINES.iter().chain(&extra).chain(own).copied().collect()
 }

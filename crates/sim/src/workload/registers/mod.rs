@@ -5,7 +5,7 @@
 
 pub mod client;
 pub mod door;
-mod promise;
+pub(super) mod promise;
 mod shown;
 
 use super::fleet::{Addressee, End, Fleet, Stage};

@@ -1,5 +1,5 @@
-//! What registers lose and bear: the data of a group is there while a majority of its members has
-//! forgotten nothing.
+//! What registers lose and bear, and so do transactions of an engine that has groups: the data of a
+//! group is there while a majority of its members has forgotten nothing.
 
 use crate::fault::What;
 use crate::groups::{self, Groups, Row};
@@ -12,7 +12,7 @@ use quorate_kernel::storage::Durability;
 /// Whether a fault leaves a majority that has forgotten nothing. Without one acknowledged data is
 /// gone, which no protocol can mend: all of it with `memory`, which a loss of all hosts at once may
 /// show, and with `periodic` what was not synced yet.
-pub(super) fn bears(what: &What, ground: &Ground<'_>) -> bool {
+pub(in crate::workload) fn bears(what: &What, ground: &Ground<'_>) -> bool {
     let (is_sync, is_memory) =
         (ground.durability == Durability::Sync, ground.durability == Durability::Memory);
     match what {
@@ -32,7 +32,8 @@ pub(super) fn bears(what: &What, ground: &Ground<'_>) -> bool {
     }
 }
 
-fn may_forget(targets: &[HostIndex], ground: &Ground<'_>) -> bool {
+/// Whether a majority of any group is left that has forgotten nothing, if these hosts forget.
+pub(in crate::workload) fn may_forget(targets: &[HostIndex], ground: &Ground<'_>) -> bool {
     let forgets = |(index, host): &(HostIndex, &Host)| {
         // A host whose next sync fails will have forgotten when it is back.
         let is_failing = host.is_sync_failing && ground.durability != Durability::Sync;

@@ -12,6 +12,7 @@ mod draw;
 mod quiescence;
 
 use super::fleet::{Addressee, End, Fleet, Stage};
+use super::registers::promise;
 use super::section::WorkloadSection;
 use super::{Demand, Findings, Ground, Workload};
 use crate::fault::What;
@@ -20,6 +21,7 @@ use bytes::Bytes;
 use quiescence::Quiescence;
 use quorate_check::Judges;
 use quorate_check::history::{ClientId, Completion, History, OperationId, Recorder};
+use quorate_kernel::engine::Placement;
 use quorate_kernel::operation::{Operation, Outcome};
 use quorate_kernel::rng::Rng;
 use quorate_kernel::storage::Durability;
@@ -185,10 +187,19 @@ impl Workload for Transactions {
         }
     }
 
-    /// Nothing that was acknowledged may be lost: what a lost disk may take is not known here.
+    /// Nothing that was acknowledged may be lost, unless all of it is at once: a group that loses
+    /// what was not synced leaves others with their parts of what was done in both. What a lost
+    /// disk may take is known of engines that have groups.
     fn bears(&self, what: &What, ground: &Ground<'_>) -> bool {
-        let takes_disk = matches!(what, What::Wipe { .. } | What::Restore { .. });
-        !takes_disk && ground.durability == Durability::Sync
+        let has_groups = ground.engine.is_some_and(|it| it.placement == Placement::Groups);
+        match what {
+            What::Wipe { .. } | What::Restore { .. } if !has_groups => false,
+            What::Power { hosts } if has_groups && ground.durability.every().is_some() => {
+                promise::may_forget(hosts, ground)
+            }
+            _ if has_groups => promise::bears(what, ground),
+            _ => ground.durability == Durability::Sync,
+        }
     }
 
     /// A history of its own begins, from nothing.
