@@ -25,6 +25,9 @@ const SCENARIOS: &[(&str, &str)] = shipped!(".toml":
     "both-calm", "both-faults", "both-churn", "both-moves", "both-joins",
     "both-single", "both-memory", "both-power",
     "eventual", "eventual-crash",
+    "serializable-calm", "serializable-partition", "serializable-crash", "serializable-power",
+    "serializable-memory", "serializable-periodic", "serializable-wiped", "serializable-churn",
+    "serializable-beside",
     "balance", "uneven", "shutdown", "grid",
 );
 
