@@ -3,8 +3,7 @@
 use super::source::Source;
 use super::tree::Tree;
 use super::{
-    Finding, arrows, asserts, engines, glossary, lengths, marks, names, planted, pure, ratchet,
-    words,
+    Finding, arrows, engines, glossary, lengths, marks, names, planted, pure, ratchet, words,
 };
 
 type Rule = fn(&Tree) -> Vec<Finding>;
@@ -342,28 +341,6 @@ fn a_word_of_the_glossary_has_one_row() {
         fires(glossary::check, &[("ARCHITECTURE.md", &text)], "ARCHITECTURE.md:7", message);
     }
     fires(glossary::check, &[("ARCHITECTURE.md", after)], "ARCHITECTURE.md:1", "is missing");
-}
-
-fn asserting(tree: &Tree) -> Vec<Finding> {
-    ratchet::check("list.txt", tree, &asserts::measure(tree))
-}
-
-#[test]
-fn a_handler_asserts_twice() {
-    let path = "crates/protocols/src/causal/get.rs";
-    let handler = |name: &str, body: &str| {
-        format!("\nfn {name}(&mut self, from: Incarnation, op: u64) {{\n{body}}}\n")
-    };
-    for (body, lacks) in [("", 2), ("// assert!(true);\n", 2), ("    assert_eq!(1, 1);\n", 1)] {
-        let text = handler("on_read", body);
-        fires(asserting, &[(path, &text)], &format!("{path}:2"), &format!("lack {lacks} assert"));
-        passes(asserting, &[(path, &text), ("list.txt", &format!("asserts | {path} | {lacks}\n"))]);
-    }
-    let enough = "    invariant!(a, \"b\");\n    debug_assert!(c);\n";
-    passes(asserting, &[(path, &handler("on_read", enough))]);
-    passes(asserting, &[(path, &handler("on_message", ""))]);
-    passes(asserting, &[(path, &handler("read", ""))]);
-    passes(asserting, &[("crates/protocols/src/causal/tests/get.rs", &handler("on_read", ""))]);
 }
 
 #[test]

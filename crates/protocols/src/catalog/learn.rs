@@ -107,6 +107,8 @@ impl CatalogLane {
             cx.fx.delete_state(keys::decree(number));
         }
         stored.catalog = Some(Arc::clone(catalog));
+        invariant!(self.state.version() == catalog.version(), "what is taken over is known");
+        invariant!(self.state.is_newest_kept(), "no link of before is kept beside it");
         self.store(cx);
         self.announce(cx);
         self.on_new(None, cx);

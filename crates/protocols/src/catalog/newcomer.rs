@@ -7,6 +7,7 @@ use super::state::Want;
 use super::{CatalogLane, Context};
 use alloc::vec::Vec;
 use quorate_kernel::ids::NodeId;
+use quorate_kernel::invariant;
 use quorate_kernel::mutant;
 use quorate_kernel::probe;
 
@@ -42,6 +43,8 @@ impl CatalogLane {
     /// A node replies to a question.
     pub(super) fn on_newcomer(&mut self, node: NodeId, question: u64) {
         let Some(newcomer) = &mut self.state.newcomer else { return };
+        invariant!(newcomer.question <= self.state.questions, "what is open was asked");
+        invariant!(self.state.stored.catalog.is_some(), "who admits knows the members");
         if (newcomer.node, newcomer.question) == (node, question) {
             probe!("catalog/newcomer");
             newcomer.has_answered = true;

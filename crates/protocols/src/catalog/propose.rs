@@ -278,7 +278,9 @@ impl CatalogLane {
         if !is_asked || !is_member || version > catalog.version() {
             return;
         }
+        invariant!(!running.wish.is_confirmed, "what is confirmed asks no more");
         running.heard.insert(node);
+        invariant!(self.state.questions > 0, "what is open was asked");
         if running.heard.len() >= catalog.view().majority()
             && let Some(mut running) = self.state.running.take()
         {

@@ -210,7 +210,9 @@ impl Causal {
             if one.replica.actor() == actor {
                 let noted = one.noted.entry(host).or_default();
                 *noted = map.max(*noted);
+                invariant!(*noted >= map, "of two words the one by the newer map stays");
                 one.forget_what_was_handed_over();
+                invariant!(one.handed.is_empty(), "nothing is handed over twice");
             }
         }
         self.let_go(cx);

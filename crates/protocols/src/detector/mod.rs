@@ -207,7 +207,9 @@ impl Detector {
     /// if it had been silent here.
     pub fn on_believed(&mut self, node: NodeId, now: Time) {
         if let Some(peer) = self.peers.get_mut(&node) {
+            invariant!(peer.who.node == node, "each is known under its name");
             peer.suspected_at.get_or_insert(now);
+            invariant!(peer.suspected_at.is_some(), "a suspect is pinged for a while");
         }
     }
 

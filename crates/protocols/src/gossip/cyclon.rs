@@ -88,6 +88,8 @@ impl Cyclon {
         let answer = self.random(SHUFFLE, rng, |peer| peer.who.node != from);
         let mut away = answer.iter().map(|peer| peer.who.node).collect();
         self.merge(given, &mut away);
+        assert!(answer.iter().all(|peer| peer.who.node != from), "nobody is told of himself");
+        assert!(self.view.len() <= CYCLON_VIEW_MAX, "the view is bounded");
         answer
     }
 
@@ -96,6 +98,8 @@ impl Cyclon {
         if let Some((_, mut away)) = self.open.take_if(|(partner, _)| *partner == from) {
             self.merge(given, &mut away);
         }
+        assert!(self.view.len() <= CYCLON_VIEW_MAX, "the view is bounded");
+        assert!(self.view.iter().all(|peer| peer.who.node != self.me), "nobody is his neighbour");
     }
 
     /// Some random neighbours for which `is_good` holds.

@@ -48,6 +48,8 @@ impl<V: Value> Acceptor<V> {
             self.promised = ballot;
         }
         self.check();
+        invariant!(self.promised >= before || mutant!("stale_promise"), "no promise goes back");
+        invariant!(!ok || self.promised == ballot, "what is granted is promised");
         let reply = Promise {
             view: asked,
             ballot,
@@ -72,6 +74,7 @@ impl<V: Value> Acceptor<V> {
         ballot: Ballot,
         value: V,
     ) -> (Accepted, bool) {
+        let before = self.promised;
         let id = installed.view().id;
         let is_open = id == asked;
         // The paper accepts only above the promise (Algorithm 2 line 7), but line 3 has raised the
@@ -86,6 +89,8 @@ impl<V: Value> Acceptor<V> {
             self.accepted = accepted;
         }
         self.check();
+        invariant!(self.promised >= before || mutant!("stale_promise"), "no promise goes back");
+        invariant!(!ok || self.promised == ballot, "what is accepted is promised");
         let reply = Accepted {
             view: asked,
             ballot,

@@ -233,7 +233,9 @@ impl<V: Value> Proposer<V> {
         }
         let is_first = self.refused.is_none();
         let round = self.refused.unwrap_or(0).max(promised.round);
+        invariant!(self.refused <= Some(round), "the highest round that refused stays known");
         self.refused = Some(round);
+        invariant!(self.ballot.is_some(), "who was refused had asked");
         probe!("reconfigure/refused");
         if is_first { Step::Refused { round } } else { Step::Nothing }
     }

@@ -8,7 +8,7 @@ use super::pointers::{Place, Pointers};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use quorate_kernel::ids::NodeId;
-use quorate_kernel::limits::TOKENS_PER_HOST_MAX;
+use quorate_kernel::limits::{SUCCESSORS_MAX, TOKENS_PER_HOST_MAX};
 use serde::{Deserialize, Serialize};
 
 /// How many successors of a token are watched, beside its predecessor.
@@ -129,6 +129,8 @@ impl Stabilizer {
                 self.consider(place);
             }
         }
+        assert!(answers.len() <= asks.len(), "one answer to each question");
+        assert!(self.tokens.len() <= TOKENS_PER_HOST_MAX, "who asks adds no token");
         answers
     }
 
@@ -155,6 +157,11 @@ impl Stabilizer {
             list.push(of);
             list.extend(answer.successors.iter().filter(|place| is_alive(place)));
             pointers.adopt(list.into_iter());
+            assert!(pointers.successors().len() <= SUCCESSORS_MAX, "the list is bounded");
+            assert!(
+                pointers.successors().iter().all(|place| place.token != pointers.own()),
+                "no token follows itself"
+            );
             if let Some(place) = answer.predecessor.filter(&is_alive) {
                 self.consider(place);
             }

@@ -95,6 +95,7 @@ impl Primary {
         if is_newer {
             round.votes.insert(group, (seq, vote));
         }
+        invariant!(self.held_bytes >= before, "all that is held is counted");
         self.held_bytes = self.held_bytes + round.bytes() - before;
         self.decide(tx, cx);
     }
@@ -203,6 +204,8 @@ impl Primary {
     /// A group has applied a decision.
     pub(super) fn on_applied(&mut self, tx: TxId, group: GroupId) {
         let Some(telling) = self.tells.get_mut(&tx) else { return };
+        invariant!(!telling.groups.is_empty(), "who has told all tells no more");
+        invariant!(!self.applied.contains(&tx), "what all have applied is told to nobody");
         telling.groups.remove(&group);
         if telling.groups.is_empty() {
             self.tells.remove(&tx);
@@ -245,6 +248,7 @@ impl Primary {
         if round.votes.get(&group).is_some_and(|(has, _)| *has <= seq) {
             round.votes.remove(&group);
         }
+        invariant!(self.held_bytes >= before, "all that is held is counted");
         self.held_bytes = self.held_bytes + round.bytes() - before;
         self.propose(Entry::Revoked { tx, groups, group, seq }, cx);
     }

@@ -174,6 +174,7 @@ impl Replica {
     /// The logs differ at the position before what was asked for: what is committed is equal.
     fn on_mismatch(&mut self, source: NodeId, told: &Told, cx: &mut Context<'_>) {
         probe!("vsr/logs_differ");
+        invariant!(self.commit <= self.log.end(), "what is committed is in the log");
         if told.before.op > self.commit {
             return self.ask_from(source, self.commit.next(), cx);
         }
@@ -182,6 +183,7 @@ impl Replica {
         if is_lost && !mutant!("lost_log_stays") {
             self.start_over(cx);
             self.ask(source, cx);
+            invariant!(self.commit == Op(0), "what was lost is dropped");
         }
     }
 
@@ -212,6 +214,7 @@ impl Replica {
         self.start_over(cx);
         self.ask(source, cx);
         invariant!(self.commit == Op(0), "what was lost is dropped");
+        invariant!(self.status == Status::Learner, "who begins anew has no vote");
     }
 
     /// Takes over what is committed, up to the end of the epoch. The log is equal up to the

@@ -7,6 +7,7 @@ use crate::linearizable::{Context, Linearizable, page};
 use alloc::collections::BTreeSet;
 use bytes::{Bytes, BytesMut};
 use quorate_kernel::ids::NodeId;
+use quorate_kernel::invariant;
 use quorate_kernel::probe;
 use quorate_kernel::time::{Span, Time};
 use quorate_kernel::view::ViewId;
@@ -100,6 +101,8 @@ impl Linearizable {
                 keys += u64::from(self.store(&slot.stored(&key), record, cx));
             }
         }
+        invariant!(keys <= useful as u64, "only what was asked for is stored");
+        invariant!(useful == 0 || bytes > 0, "what was asked for has come in bytes");
         self.volatile.budget.spend(bytes as usize);
         self.volatile.counters.moved_keys += keys;
         self.volatile.counters.moved_bytes += bytes;

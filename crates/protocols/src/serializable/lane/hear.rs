@@ -229,6 +229,7 @@ impl Serializable {
     ) {
         let Some(doing) = self.clients.get_mut(question) else { return };
         let Phase::Listing { group: asked, from, .. } = &doing.phase else { return };
+        invariant!(self.shape.groups().any(|one| one == *asked), "a group that there is is asked");
         let ascend = keys.windows(2).all(|pair| pair[0] < pair[1]);
         let goes_on =
             next.as_ref().is_none_or(|next| next > from && keys.iter().all(|it| it < next));
