@@ -44,7 +44,8 @@ pub enum DirectoryError {
         /// The newest format this build knows.
         newest: u32,
     },
-    /// The directory was written by an older build, for clusters of one fixed group.
+    /// The directory was written by a build older than the oldest whose layout is still read;
+    /// nothing in it was changed.
     #[error(
         "{path} has format {found}, this build reads formats from {oldest} on: start it with the \
          build that wrote it, and copy its data to a new cluster"
