@@ -40,15 +40,15 @@ pub struct OverlayArgs {
     pub encode: bool,
 }
 
-/// The overlays.
-struct World {
+/// Hosts that run their overlay, and no other lane.
+struct Overlays {
     light: Light<Overlay>,
     /// What each host says of the ring.
     rings: Vec<Arc<Ring>>,
 }
 
-impl World {
-    fn new(args: &OverlayArgs) -> World {
+impl Overlays {
+    fn new(args: &OverlayArgs) -> Overlays {
         let count = args.nodes as usize;
         let mut rng = Rng::new(args.seed);
         // Drawn by chance, so that a host with several has several neighbours: the worst case.
@@ -81,7 +81,7 @@ impl World {
                 balance: None,
             }));
         }
-        World { light, rings: vec![Arc::default(); count] }
+        Overlays { light, rings: vec![Arc::default(); count] }
     }
 
     fn run(&mut self, span: Span) {
@@ -96,8 +96,9 @@ impl World {
     /// Runs until a condition holds at every host that is up; returns how long that took.
     fn until(&mut self, limit: Span, holds: impl Fn(&Ring) -> bool) -> Option<Span> {
         let begin = self.light.now();
-        let holds_at =
-            |world: &World, host: usize| !world.light.is_up(host) || holds(&world.rings[host]);
+        let holds_at = |overlays: &Overlays, host: usize| {
+            !overlays.light.is_up(host) || holds(&overlays.rings[host])
+        };
         while !(0..self.rings.len()).all(|host| holds_at(self, host)) {
             if self.light.now() - begin > limit {
                 return None;
@@ -160,23 +161,23 @@ impl fmt::Display for OverlayReport {
 /// Runs it.
 #[must_use]
 pub fn run(args: &OverlayArgs) -> OverlayReport {
-    let mut world = World::new(args);
+    let mut overlays = Overlays::new(args);
     let all = args.nodes as usize;
     let is_settled = |ring: &Ring| {
         let mut hosts = ring.hosts().iter();
         ring.hosts().len() == all && hosts.all(|host| host.who.start.0 == 1 && !host.is_suspected)
     };
-    let settled = world.until(Span::secs(120), is_settled);
+    let settled = overlays.until(Span::secs(120), is_settled);
     // The first news of everybody's start is over before anything is measured.
-    world.run(Span::secs(10));
-    world.light.counts = Counts::default();
+    overlays.run(Span::secs(10));
+    overlays.light.counts = Counts::default();
     let begin = Instant::now();
-    world.run(Span::secs(args.seconds));
+    overlays.run(Span::secs(args.seconds));
     let wall_seconds = begin.elapsed().as_secs_f64();
-    let Counts { messages, bytes, events, writes } = world.light.counts;
+    let Counts { messages, bytes, events, writes } = overlays.light.counts;
     let victim = all / 2;
-    world.light.crash(victim);
-    let noticed = world.until(Span::secs(60), |ring| ring.is_suspected(node_id(victim)));
+    overlays.light.crash(victim);
+    let noticed = overlays.until(Span::secs(60), |ring| ring.is_suspected(node_id(victim)));
     OverlayReport {
         nodes: args.nodes,
         seconds: args.seconds,

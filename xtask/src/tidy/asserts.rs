@@ -1,8 +1,8 @@
 //! Handlers of messages assert what must hold.
 //!
 //! A handler takes what a peer says and changes the state by it. It asserts at least twice what
-//! must hold of the state before, between or after: never of the message, which a peer made up. A
-//! file's handlers that assert less are an exception, and exceptions only shrink.
+//! must hold of the state before, between or after: never of the message, which a peer made up.
+//! There are no exceptions.
 
 use super::lengths::{Kind, Measure, Place};
 use super::source::{Function, Source};

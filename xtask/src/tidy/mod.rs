@@ -8,7 +8,8 @@
 //! | [`lengths`] | functions, files and lines stay short |
 //! | [`names`] | an engine is named in its folder, on one line, and in its twins |
 //! | [`asserts`] | handlers of messages assert what must hold |
-//! | [`ratchet`] | exceptions to lengths, names and assertions only shrink |
+//! | [`worlds`] | there is one simulated world |
+//! | [`ratchet`] | exceptions to lengths, names, assertions and the one world only shrink |
 //! | [`glossary`] | a word has one meaning |
 //! | [`echoes`] | a doc comment says what the name does not |
 //! | [`words`] | nothing unfinished, and `unsafe` only where it belongs |
@@ -33,6 +34,7 @@ mod source;
 mod tests;
 mod tree;
 mod words;
+mod worlds;
 
 use crate::run;
 use std::fmt;
@@ -100,6 +102,7 @@ fn measure(tree: &Tree) -> Vec<(lengths::Place, lengths::Measure)> {
     let mut over = lengths::measure(tree);
     over.extend(names::measure(tree));
     over.extend(asserts::measure(tree));
+    over.extend(worlds::measure(tree));
     over
 }
 

@@ -1,4 +1,4 @@
-//! Exceptions to the lengths: listed one by one, and they only shrink.
+//! Exceptions to what is measured: listed one by one, and they only shrink.
 //!
 //! A line of the list is `kind | place | at most`. A place over its limit without a line is a
 //! finding; so is a line that allows more than there is, because what was won would be lost again.
@@ -88,12 +88,14 @@ fn too_long(path: &str, (kind, name): &Place, length: usize, allowed: usize) -> 
         Kind::Columns => "this line has",
         Kind::Names => "this file names engines with",
         Kind::Asserts => "handlers of this file lack",
+        Kind::Worlds => "this file shows",
     };
     let unit = match kind {
         Kind::File | Kind::Function => "lines",
         Kind::Columns => "columns",
         Kind::Names => "words",
         Kind::Asserts => "assertions",
+        Kind::Worlds => "signs of another world",
     };
     let advice = kind.advice();
     if allowed > kind.limit() {
@@ -101,6 +103,9 @@ fn too_long(path: &str, (kind, name): &Place, length: usize, allowed: usize) -> 
             "{what} {length} {unit} and its exception in {path} allows {allowed}; it may only \
              shrink: {advice}"
         );
+    }
+    if length > kind.limit_hard() {
+        return format!("{what} {length} {unit}, the limit is {allowed}; {advice}");
     }
     format!(
         "{what} {length} {unit}, the limit is {allowed}; {advice} (an exception, for review: \
@@ -117,7 +122,29 @@ fn parse(line: &str) -> Result<Option<(Place, usize)>, String> {
     let fields: Vec<&str> = line.split(" | ").map(str::trim).collect();
     let [kind, place, most] = fields[..] else { return Err(wrong()) };
     let kind = Kind::ALL.into_iter().find(|each| each.to_string() == kind);
-    let kind = kind.ok_or("the kind must be file, function, columns, names or asserts")?;
+    let kind = kind.ok_or_else(|| {
+        format!("the kind must be one of {}", Kind::ALL.map(|each| each.to_string()).join(", "))
+    })?;
     let most = most.parse().map_err(|_| wrong())?;
     Ok(Some(((kind, place.to_owned()), most)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_none_is_needed_no_exception_comes_in() {
+        for (kind, hard) in [(Kind::Names, 1), (Kind::Asserts, 0)] {
+            let place = (kind, "a.rs".to_owned());
+            for length in hard..hard + 2 {
+                let list = format!("{kind} | a.rs | {length}\n");
+                let over = [(place.clone(), Measure { length, line: 1 })];
+                let found = check("list.txt", &Tree::of(&[("list.txt", &list)]), &over);
+                let refused = format!("no exception for {kind} may exceed {hard}");
+                let is_refused = found.iter().any(|it| it.message.contains(&refused));
+                assert_eq!(is_refused, length > hard, "{found:#?}");
+            }
+        }
+    }
 }

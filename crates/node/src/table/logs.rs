@@ -101,7 +101,8 @@ fn write(step: &Step) -> Option<(Bytes, Option<Bytes>)> {
     }
 }
 
-struct World {
+/// A table, and a model of what it must show.
+struct Compared {
     table: LaneTable,
     records: RefCell<Records>,
     model: State,
@@ -111,7 +112,7 @@ struct World {
     durable: Durable,
 }
 
-impl World {
+impl Compared {
     fn reach(&mut self, count: u8, unsynced: u8) {
         for _ in 0..count {
             let Some((lsn, key, value)) = self.given.pop_front() else { break };
@@ -147,7 +148,7 @@ impl World {
 }
 
 fn run(durability: Durability, steps: &[Step]) {
-    let mut world = World {
+    let mut compared = Compared {
         table: LaneTable::new(LANE, durability),
         records: RefCell::new(Records::new(1 << 10)),
         model: State::default(),
@@ -159,25 +160,25 @@ fn run(durability: Durability, steps: &[Step]) {
     for step in steps {
         // No lane writes an entry that was given up.
         let may_be =
-            |(key, value): &(Bytes, Option<_>)| value.is_none() || !world.model.has_passed(key);
+            |(key, value): &(Bytes, Option<_>)| value.is_none() || !compared.model.has_passed(key);
         if let Some((key, value)) = write(step).filter(may_be) {
-            world.model.apply(&key, value.clone());
-            world.lsn.0 += 1;
-            let lsn = world.lsn;
-            if world.table.is_logged(Class::Log) {
-                world.given.push_back((lsn, key.clone(), value.clone()));
+            compared.model.apply(&key, value.clone());
+            compared.lsn.0 += 1;
+            let lsn = compared.lsn;
+            if compared.table.is_logged(Class::Log) {
+                compared.given.push_back((lsn, key.clone(), value.clone()));
             }
-            world.table.write((Class::Log, key, value), lsn, world.records.get_mut());
-            if world.table.is_logged(Class::Log) {
-                assert_eq!(world.table.needs_all(), world.table.needs_data(lsn));
+            compared.table.write((Class::Log, key, value), lsn, compared.records.get_mut());
+            if compared.table.is_logged(Class::Log) {
+                assert_eq!(compared.table.needs_all(), compared.table.needs_data(lsn));
             }
         }
         match step {
-            Step::Reach(count, unsynced) => world.reach(*count, *unsynced),
-            Step::Scan(at) => world.check(&key(*at)),
+            Step::Reach(count, unsynced) => compared.reach(*count, *unsynced),
+            Step::Scan(at) => compared.check(&key(*at)),
             _ => {}
         }
-        world.check(&key(0));
+        compared.check(&key(0));
     }
 }
 
