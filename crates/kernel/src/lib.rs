@@ -13,6 +13,7 @@
 //! | [`news`] | what a node tells its lanes |
 //! | [`operation`] | the words doors and engines share |
 //! | [`transaction`] | operations over several keys: what is asked of each, and told |
+//! | [`evaluate`] | items that are done one after the other, on cells |
 //! | [`refusal`] | why an operation is not done |
 //! | [`cursor`] | where listings of keys go on |
 //! | [`explanation`] | how a read was served |
@@ -25,6 +26,7 @@
 //! | [`storage`] | what may be read and written, and when it is durable |
 //! | [`entries`] | logs in the store: their keys, and how entries are given up |
 //! | [`wire`] | frames and the codec of messages |
+//! | [`plain`] | values that are stored and sent as they are |
 //! | [`sighting`] | what nodes have seen of each other's starts |
 //! | [`rope`] | output bytes without copying large values |
 //! | [`arena`] | room for short keys and records that are soon dropped |
@@ -46,6 +48,7 @@ pub mod effects;
 pub mod engine;
 pub mod entries;
 pub mod error;
+pub mod evaluate;
 pub mod explanation;
 pub mod ids;
 pub mod invariant;
@@ -58,6 +61,7 @@ pub mod news;
 pub mod observe;
 pub mod operation;
 pub mod part;
+pub mod plain;
 pub mod process;
 pub mod refusal;
 pub mod ring;

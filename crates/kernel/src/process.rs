@@ -107,6 +107,17 @@ pub trait Timer: Copy + Debug + PartialEq {
     fn from_code(code: u32) -> Option<Self>;
 }
 
+/// The timer of a process that has one alone, or none.
+impl Timer for () {
+    fn code(self) -> u32 {
+        0
+    }
+
+    fn from_code(code: u32) -> Option<()> {
+        (code == 0).then_some(())
+    }
+}
+
 /// Reads of the lane's own bytes: everything it wrote up to its previous input, durable or not.
 pub trait Table {
     /// The value of a key.
@@ -120,7 +131,26 @@ pub trait Table {
 
     /// Calls `each` with every pair from `from` on, ascending, until it returns false.
     fn scan(&self, class: Class, from: &[u8], each: &mut dyn FnMut(&[u8], &Bytes) -> bool);
+
+    /// The pairs from `from` on, ascending, until their keys and values have `bytes_min` bytes, and
+    /// the key that follows them; none at the end.
+    fn page(&self, class: Class, from: &[u8], bytes_min: usize) -> Page {
+        let (mut pairs, mut bytes, mut next) = (Vec::new(), 0, None);
+        self.scan(class, from, &mut |key, value| {
+            if bytes >= bytes_min {
+                next = Some(Bytes::copy_from_slice(key));
+                return false;
+            }
+            bytes += key.len() + value.len();
+            pairs.push((Bytes::copy_from_slice(key), value.clone()));
+            true
+        });
+        (pairs, next)
+    }
 }
+
+/// Pairs of a lane's bytes, and the key that follows them.
+pub type Page = (Vec<(Bytes, Bytes)>, Option<Bytes>);
 
 /// How the names of fields begin that count rounds of messages: the kind of round follows. They are
 /// shown as the metric `quorate_quorum_rounds_total`, whatever engine it is.

@@ -134,6 +134,13 @@ impl Ring {
         &self.hosts
     }
 
+    /// The nodes of all hosts but this one that have not left, ascending.
+    pub fn others(&self, me: NodeId) -> impl Iterator<Item = NodeId> + '_ {
+        let is_there = |host: &&RingHost| host.standing != Standing::Left;
+        let nodes = self.hosts.iter().filter(is_there).map(|host| host.who.node);
+        nodes.filter(move |node| *node != me)
+    }
+
     /// What is known of a node; none if it was never heard of.
     #[must_use]
     pub fn host(&self, node: NodeId) -> Option<&RingHost> {
@@ -237,6 +244,7 @@ mod tests {
         gone.standing = Standing::Left;
         let ring = Ring::new(1, vec![gone, host(5, &[30]), host(4, &[30, 60])]);
         assert!(ring.tokens().eq([(30, NodeId(4)), (60, NodeId(4))]));
+        assert!(ring.others(NodeId(5)).eq([NodeId(4)]));
         assert!(ring.is_suspected(NodeId(1)) && !ring.is_suspected(NodeId(4)));
         assert!(!ring.is_suspected(NodeId(99)), "of a stranger nothing is said");
         assert_eq!(ring.token_inside(&Range { low: 0, high: 60 }), Some(30));

@@ -61,6 +61,11 @@ impl Rng {
         low + self.below(high - low + 1)
     }
 
+    /// One of these; none if there is none. It takes one draw in both cases.
+    pub fn pick<'a, T>(&mut self, of: &'a [T]) -> Option<&'a T> {
+        of.get(self.below(of.len() as u64) as usize)
+    }
+
     /// True `parts` times in a million.
     pub fn chance_ppm(&mut self, parts: u32) -> bool {
         self.below(1_000_000) < u64::from(parts)
@@ -92,5 +97,7 @@ mod tests {
             }
         }
         assert_eq!(rng.below(0), 0);
+        assert!(rng.pick::<u8>(&[]).is_none());
+        assert!((0..100).all(|_| rng.pick(&[3, 4]).is_some_and(|one| [3, 4].contains(one))));
     }
 }

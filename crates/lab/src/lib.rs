@@ -46,11 +46,10 @@ pub mod statistics;
 use clap::Parser;
 use quorate_cli::exit::{self, Failure};
 use quorate_kernel::engine::Engine;
-use quorate_protocols::{causal, linearizable};
 use std::process::ExitCode;
 
-/// What the hosts serve that are measured: the engines of the product, and the one of this program.
-pub const ENGINES: &[&Engine] = &[&linearizable::ENGINE, &causal::ENGINE, &quorums::ENGINE];
+/// What the hosts that are measured serve beside the engines of the product.
+pub const ENGINES: &[&Engine] = &[&quorums::ENGINE];
 
 /// Repeats papers' measurements with this program's engines, and writes tables and pictures.
 #[derive(Debug, Parser)]

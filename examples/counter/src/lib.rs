@@ -29,7 +29,6 @@
 
 mod engine;
 mod tally;
-mod transaction;
 
 use engine::Counter;
 use quorate_kernel::engine::{Capability, Engine, Listing, Placement};
@@ -47,23 +46,16 @@ pub const ENGINE: Engine = Engine {
     mode: |_| "eventual",
     open: |_| Ok(Box::new(Hosted::new(Counter::default()))),
     settings: &[
-        Setting {
-            name: "replicas",
-            takes: Takes::Word(&["1"]),
-            default: "1",
-            alter: Alter::Never("every host has all of it, and one acknowledges"),
-        },
+        Setting { name: "replicas", takes: Takes::Word(&["1"]), default: "1", alter: NEVER },
         Setting {
             name: "durability",
             takes: Takes::Word(&["sync"]),
             default: "sync",
-            alter: Alter::Never("an addition that one host acknowledged must not be lost"),
+            alter: NEVER,
         },
-        Setting {
-            name: "value",
-            takes: Takes::Whole(1, 20),
-            default: "20",
-            alter: Alter::Never("a number of 64 bits has 20 digits"),
-        },
+        Setting { name: "value", takes: Takes::Whole(1, 20), default: "20", alter: NEVER },
     ],
 };
+
+/// One acknowledges, so an addition must be on its disk; a number of 64 bits has 20 digits.
+const NEVER: Alter = Alter::Never("every host has all of it, synced, as numbers of 64 bits");

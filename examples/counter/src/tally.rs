@@ -1,10 +1,15 @@
 //! What was added to one key, and what of that was deleted.
 
-use crate::engine::EXPECTED;
+use bytes::Bytes;
+use quorate_kernel::evaluate::Cell;
 use quorate_kernel::ids::Incarnation;
 use quorate_kernel::operation::Refusal;
+use quorate_kernel::plain::PlainData;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+
+/// What a put takes.
+const EXPECTED: &str = "numbers to add: whole, and 2^64 - 1 in all from one start of a host";
 
 /// By who added it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,7 +24,7 @@ struct Share {
 
 impl Tally {
     /// What is left.
-    pub fn sum(&self) -> u128 {
+    fn sum(&self) -> u128 {
         self.0.values().map(|share| u128::from(share.added - share.deleted)).sum()
     }
 
@@ -27,16 +32,11 @@ impl Tally {
     ///
     /// # Errors
     /// There is no room for it.
-    pub fn add(&mut self, who: Incarnation, number: u64) -> Result<(), Refusal> {
+    fn add(&mut self, who: Incarnation, number: u64) -> Result<(), Refusal> {
         let share = self.0.entry(who).or_default();
         let added = share.added.checked_add(number);
         share.added = added.ok_or(Refusal::Value { expected: EXPECTED })?;
         Ok(())
-    }
-
-    /// Takes away all that is there.
-    pub fn delete(&mut self) {
-        self.0.values_mut().for_each(|share| share.deleted = share.added);
     }
 
     /// Takes in what another host has heard. Returns whether that was news.
@@ -51,14 +51,35 @@ impl Tally {
         *self != before
     }
 
-    /// Whether it can have come about.
-    pub fn is_sound(&self) -> bool {
-        self.0.values().all(|share| share.deleted <= share.added)
-    }
-
     /// What must always hold.
     pub fn check(&self) {
         assert!(self.is_sound(), "no more is deleted than was added");
+    }
+}
+
+/// As it is stored and told.
+impl PlainData for Tally {
+    fn is_sound(&self) -> bool {
+        self.0.values().all(|share| share.deleted <= share.added)
+    }
+}
+
+/// A tally and the host that adds to it.
+pub struct Own(pub Incarnation, pub Tally);
+
+impl Cell for Own {
+    fn value(&self) -> Option<Bytes> {
+        Some(self.1.sum()).filter(|sum| *sum > 0).map(|sum| Bytes::from(sum.to_string()))
+    }
+
+    fn put(&mut self, value: &Bytes) -> Result<(), Refusal> {
+        let number = std::str::from_utf8(value).ok().and_then(|text| text.parse().ok());
+        self.1.add(self.0, number.ok_or(Refusal::Value { expected: EXPECTED })?)
+    }
+
+    /// Takes away all that is there.
+    fn delete(&mut self) {
+        self.1.0.values_mut().for_each(|share| share.deleted = share.added);
     }
 }
 
@@ -76,7 +97,9 @@ mod tests {
         let (mut a, mut b) = (Tally::default(), Tally::default());
         assert!(a.add(who(1), 5).is_ok() && b.merge(&a) && !b.merge(&a));
         assert!(a.add(who(1), 2).is_ok());
-        b.delete();
+        let mut own = Own(who(2), b);
+        own.delete();
+        let Own(_, mut b) = own;
         assert_eq!((a.sum(), b.sum()), (7, 0));
         assert!(a.merge(&b) && b.merge(&a));
         assert_eq!((a.sum(), b.sum()), (2, 2));

@@ -5,6 +5,7 @@
 //! | [`arrows`] | a crate depends only on crates below it |
 //! | [`pure`] | protocol code is `no_std`, and so is all it uses |
 //! | [`engines`] | every engine folder has the same shape and imports no other engine |
+//! | [`example`] | the example engine has fewer than 200 lines of code |
 //! | [`lengths`] | functions, files and lines stay short |
 //! | [`names`] | an engine is named in its folder, on one line, and in its twins |
 //! | [`asserts`] | handlers of messages assert what must hold |
@@ -22,6 +23,7 @@ mod arrows;
 mod asserts;
 mod echoes;
 mod engines;
+mod example;
 mod glossary;
 mod lengths;
 mod marks;
@@ -111,6 +113,7 @@ fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = arrows::check(tree);
     findings.extend(pure::check(tree));
     findings.extend(engines::check(tree));
+    findings.extend(example::check(tree));
     findings.extend(glossary::check(tree));
     findings.extend(echoes::check(tree));
     findings.extend(words::check(tree));

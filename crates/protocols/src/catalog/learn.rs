@@ -14,7 +14,6 @@ use quorate_kernel::invariant;
 use quorate_kernel::limits::DECREES_KEPT;
 use quorate_kernel::mutant;
 use quorate_kernel::probe;
-use quorate_kernel::ring::Standing;
 
 impl CatalogLane {
     /// A peer says how many links it has.
@@ -204,8 +203,6 @@ impl CatalogLane {
 
     /// All other hosts that have not left, as far as is known.
     pub(super) fn others(&self, me: NodeId) -> Vec<NodeId> {
-        let hosts = self.state.ring.hosts().iter();
-        let others = hosts.filter(|host| host.standing != Standing::Left && host.who.node != me);
-        others.map(|host| host.who.node).collect()
+        self.state.ring.others(me).collect()
     }
 }

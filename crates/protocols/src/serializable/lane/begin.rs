@@ -7,13 +7,13 @@ use super::{Context, Serializable};
 use crate::serializable::{Rank, Raw, Refused, Transaction, Version};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
+use quorate_kernel::evaluate::Items;
 use quorate_kernel::ids::{GroupId, Ticket};
 use quorate_kernel::limits::{OPERATIONS_MAX, SCAN_KEYS_MAX};
 use quorate_kernel::mutant;
 use quorate_kernel::operation::{Cursor, Operation, Outcome, Refusal};
 use quorate_kernel::process::Request;
 use quorate_kernel::time::{Span, Time};
-use quorate_kernel::transaction::Item;
 
 /// What a refused request is to a client.
 pub fn refusal(refused: &Refused) -> Refusal {
@@ -38,13 +38,9 @@ impl Serializable {
             Operation::Scan { from, limit } => {
                 return self.begin_scan(ticket, deadline, (&from, limit), cx);
             }
-            Operation::Transact { items, .. } => match items.is_empty() {
-                false => return self.begin_items(ticket, deadline, Sheet::several(items), cx),
-                true => Refusal::Unsupported,
-            },
-            single => match Item::of(single) {
-                Some(item) => return self.begin_items(ticket, deadline, Sheet::single(item), cx),
-                // Doors refuse what the engine cannot do.
+            // Doors refuse what the engine cannot do.
+            other => match Items::of(other).filter(|items| !items.list().is_empty()) {
+                Some(items) => return self.begin_items(ticket, deadline, Sheet::new(items), cx),
                 None => Refusal::Unsupported,
             },
         };

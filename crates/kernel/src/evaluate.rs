@@ -1,0 +1,219 @@
+//! Operations evaluated: what each item of one is told, and what its keys have then.
+//!
+//! For engines that have at hand what an operation reads. Nothing is written here: the engine
+//! writes what has changed, once every item can be done.
+
+use crate::limits::TRANSACTION_BYTES_MAX;
+use crate::operation::{Operation, Outcome, Refusal};
+use crate::transaction::{Item, ItemOutcome};
+use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
+use alloc::vec;
+use alloc::vec::Vec;
+use bytes::Bytes;
+
+/// What one key has, while items are done one after the other.
+pub trait Cell {
+    /// Its value, as clients are shown it; none if the key is absent.
+    fn value(&self) -> Option<Bytes>;
+
+    /// Takes the value of a put.
+    ///
+    /// # Errors
+    /// The engine does not take it. The cell is as it was.
+    fn put(&mut self, value: &Bytes) -> Result<(), Refusal>;
+
+    /// Takes a delete.
+    fn delete(&mut self);
+}
+
+/// A register: a put is its value from then on.
+impl Cell for Option<Bytes> {
+    fn value(&self) -> Option<Bytes> {
+        self.clone()
+    }
+
+    fn put(&mut self, value: &Bytes) -> Result<(), Refusal> {
+        *self = Some(value.clone());
+        Ok(())
+    }
+
+    fn delete(&mut self) {
+        *self = None;
+    }
+}
+
+/// An operation as items that are done in their order, each seeing what those before it did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Items {
+    list: Vec<Item>,
+    /// Whether it was asked as one operation on one key.
+    is_single: bool,
+}
+
+/// What has become of the items of one operation.
+#[derive(Debug)]
+pub struct Evaluation<C> {
+    /// The keys that were come to, each as it is left, and whether an item wrote it.
+    pub cells: BTreeMap<Bytes, (C, bool)>,
+    /// What each item is told; or why none is done.
+    pub told: Result<Vec<ItemOutcome>, Refusal>,
+}
+
+impl Items {
+    /// The items of an operation; none of a listing, nor of one on values side by side or on a
+    /// number of replicas.
+    #[must_use]
+    pub fn of(operation: Operation) -> Option<Items> {
+        match operation {
+            Operation::Transact { items, .. } => Some(Items { list: items, is_single: false }),
+            single => Item::of(single).map(|item| Items { list: vec![item], is_single: true }),
+        }
+    }
+
+    /// What is asked, in order.
+    #[must_use]
+    pub fn list(&self) -> &[Item] {
+        &self.list
+    }
+
+    /// Does all of it on cells that `read` gives, one for each key.
+    pub fn evaluate<C: Cell>(&self, mut read: impl FnMut(&Bytes) -> C) -> Evaluation<C> {
+        let (mut cells, mut told) = (BTreeMap::new(), Vec::with_capacity(self.list.len()));
+        for (at, item) in self.list.iter().enumerate() {
+            let key = item.key();
+            let entry = cells.entry(key.clone()).or_insert_with(|| (read(key), false));
+            match step(at, item, &mut entry.0) {
+                Ok(outcome) => told.push(outcome),
+                Err(refusal) => return Evaluation { cells, told: Err(refusal) },
+            }
+            entry.1 |= item.is_write();
+        }
+        let length = told.iter().map(ItemOutcome::bytes).sum();
+        let limit = TRANSACTION_BYTES_MAX;
+        let told = match length > limit && !self.is_single {
+            true => Err(Refusal::TooLarge { what: "transaction", length, limit }),
+            false => Ok(told),
+        };
+        Evaluation { cells, told }
+    }
+
+    /// What the client is told, if each item is told this.
+    ///
+    /// # Panics
+    /// An operation on one key was told nothing, or several things.
+    #[must_use]
+    pub fn outcome(&self, mut told: Vec<ItemOutcome>) -> Outcome {
+        if self.is_single {
+            assert_eq!(told.len(), 1, "an operation on one key has one outcome");
+            return told.remove(0).into();
+        }
+        Outcome::Transacted(told)
+    }
+}
+
+impl<C> Evaluation<C> {
+    /// The keys that were come to: what the answer shows rests on them, a refusal too.
+    #[must_use]
+    pub fn keys(&self) -> Arc<[Bytes]> {
+        self.cells.keys().cloned().collect()
+    }
+
+    /// The keys that were written, each as it is left.
+    pub fn written(self) -> impl Iterator<Item = (Bytes, C)> {
+        let written = self.cells.into_iter().filter(|(_, (_, is_written))| *is_written);
+        written.map(|(key, (cell, _))| (key, cell))
+    }
+}
+
+fn step<C: Cell>(at: usize, item: &Item, cell: &mut C) -> Result<ItemOutcome, Refusal> {
+    let value = cell.value();
+    Ok(match item {
+        Item::Check { holds, .. } if !holds.is_met(value.as_ref()) => {
+            return Err(Refusal::Unmet { item: at });
+        }
+        Item::Check { .. } => ItemOutcome::Checked,
+        Item::Get { .. } => ItemOutcome::Value(value),
+        Item::Put { value, .. } => {
+            cell.put(value)?;
+            ItemOutcome::Written
+        }
+        Item::Delete { .. } => {
+            cell.delete();
+            ItemOutcome::Deleted { existed: value.is_some() }
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transaction::Condition;
+
+    fn bytes(text: &'static str) -> Bytes {
+        Bytes::from_static(text.as_bytes())
+    }
+
+    fn items(list: Vec<Item>) -> Items {
+        Items::of(Operation::Transact { items: list, name: None }).expect("it has items")
+    }
+
+    fn put(key: &'static str, value: &'static str) -> Item {
+        Item::Put { key: bytes(key), value: bytes(value) }
+    }
+
+    fn check(key: &'static str, holds: Condition) -> Item {
+        Item::Check { key: bytes(key), holds }
+    }
+
+    #[test]
+    fn each_item_sees_what_those_before_it_did_and_each_key_is_read_once() {
+        let (get, delete) = (Item::Get { key: bytes("a") }, Item::Delete { key: bytes("a") });
+        let all = items(vec![
+            check("a", Condition::Absent),
+            put("a", "1"),
+            get.clone(),
+            check("a", Condition::Value(bytes("1"))),
+            delete.clone(),
+            delete,
+            check("b", Condition::Present),
+        ]);
+        let mut read = Vec::new();
+        let done = all.evaluate(|key| {
+            read.push(key.clone());
+            (key == "b").then(|| bytes("2"))
+        });
+        assert_eq!(read, ["a", "b"]);
+        assert_eq!(done.keys()[..], [bytes("a"), bytes("b")]);
+        let told = done.told.clone().expect("all of it can be done");
+        let deleted = |existed| ItemOutcome::Deleted { existed };
+        let [checked, written] = [ItemOutcome::Checked, ItemOutcome::Written];
+        let value = ItemOutcome::Value(Some(bytes("1")));
+        let expected =
+            [&checked, &written, &value, &checked, &deleted(true), &deleted(false), &checked];
+        assert!(told.iter().eq(expected), "{told:?}");
+        assert!(done.written().eq([(bytes("a"), None)]), "what was read alone is not written");
+        assert_eq!(all.outcome(told.clone()), Outcome::Transacted(told));
+    }
+
+    #[test]
+    fn what_cannot_be_done_ends_it_with_the_keys_that_were_come_to() {
+        let unmet = items(vec![put("a", "1"), check("b", Condition::Present), put("c", "1")]);
+        let done = unmet.evaluate(|_| None);
+        assert_eq!(done.told, Err(Refusal::Unmet { item: 1 }));
+        assert_eq!(done.keys()[..], [bytes("a"), bytes("b")]);
+        let long = Bytes::from(vec![0; TRANSACTION_BYTES_MAX / 2 + 1]);
+        let reads = |count| items(vec![Item::Get { key: bytes("a") }; count]);
+        assert!(reads(1).evaluate(|_| Some(long.clone())).told.is_ok());
+        let refused = reads(2).evaluate(|_| Some(long.clone())).told;
+        assert!(matches!(refused, Err(Refusal::TooLarge { what: "transaction", .. })));
+    }
+
+    #[test]
+    fn an_operation_on_one_key_is_one_item_and_told_what_it_asks() {
+        let single = Items::of(Operation::get(bytes("a"))).expect("it is of one key");
+        let told = single.evaluate(|_| Some(bytes("1"))).told.expect("it can be done");
+        assert_eq!(single.outcome(told), Outcome::value(Some(bytes("1"))));
+        assert_eq!(Items::of(Operation::get_all(bytes("a"), None)), None);
+    }
+}
