@@ -26,6 +26,8 @@ pub struct Engine {
     /// Its settings; `replicas`, `durability` and `value` are among them, and `partitions` if it is
     /// placed by them.
     pub settings: &'static [Setting],
+    /// The numbers of [`Pace`] that it reads.
+    pub numbers: &'static [&'static str],
     /// What clients can do with its keyspaces.
     pub can: &'static [Capability],
     /// What a listing of keys promises.
@@ -230,6 +232,7 @@ pub(crate) mod testing {
         name: "fast",
         placement: Placement::Groups,
         settings: &[],
+        numbers: &[],
         can: &[],
         listing: Listing { is_complete: true, text: "" },
         quorum: |_| 1,

@@ -25,6 +25,7 @@ pub const MERKLE: Engine = Engine {
     token: |_, key| hash_of_key(key),
     mode: |_| "eventual",
     open,
+    numbers: &[],
     settings: &[
         Setting { name: "replicas", takes: Takes::Whole(1, 7), default: "3", alter: NEVER },
         Setting { name: "partitions", takes: Takes::Whole(1, 64), default: "6", alter: NEVER },

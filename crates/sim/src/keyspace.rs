@@ -9,22 +9,6 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// The numbers that an engine can be given beside its settings, see [`Pace`].
-const NUMBERS: [&str; 13] = [
-    "beat",
-    "clock_ranges",
-    "compare",
-    "failed",
-    "kept",
-    "list_keys",
-    "names",
-    "page_bytes",
-    "purge",
-    "scan_keys",
-    "settle",
-    "transfer_bytes_per_second",
-    "weigh",
-];
 /// Faster than in life, so that a short run sees whole changes: nothing depends on it but when
 /// things are tried.
 const USUAL: [(&str, u64); 4] =
@@ -166,10 +150,15 @@ impl KeyspaceSection {
         self.last("durability").and_then(|text| text.parse().ok()).unwrap_or(Durability::Sync)
     }
 
+    /// The limits and periods that its engine can be given.
+    fn numbers(&self) -> &'static [&'static str] {
+        self.engine().ok().flatten().map_or(&[], |engine| engine.numbers)
+    }
+
     /// Its limits and periods.
     #[must_use]
     pub fn pace(&self) -> Pace {
-        NUMBERS.iter().fold(usual_pace(), |pace, name| match self.pace.get(*name) {
+        self.numbers().iter().fold(usual_pace(), |pace, name| match self.pace.get(*name) {
             Some(number) => pace.with(name, *number),
             None => pace,
         })
@@ -189,8 +178,8 @@ impl KeyspaceSection {
         if let Err(why) = self.settings().and(changed.settings()) {
             return Some(why);
         }
-        if let Some(name) = self.pace.keys().find(|name| !NUMBERS.contains(&&name[..])) {
-            return Some(format!("`{name}` is no number that engines are given"));
+        if let Some(name) = self.pace.keys().find(|name| !self.numbers().contains(&&name[..])) {
+            return Some(format!("`{name}` is no number that its engine is given"));
         }
         let is_of_catalog = self.workload.name == Kind::Orders;
         if is_of_catalog != self.engine.is_none() {

@@ -45,6 +45,7 @@ pub const ENGINE: Engine = Engine {
     token: |_, _| 0,
     mode: |_| "eventual",
     open: |_| Ok(Box::new(Hosted::new(Counter::default()))),
+    numbers: &[],
     settings: &[
         Setting { name: "replicas", takes: Takes::Word(&["1"]), default: "1", alter: NEVER },
         Setting {

@@ -6,7 +6,7 @@
 //! compiler. Every other place is an exception, and exceptions only shrink. Comments and tests may
 //! name whom they like.
 
-use super::engines::ENGINES;
+use super::engines;
 use super::lengths::{Kind, Measure, Place};
 use super::source::{Source, line_of};
 use super::tree::Tree;
@@ -16,7 +16,7 @@ const TWINS: [&str; 4] =
     ["crates/protocols/src", "crates/check/src", "crates/sim/src/workload", "crates/client/src"];
 
 /// The one line, and what makes the folders known to the compiler.
-const LINES: [&str; 2] = ["crates/protocols/src/engines.rs", "crates/protocols/src/lib.rs"];
+const LINES: [&str; 2] = [engines::LIST, "crates/protocols/src/lib.rs"];
 
 /// Words of papers that have an engine's name in them and mean no engine: what was seen of a key
 /// ("causal context": dotted version vectors, DottedDB).
@@ -28,14 +28,17 @@ const SCENARIOS: (&str, &str) = ("crates/sim/src/shipped.rs", "crates/sim/scenar
 /// How often each file names engines where it should not; the line is that of the first.
 pub fn measure(tree: &Tree) -> Vec<(Place, Measure)> {
     let mut over = Vec::new();
+    let engines = engines::names(tree);
     for (path, text) in tree.below("crates", ".rs").filter(|(path, _)| is_product(path)) {
         let source = Source::new(text);
         let tests = source.test_regions();
         let lower = text.to_ascii_lowercase();
-        let mut places: Vec<usize> = ENGINES
-            .into_iter()
+        let mut places: Vec<usize> = engines
+            .iter()
             .filter(|name| !is_of(path, name))
-            .flat_map(|name| lower.match_indices(name).map(move |(at, _)| (at, at + name.len())))
+            .flat_map(|name| {
+                lower.match_indices(name.as_str()).map(move |(at, _)| (at, at + name.len()))
+            })
             .filter(|(_, end)| !text[*end..].starts_with(|next: char| next.is_ascii_lowercase()))
             .map(|(at, _)| at)
             .filter(|at| source.comments[*at..].starts_with(char::is_whitespace))

@@ -105,60 +105,6 @@ fn pure_crates_use_no_default_features() {
     passes(pure::check, &pure_but(path, off));
 }
 
-/// An engine folder with all it needs.
-const ENGINE: [(&str, &str); 10] = [
-    ("crates/protocols/src/causal/mod.rs", "//! Chapter."),
-    ("crates/protocols/src/causal/engine.rs", "use crate::quorum::Quorum;"),
-    ("crates/protocols/src/causal/rules.rs", "//! Rules."),
-    ("crates/protocols/src/causal/state.rs", "//! State."),
-    ("crates/protocols/src/causal/message.rs", "//! Messages."),
-    ("crates/protocols/src/causal/timer.rs", "//! Timers."),
-    ("crates/protocols/src/causal/keys.rs", "//! Keys."),
-    ("crates/protocols/src/causal/recover.rs", "//! Recovery."),
-    ("crates/protocols/src/causal/tests.rs", "//! Tests."),
-    ("crates/protocols/src/causal/scripts/calm.txt", "A calm day.\n"),
-];
-
-#[test]
-fn engine_folders_are_complete() {
-    passes(engines::check, &ENGINE);
-    passes(engines::check, &[("crates/protocols/src/quorum/mod.rs", "//! A building block.")]);
-    for (path, _) in &ENGINE[..9] {
-        let mut files = ENGINE.to_vec();
-        files.retain(|(each, _)| each != path);
-        fires(engines::check, &files, &format!("{path}:1"), "an engine folder needs");
-        files.push((path, " \n"));
-        fires(engines::check, &files, &format!("{path}:1"), "an engine folder needs");
-    }
-    let place = "crates/protocols/src/causal/scripts:1";
-    fires(engines::check, &ENGINE[..9], place, "golden scripts");
-    let mut files = ENGINE.to_vec();
-    files[9].1 = "\n";
-    fires(engines::check, &files, "crates/protocols/src/causal/scripts/calm.txt:1", "empty");
-}
-
-#[test]
-fn engines_do_not_import_each_other() {
-    for (text, line) in [
-        ("\nuse crate::epidemic::Slice;", 2),
-        ("use crate::{\n    quorum,\n    epidemic,\n};", 3),
-        ("fn a() {\n    super::epidemic::slice();\n}", 2),
-        ("use super::super::epidemic as other;", 1),
-    ] {
-        let mut files = ENGINE.to_vec();
-        files[1].1 = text;
-        let place = format!("crates/protocols/src/causal/engine.rs:{line}");
-        fires(engines::check, &files, &place, "causal imports epidemic");
-    }
-    for text in
-        ["// use crate::epidemic;", "fn a(epidemic: u8) -> u8 { epidemic }", "use super::x;"]
-    {
-        let mut files = ENGINE.to_vec();
-        files[1].1 = text;
-        passes(engines::check, &files);
-    }
-}
-
 #[test]
 fn unfinished_code_is_found() {
     let right = "// Nothing is left to do.\nfn a() { let todo = \"dbg!(1) FIXME\"; drop(todo); }\n";
@@ -279,6 +225,7 @@ fn tightening_never_loosens() {
 }
 
 fn named(tree: &Tree) -> Vec<Finding> {
+    let tree = &tree.and(engines::LIST, engines::tests::LISTED);
     ratchet::check("list.txt", tree, &names::measure(tree))
 }
 

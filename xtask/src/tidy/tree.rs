@@ -37,6 +37,14 @@ impl Tree {
         Self { files: files.iter().map(owned).collect() }
     }
 
+    /// The same with one file more, or another text of it.
+    #[cfg(test)]
+    pub fn and(&self, path: &str, text: &str) -> Self {
+        let mut files = self.files.clone();
+        files.insert(path.to_owned(), text.to_owned());
+        Self { files }
+    }
+
     /// The text of the file at `path`.
     pub fn text(&self, path: &str) -> Option<&str> {
         self.files.get(path).map(String::as_str)

@@ -115,6 +115,7 @@ pub struct World {
 pub const REGISTERS: Engine = Engine {
     name: "linearizable",
     placement: Placement::Groups,
+    numbers: &[],
     settings: &[],
     can: &[Capability::Values, Capability::Listing],
     listing: Listing { is_complete: true, text: "" },

@@ -33,6 +33,7 @@ pub const ENGINE: Engine = Engine {
     token: |_, key| hash_of_key(key),
     mode: |_| "eventual",
     open: |opening| Ok(super::lane(Settings::of(opening)?)),
+    numbers: &["clock_ranges", "names", "page_bytes", "scan_keys"],
     settings: &[
         Setting {
             name: "replicas",

@@ -24,6 +24,15 @@ pub const ENGINE: Engine = Engine {
     token: |settings, key| order(settings).token(key),
     mode: |settings| if is_eventual(settings) { "eventual" } else { "atomic" },
     open: |opening| Ok(super::lane(Settings::of(opening)?)),
+    numbers: &[
+        "beat",
+        "compare",
+        "list_keys",
+        "purge",
+        "settle",
+        "transfer_bytes_per_second",
+        "weigh",
+    ],
     settings: &[
         Setting {
             name: "replicas",

@@ -34,6 +34,7 @@ pub const ENGINE: Engine = Engine {
     token: |_, key| Order::Hash.token(key),
     mode: |_| "atomic",
     open: |opening| Ok(lane(Settings::of(opening)?)),
+    numbers: &["failed", "kept"],
     settings: &[
         Setting {
             name: "replicas",

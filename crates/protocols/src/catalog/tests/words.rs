@@ -24,6 +24,7 @@ const DURABILITY: Setting = Setting {
 const GROUPS: Engine = Engine {
     name: "groups",
     placement: Placement::Groups,
+    numbers: &[],
     settings: &[REPLICAS, DURABILITY],
     can: &[],
     listing: Listing { is_complete: false, text: "" },
