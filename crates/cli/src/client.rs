@@ -4,7 +4,7 @@ use super::exit::{Code, Failure};
 use super::output::Output;
 use crate::config::values::Length;
 use bytes::BytesMut;
-use quorate_doors::resp::client::{Reply, ReplyParser, write_command};
+use quorate_doors::resp::client::{ReplyParser, RespReply, write_command};
 use quorate_gateway::web::http::connect;
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -66,13 +66,13 @@ impl Client {
     ///
     /// # Errors
     /// The reply is an error, or there is none: what became of a write is unknown then.
-    pub fn call(&mut self, args: &[&[u8]]) -> Result<Reply, Failure> {
+    pub fn call(&mut self, args: &[&[u8]]) -> Result<RespReply, Failure> {
         let mut command = BytesMut::new();
         write_command(&mut command, args);
         let sent = self.stream.write_all(&command);
         sent.map_err(|error| Failure::of_connection(&self.target.endpoint, &error))?;
         match self.reply() {
-            Ok(reply @ Reply::Error(_)) => {
+            Ok(reply @ RespReply::Error(_)) => {
                 let text = reply.as_bytes().map(|text| String::from_utf8_lossy(text).into_owned());
                 Err(Failure::of_reply(&text.unwrap_or_default()))
             }
@@ -85,7 +85,7 @@ impl Client {
         }
     }
 
-    fn reply(&mut self) -> std::io::Result<Reply> {
+    fn reply(&mut self) -> std::io::Result<RespReply> {
         let deadline = Instant::now() + self.target.timeout.0;
         let mut piece = vec![0; 64 * 1024];
         loop {
@@ -109,6 +109,6 @@ impl Client {
 
 /// A reply that no correct server gives to the command.
 #[must_use]
-pub fn unexpected(reply: &Reply) -> Failure {
+pub fn unexpected(reply: &RespReply) -> Failure {
     Failure::failed(format!("the host's reply makes no sense here: {reply:?}"))
 }

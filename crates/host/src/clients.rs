@@ -9,7 +9,7 @@ use super::doors::OpenDoor;
 use super::io::{self, Progress};
 use super::keyspaces::Table;
 use super::mark;
-use super::pending::{Asked, PendingRequests};
+use super::pending::{PendingRequests, SessionRequest};
 use super::token::{CLIENT, token};
 use crate::metrics::{DoorCells, RejectReason, Shared};
 use bytes::BytesMut;
@@ -278,7 +278,7 @@ impl Clients {
     /// A request of a session has ended, or its watch has an answer.
     pub fn complete(
         &mut self,
-        asked: Asked,
+        asked: SessionRequest,
         outcome: Outcome,
         clock: Clock,
         pending: &mut PendingRequests,

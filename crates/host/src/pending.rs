@@ -25,7 +25,7 @@ const PLACE_BITS: u32 = 32;
 
 /// A request of a session at a door of the core thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Asked {
+pub(super) struct SessionRequest {
     /// The slot of its client.
     pub client: usize,
     /// The client's id, which is never used again.
@@ -47,9 +47,9 @@ pub(super) struct Caller {
 #[derive(Debug)]
 pub(super) enum Waiter {
     /// A session, for an operation.
-    Session(Asked),
+    Session(SessionRequest),
     /// A session that watches.
-    Follower(Asked),
+    Follower(SessionRequest),
     /// Another thread, for an operation.
     Caller(Caller),
     /// Another thread that watches.
@@ -92,7 +92,7 @@ pub(super) struct Pending {
 
 impl Pending {
     /// The session that watches, if one does.
-    pub fn follower(&self) -> Option<Asked> {
+    pub fn follower(&self) -> Option<SessionRequest> {
         match self.waiter {
             Waiter::Follower(asked) => Some(asked),
             _ => None,
@@ -322,7 +322,7 @@ mod tests {
     #[test]
     fn the_watches_of_a_client_end_and_its_operations_do_not() {
         let mut pending = none_pending();
-        let asked = |client_id| Asked { client: 1, client_id, number: 0 };
+        let asked = |client_id| SessionRequest { client: 1, client_id, number: 0 };
         let get = Operation::get(bytes::Bytes::from_static(b"k"));
         let times = (Time(0), Time(9));
         pending.request(LaneId::KEYSPACES, get, times, Waiter::Session(asked(5)));
@@ -330,7 +330,7 @@ mod tests {
             let watch = Watch::Cluster;
             pending.watch(LaneId::EVENTS, watch, Waiter::Follower(asked(client_id)));
         }
-        let is_meant = |client: &Asked| client.client_id == 5;
+        let is_meant = |client: &SessionRequest| client.client_id == 5;
         let meant = |one: &Pending| match &one.waiter {
             Waiter::Session(client) | Waiter::Follower(client) => is_meant(client),
             _ => false,
@@ -345,7 +345,7 @@ mod tests {
     #[test]
     fn clients_of_every_door_wait_for_their_operations() {
         let mut pending = none_pending();
-        let asked = Asked { client: 1, client_id: 5, number: 0 };
+        let asked = SessionRequest { client: 1, client_id: 5, number: 0 };
         let caller = Caller { replies: Vec::new(), name: None };
         let waiters = [Waiter::Session(asked), Waiter::Caller(caller)];
         for (count, waiter) in waiters.into_iter().enumerate() {

@@ -1,17 +1,52 @@
 //! The glossary says what each word means once.
 //!
 //! It is the table under the heading `## Words` of the architecture. A word in two rows means two
-//! things, or one thing twice.
+//! things, or one thing twice. Nor is a type called by a bare word of asking that another one has:
+//! what is asked of whom is said by its name.
 
 use super::Finding;
-use super::tree::Tree;
+use super::source::{Source, line_of};
+use super::tree::{Tree, is_test};
 use std::collections::BTreeMap;
 
 const PATH: &str = "ARCHITECTURE.md";
 const HEADING: &str = "## Words";
 
-/// Finds words with two rows, rows without a meaning, and a glossary that is not there.
+/// Names that one type may have, in all crates together.
+const ONCE: [&str; 6] = ["Ask", "Asked", "Answer", "Question", "Replies", "Reply"];
+
+/// Finds words with two rows, rows without a meaning, and a glossary that is not there;
+/// and types whose names say too little.
 pub fn check(tree: &Tree) -> Vec<Finding> {
+    let mut findings = check_table(tree);
+    findings.extend(check_types(tree));
+    findings
+}
+
+fn check_types(tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let mut known: BTreeMap<&str, String> = BTreeMap::new();
+    for (path, text) in tree.below("crates", ".rs").filter(|(path, _)| !is_test(path)) {
+        let source = Source::new(text);
+        let tests = source.test_regions();
+        for (at, _, name) in source.types() {
+            let Some(once) = ONCE.into_iter().find(|once| *once == name) else { continue };
+            if tests.iter().any(|region| region.contains(&at)) {
+                continue;
+            }
+            let line = line_of(text, at);
+            if let Some(first) = known.get(once) {
+                let message = format!("{first} has a `{once}` too: say of what this one is");
+                findings.push(Finding::new(path, line, message));
+            } else {
+                known.insert(once, format!("{path}:{line}"));
+            }
+        }
+    }
+    findings
+}
+
+fn check_table(tree: &Tree) -> Vec<Finding> {
     let text = tree.text(PATH).unwrap_or_default();
     let mut findings = Vec::new();
     let mut known: BTreeMap<String, usize> = BTreeMap::new();
@@ -36,4 +71,28 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
         findings.push(Finding::new(PATH, 1, message));
     }
     findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{fires, passes};
+    use super::*;
+
+    #[test]
+    fn a_bare_word_of_asking_is_of_one_type() {
+        let words = (PATH, "## Words\n\n| word | what it is |\n|---|---|\n| host | one |\n");
+        let first = ("crates/a/src/lib.rs", "struct Asked;\nenum Reply {}\nstruct ReplyMode;\n");
+        passes(check, &[words, first]);
+        let path = "crates/b/src/lib.rs";
+        for text in ["\npub(crate) struct Asked<T>(T);\n", "\ntype Reply = u8;\n"] {
+            let says = if text.contains("Asked") { "lib.rs:1 has" } else { "lib.rs:2 has" };
+            fires(check, &[words, first, (path, text)], &format!("{path}:2"), says);
+            let tests = format!("#[cfg(test)]\nmod tests {{ {text} }}\n");
+            passes(check, &[words, first, (path, &tests)]);
+            passes(check, &[words, first, ("crates/b/tests/all.rs", text)]);
+        }
+        for other in ["struct AskedTwice;\n", "// struct Asked;\n", "fn f() -> Reply {}\n"] {
+            passes(check, &[words, first, (path, other)]);
+        }
+    }
 }

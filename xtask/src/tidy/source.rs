@@ -59,6 +59,16 @@ impl Source {
             .collect()
     }
 
+    /// Every type that is defined: where, by which keyword, and its name.
+    pub fn types(&self) -> Vec<(usize, &str, &str)> {
+        let words = words(&self.code);
+        let pairs = words.windows(2).filter(|pair| {
+            ["struct", "enum", "trait", "union", "type"].contains(&pair[0].1)
+                && is_next(&self.code, pair)
+        });
+        pairs.map(|pair| (pair[0].0, pair[0].1, pair[1].1)).collect()
+    }
+
     /// Where the word `word` stands in the code.
     pub fn places_of<'a>(&'a self, word: &'a str) -> impl Iterator<Item = usize> + 'a {
         words(&self.code).into_iter().filter(move |(_, other)| *other == word).map(|(at, _)| at)

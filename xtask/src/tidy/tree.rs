@@ -14,6 +14,11 @@ const ENDINGS: [&str; 8] = [".rs", ".py", ".go", ".java", ".sh", ".toml", ".txt"
 /// Folders that tools fill, not people; `v1` is the Python code of the native API's schema.
 const GENERATED: [&str; 5] = ["target", "__pycache__", "corpus", "generated", "v1"];
 
+/// Whether a file is of the tests alone.
+pub fn is_test(path: &str) -> bool {
+    path.contains("/tests/") || path.ends_with("/tests.rs") || path.contains("/testing/")
+}
+
 /// A snapshot of the repository's text files; paths are relative, with slashes.
 #[derive(Default)]
 pub struct Tree {

@@ -8,14 +8,11 @@
 
 use super::lengths::{Kind, Measure, Place};
 use super::source::{Source, line_of};
-use super::tree::Tree;
+use super::tree::{Tree, is_test};
 
 /// The one world, and what it stands on: the queue, and the hosts around it.
 const WORLD: [&str; 3] =
     ["crates/sim/src/world/", "crates/sim/src/queue.rs", "crates/sim/src/machines.rs"];
-
-/// What defines a type.
-const KEYWORDS: [&str; 4] = ["struct", "enum", "trait", "union"];
 
 /// How many signs of another world each file shows; the line is that of the first.
 pub fn measure(tree: &Tree) -> Vec<(Place, Measure)> {
@@ -25,7 +22,7 @@ pub fn measure(tree: &Tree) -> Vec<(Place, Measure)> {
     for (path, text) in files.filter(|(path, _)| !is_world(path) && !is_test(path)) {
         let source = Source::new(text);
         let tests = source.test_regions();
-        let mut places: Vec<usize> = worlds(&source.code).collect();
+        let mut places: Vec<usize> = worlds(&source).collect();
         if path.starts_with("crates/sim/") || source.code.contains("quorate_sim::") {
             places.extend(queues(&source));
         }
@@ -41,18 +38,12 @@ pub fn measure(tree: &Tree) -> Vec<(Place, Measure)> {
     over
 }
 
-/// Where types are defined whose names end in `World`.
-fn worlds(code: &str) -> impl Iterator<Item = usize> + '_ {
-    let is_word = |character: char| character.is_alphanumeric() || character == '_';
-    KEYWORDS.into_iter().flat_map(move |keyword| {
-        code.match_indices(keyword).map(|(at, _)| at).filter(move |at| {
-            let after = &code[at + keyword.len()..];
-            let name = after.trim_start().split(|character| !is_word(character)).next();
-            !code[..*at].ends_with(is_word)
-                && after.starts_with(char::is_whitespace)
-                && name.is_some_and(|name| name.ends_with("World"))
-        })
-    })
+/// Where types are defined whose names end in `World`; an alias is no other world.
+fn worlds(source: &Source) -> impl Iterator<Item = usize> + '_ {
+    let types = source.types().into_iter();
+    let is_world =
+        |(_, keyword, name): &(usize, &str, &str)| *keyword != "type" && name.ends_with("World");
+    types.filter(is_world).map(|(at, ..)| at)
 }
 
 /// Where a queue of events is made.
@@ -66,11 +57,6 @@ fn queues(source: &Source) -> impl Iterator<Item = usize> + '_ {
 
 fn is_world(path: &str) -> bool {
     WORLD.iter().any(|place| path.starts_with(place))
-}
-
-/// Whether a file is of the tests alone.
-fn is_test(path: &str) -> bool {
-    path.contains("/tests/") || path.ends_with("/tests.rs") || path.contains("/testing/")
 }
 
 #[cfg(test)]

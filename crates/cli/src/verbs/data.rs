@@ -3,7 +3,7 @@
 use crate::client::{Client, Target, unexpected};
 use crate::exit::{Code, Failure};
 use crate::output::put_bytes;
-use quorate_doors::resp::client::Reply;
+use quorate_doors::resp::client::RespReply;
 use serde_json::{Map, Value};
 use std::ffi::OsString;
 use std::io::{IsTerminal, Read, Write, stdin, stdout};
@@ -54,11 +54,11 @@ pub struct DelArgs {
 pub fn get(args: &GetArgs) -> Result<(), Failure> {
     let key = args.key.as_bytes();
     let value = match Client::connect(&args.target)?.call(&[b"GET", key])? {
-        Reply::Null => {
+        RespReply::Null => {
             let text = format!("no key {}", args.key.display());
             return Err(Failure::new(Code::NotFound, text));
         }
-        Reply::Bulk(value) => value,
+        RespReply::Bulk(value) => value,
         other => return Err(unexpected(&other)),
     };
     let mut out = stdout().lock();
@@ -107,7 +107,7 @@ pub fn del(args: &DelArgs) -> Result<(), Failure> {
     let mut command: Vec<&[u8]> = vec![b"DEL"];
     command.extend(args.keys.iter().map(|key| key.as_bytes()));
     let deleted = match Client::connect(&args.target)?.call(&command)? {
-        Reply::Integer(count) => count,
+        RespReply::Integer(count) => count,
         other => return Err(unexpected(&other)),
     };
     if args.target.output.is_json() {

@@ -3,7 +3,7 @@
 use crate::client::{Client, Target, unexpected};
 use crate::exit::{Code, Failure};
 use crate::output::{Format, put_bytes};
-use quorate_doors::resp::client::Reply;
+use quorate_doors::resp::client::RespReply;
 use quorate_host::engines;
 use quorate_kernel::engine::Engine;
 use quorate_protocols::order::Order;
@@ -134,9 +134,9 @@ fn unordered() -> String {
     )
 }
 
-fn page(reply: &Reply) -> Option<(&[u8], Vec<&[u8]>)> {
-    let Reply::Array(parts) = reply else { return None };
-    let [next, Reply::Array(keys)] = &parts[..] else { return None };
+fn page(reply: &RespReply) -> Option<(&[u8], Vec<&[u8]>)> {
+    let RespReply::Array(parts) = reply else { return None };
+    let [next, RespReply::Array(keys)] = &parts[..] else { return None };
     let keys = keys.iter().map(|key| key.as_bytes().map(|bytes| &bytes[..]));
     Some((next.as_bytes()?, keys.collect::<Option<_>>()?))
 }
@@ -145,8 +145,8 @@ fn page(reply: &Reply) -> Option<(&[u8], Vec<&[u8]>)> {
 mod tests {
     use super::*;
 
-    fn bulk(text: &'static str) -> Reply {
-        Reply::Bulk(bytes::Bytes::from_static(text.as_bytes()))
+    fn bulk(text: &'static str) -> RespReply {
+        RespReply::Bulk(bytes::Bytes::from_static(text.as_bytes()))
     }
 
     #[test]
@@ -160,13 +160,14 @@ mod tests {
 
     #[test]
     fn pages_are_a_cursor_and_a_list_of_keys() {
-        let reply = Reply::Array(vec![bulk("17"), Reply::Array(vec![bulk("a"), bulk("b")])]);
+        let reply =
+            RespReply::Array(vec![bulk("17"), RespReply::Array(vec![bulk("a"), bulk("b")])]);
         assert_eq!(page(&reply), Some((&b"17"[..], vec![&b"a"[..], &b"b"[..]])));
         for bad in [
-            Reply::Null,
-            Reply::Array(vec![bulk("0")]),
-            Reply::Array(vec![bulk("0"), Reply::Array(vec![Reply::Null])]),
-            Reply::Array(vec![Reply::Null, Reply::Array(vec![])]),
+            RespReply::Null,
+            RespReply::Array(vec![bulk("0")]),
+            RespReply::Array(vec![bulk("0"), RespReply::Array(vec![RespReply::Null])]),
+            RespReply::Array(vec![RespReply::Null, RespReply::Array(vec![])]),
         ] {
             assert_eq!(page(&bad), None, "{bad:?}");
         }

@@ -17,7 +17,7 @@ const ROOM: usize = 64;
 
 /// A reply of a server.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Reply {
+pub enum RespReply {
     /// A short text.
     Simple(Bytes),
     /// An error; its first word is a code.
@@ -29,13 +29,13 @@ pub enum Reply {
     /// No value, or no list.
     Null,
     /// A list.
-    Array(Vec<Reply>),
+    Array(Vec<RespReply>),
     /// A map, in the order sent.
-    Map(Vec<(Reply, Reply)>),
+    Map(Vec<(RespReply, RespReply)>),
     /// A set, in the order sent.
-    Set(Vec<Reply>),
+    Set(Vec<RespReply>),
     /// A message nobody asked for.
-    Push(Vec<Reply>),
+    Push(Vec<RespReply>),
     /// True or false.
     Boolean(bool),
     /// A floating point number.
@@ -51,16 +51,16 @@ pub enum Reply {
     },
 }
 
-impl Reply {
+impl RespReply {
     /// The bytes of a string, short text, verbatim text or error.
     #[must_use]
     pub fn as_bytes(&self) -> Option<&Bytes> {
         match self {
-            Reply::Simple(text)
-            | Reply::Error(text)
-            | Reply::Bulk(text)
-            | Reply::BigNumber(text)
-            | Reply::Verbatim { text, .. } => Some(text),
+            RespReply::Simple(text)
+            | RespReply::Error(text)
+            | RespReply::Bulk(text)
+            | RespReply::BigNumber(text)
+            | RespReply::Verbatim { text, .. } => Some(text),
             _ => None,
         }
     }
@@ -68,7 +68,7 @@ impl Reply {
     /// The first word of an error, which tells what became of the command.
     #[must_use]
     pub fn error_code(&self) -> Option<&[u8]> {
-        let Reply::Error(text) = self else { return None };
+        let RespReply::Error(text) = self else { return None };
         text.split(|byte| *byte == b' ').next()
     }
 }
@@ -108,7 +108,7 @@ enum Kind {
 struct Open {
     kind: Kind,
     missing: usize,
-    items: Vec<Reply>,
+    items: Vec<RespReply>,
 }
 
 /// Reads the replies of one connection. Every byte is looked at once, however it is split.
@@ -122,7 +122,7 @@ pub struct ReplyParser {
 }
 
 enum Element {
-    Whole(Reply),
+    Whole(RespReply),
     Opens(Kind, usize),
 }
 
@@ -131,7 +131,7 @@ impl ReplyParser {
     ///
     /// # Errors
     /// The input is no reply; the connection cannot be read on.
-    pub fn next(&mut self, input: &mut BytesMut) -> Result<Option<Reply>, ReplyError> {
+    pub fn next(&mut self, input: &mut BytesMut) -> Result<Option<RespReply>, ReplyError> {
         loop {
             let Some(element) = self.element(input)? else { return Ok(None) };
             let mut reply = match element {
@@ -166,19 +166,19 @@ impl ReplyParser {
     }
 
     /// Takes the innermost list if it is whole; a remark is dropped.
-    fn close(&mut self) -> Option<Reply> {
+    fn close(&mut self) -> Option<RespReply> {
         let Open { kind, items, .. } = self.open.pop_if(|list| list.missing == 0)?;
         match kind {
-            Kind::Array => Some(Reply::Array(items)),
-            Kind::Set => Some(Reply::Set(items)),
-            Kind::Push => Some(Reply::Push(items)),
+            Kind::Array => Some(RespReply::Array(items)),
+            Kind::Set => Some(RespReply::Set(items)),
+            Kind::Push => Some(RespReply::Push(items)),
             Kind::Map => {
                 let mut items = items.into_iter();
                 let mut pairs = Vec::with_capacity(items.len() / 2);
                 while let (Some(key), Some(value)) = (items.next(), items.next()) {
                     pairs.push((key, value));
                 }
-                Some(Reply::Map(pairs))
+                Some(RespReply::Map(pairs))
             }
             Kind::Attribute => None,
         }
@@ -193,10 +193,10 @@ impl ReplyParser {
         line.advance(1);
         let opens = |kind| Ok(Some(Element::Opens(kind, count(&line)?)));
         let reply = match kind {
-            b'+' => Reply::Simple(line),
-            b'-' => Reply::Error(line),
-            b':' => Reply::Integer(integer(&line)?),
-            b'$' | b'*' if line == b"-1"[..] => Reply::Null,
+            b'+' => RespReply::Simple(line),
+            b'-' => RespReply::Error(line),
+            b':' => RespReply::Integer(integer(&line)?),
+            b'$' | b'*' if line == b"-1"[..] => RespReply::Null,
             b'$' | b'=' => {
                 let length = integer(&line)?;
                 let length = usize::try_from(length).map_err(|_| ReplyError::Length)?;
@@ -211,14 +211,14 @@ impl ReplyParser {
             b'~' => return opens(Kind::Set),
             b'>' => return opens(Kind::Push),
             b'|' => return opens(Kind::Attribute),
-            b'_' => Reply::Null,
+            b'_' => RespReply::Null,
             b'#' => match &line[..] {
-                b"t" => Reply::Boolean(true),
-                b"f" => Reply::Boolean(false),
+                b"t" => RespReply::Boolean(true),
+                b"f" => RespReply::Boolean(false),
                 _ => return Err(ReplyError::Number),
             },
-            b',' => Reply::Double(double(&line)?),
-            b'(' => Reply::BigNumber(line),
+            b',' => RespReply::Double(double(&line)?),
+            b'(' => RespReply::BigNumber(line),
             other => return Err(ReplyError::Kind(other)),
         };
         Ok(Some(Element::Whole(reply)))
@@ -266,14 +266,14 @@ impl ReplyParser {
         }
         input.advance(2);
         if !verbatim {
-            return Ok(Some(Element::Whole(Reply::Bulk(text))));
+            return Ok(Some(Element::Whole(RespReply::Bulk(text))));
         }
         if text.get(3) != Some(&b':') {
             return Err(ReplyError::String);
         }
         let format = text.split_to(3);
         text.advance(1);
-        Ok(Some(Element::Whole(Reply::Verbatim { format, text })))
+        Ok(Some(Element::Whole(RespReply::Verbatim { format, text })))
     }
 }
 
@@ -330,11 +330,11 @@ mod tests {
     use super::*;
     use alloc::vec;
 
-    fn bulk(text: &'static str) -> Reply {
-        Reply::Bulk(Bytes::from_static(text.as_bytes()))
+    fn bulk(text: &'static str) -> RespReply {
+        RespReply::Bulk(Bytes::from_static(text.as_bytes()))
     }
 
-    fn all(input: &[u8], step: usize) -> Result<Vec<Reply>, ReplyError> {
+    fn all(input: &[u8], step: usize) -> Result<Vec<RespReply>, ReplyError> {
         let (mut parser, mut buffer, mut replies) =
             (ReplyParser::default(), BytesMut::new(), Vec::new());
         for piece in input.chunks(step) {
@@ -351,27 +351,27 @@ mod tests {
         let input = b"+OK\r\n-ERR no\r\n:-5\r\n$3\r\na\r\n\r\n$-1\r\n*-1\r\n_\r\n*0\r\n\
             *2\r\n$1\r\na\r\n*1\r\n:1\r\n%1\r\n+k\r\n~1\r\n#t\r\n|1\r\n+x\r\n:9\r\n,1.5\r\n(123\r\n\
             =7\r\ntxt:abc\r\n>1\r\n#f\r\n,inf\r\n*1\r\n|1\r\n+x\r\n%0\r\n:7\r\n";
-        let simple = |text: &'static str| Reply::Simple(Bytes::from_static(text.as_bytes()));
+        let simple = |text: &'static str| RespReply::Simple(Bytes::from_static(text.as_bytes()));
         let expected = vec![
             simple("OK"),
-            Reply::Error(Bytes::from_static(b"ERR no")),
-            Reply::Integer(-5),
+            RespReply::Error(Bytes::from_static(b"ERR no")),
+            RespReply::Integer(-5),
             bulk("a\r\n"),
-            Reply::Null,
-            Reply::Null,
-            Reply::Null,
-            Reply::Array(vec![]),
-            Reply::Array(vec![bulk("a"), Reply::Array(vec![Reply::Integer(1)])]),
-            Reply::Map(vec![(simple("k"), Reply::Set(vec![Reply::Boolean(true)]))]),
-            Reply::Double(1.5),
-            Reply::BigNumber(Bytes::from_static(b"123")),
-            Reply::Verbatim {
+            RespReply::Null,
+            RespReply::Null,
+            RespReply::Null,
+            RespReply::Array(vec![]),
+            RespReply::Array(vec![bulk("a"), RespReply::Array(vec![RespReply::Integer(1)])]),
+            RespReply::Map(vec![(simple("k"), RespReply::Set(vec![RespReply::Boolean(true)]))]),
+            RespReply::Double(1.5),
+            RespReply::BigNumber(Bytes::from_static(b"123")),
+            RespReply::Verbatim {
                 format: Bytes::from_static(b"txt"),
                 text: Bytes::from_static(b"abc"),
             },
-            Reply::Push(vec![Reply::Boolean(false)]),
-            Reply::Double(f64::INFINITY),
-            Reply::Array(vec![Reply::Integer(7)]),
+            RespReply::Push(vec![RespReply::Boolean(false)]),
+            RespReply::Double(f64::INFINITY),
+            RespReply::Array(vec![RespReply::Integer(7)]),
         ];
         for step in 1..input.len() {
             assert_eq!(all(input, step).as_ref(), Ok(&expected), "step {step}");
@@ -403,9 +403,9 @@ mod tests {
         let mut out = BytesMut::new();
         write_command(&mut out, &[b"SET", b"k", b"0123456789"]);
         assert_eq!(out, b"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$10\r\n0123456789\r\n"[..]);
-        let error = Reply::Error(Bytes::from_static(b"NOQUORUM 1 of 2"));
+        let error = RespReply::Error(Bytes::from_static(b"NOQUORUM 1 of 2"));
         assert_eq!(error.error_code(), Some(&b"NOQUORUM"[..]));
-        assert_eq!(Reply::Null.error_code(), None);
+        assert_eq!(RespReply::Null.error_code(), None);
         assert_eq!(error.as_bytes().map(|text| text.len()), Some(15));
     }
 }

@@ -17,7 +17,7 @@ use super::parse::Parser;
 use super::reply::{CommandReply, Encoder, Protocol};
 use super::shared::{Shared, argument_bytes_max, selected};
 use super::single::Single;
-use super::state::{Client, Replies};
+use super::state::{Client, ReplyMode};
 use super::work::Work;
 use crate::door::{Connected, Requests};
 use crate::host::{Clock, Serving};
@@ -145,7 +145,7 @@ impl Session {
     fn on_command(&mut self, mut command: Command, clock: Clock, out: &mut dyn Requests) {
         self.commands += 1;
         let bytes = command.size();
-        let skip = self.client.replies == Replies::Skip;
+        let skip = self.client.replies == ReplyMode::Skip;
         let (shared, serving) = (&*self.shared, &*self.serving);
         let mut cx = Cx { client: &mut self.client, shared, serving, clock, rng: &mut self.rng };
         let plan = commands::dispatch(&mut cx, &mut command);

@@ -10,7 +10,7 @@ use quorate_kernel::time::Time;
 
 /// Whether replies are sent, as `CLIENT REPLY` sets it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Replies {
+pub(crate) enum ReplyMode {
     /// All of them.
     #[default]
     On,
@@ -32,7 +32,7 @@ pub(crate) struct Client {
     pub(crate) name: String,
     pub(crate) library_name: String,
     pub(crate) library_version: String,
-    pub(crate) replies: Replies,
+    pub(crate) replies: ReplyMode,
     /// What it has sent since a `MULTI`.
     pub(crate) queue: Option<Queue>,
     /// What `EXEC` shall check.
@@ -70,14 +70,14 @@ impl Client {
     /// before it asked for that.
     pub(crate) fn take_silence(&mut self, skip: bool) -> bool {
         match self.replies {
-            Replies::On => false,
-            Replies::Off => true,
-            Replies::Armed => {
-                self.replies = Replies::Skip;
+            ReplyMode::On => false,
+            ReplyMode::Off => true,
+            ReplyMode::Armed => {
+                self.replies = ReplyMode::Skip;
                 true
             }
-            Replies::Skip => {
-                self.replies = Replies::On;
+            ReplyMode::Skip => {
+                self.replies = ReplyMode::On;
                 skip
             }
         }
@@ -96,7 +96,7 @@ impl Client {
         self.protocol = Protocol::Resp2;
         self.keyspace = 0;
         self.name.clear();
-        self.replies = Replies::On;
+        self.replies = ReplyMode::On;
         self.is_aborted = false;
         self.queue = None;
         self.watched = Watched::default();

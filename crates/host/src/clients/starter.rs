@@ -1,6 +1,6 @@
 //! What sessions start: their operations and watches become inputs of the node.
 
-use super::super::pending::{Asked, PendingRequests, Waiter};
+use super::super::pending::{PendingRequests, SessionRequest, Waiter};
 use quorate_doors::Requests;
 use quorate_kernel::ids::LaneId;
 use quorate_kernel::limits::CLIENT_OPERATIONS_MAX;
@@ -19,11 +19,11 @@ pub(super) struct Starter<'a> {
 }
 
 impl Starter<'_> {
-    fn asked(&mut self, number: u32) -> Asked {
+    fn asked(&mut self, number: u32) -> SessionRequest {
         assert!(*self.in_hand < CLIENT_OPERATIONS_MAX, "a session bounds what it has in hand");
         *self.in_hand += 1;
         let (client, client_id) = self.client;
-        Asked { client, client_id, number }
+        SessionRequest { client, client_id, number }
     }
 }
 
@@ -41,7 +41,7 @@ impl Requests for Starter<'_> {
 
     fn unwatch(&mut self, number: u32) {
         let (client, client_id) = self.client;
-        let meant = Asked { client, client_id, number };
+        let meant = SessionRequest { client, client_id, number };
         *self.in_hand -= self.pending.unwatch(|one| one.follower() == Some(meant)).len();
     }
 }

@@ -5,7 +5,7 @@ use quorate_cli::client::{Client, Target, unexpected};
 use quorate_cli::config::values::Length;
 use quorate_cli::exit::Failure;
 use quorate_cli::output::{Format, Output};
-use quorate_doors::resp::client::Reply;
+use quorate_doors::resp::client::RespReply;
 use quorate_kernel::rng::Rng;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -34,7 +34,7 @@ impl Asker {
         Asker { target, client: None }
     }
 
-    fn call(&mut self, args: &[&[u8]]) -> Result<Reply, Failure> {
+    fn call(&mut self, args: &[&[u8]]) -> Result<RespReply, Failure> {
         let mut client = match self.client.take() {
             Some(client) => client,
             None => Client::connect(&self.target)?,
@@ -50,8 +50,8 @@ impl Asker {
     /// The host does not answer, or refuses.
     pub fn get(&mut self, key: &str) -> Result<(Bytes, Vec<Bytes>), Failure> {
         let reply = self.call(&[b"CGET", key.as_bytes()])?;
-        let Reply::Array(parts) = &reply else { return Err(unexpected(&reply)) };
-        let [Reply::Bulk(context), Reply::Array(values)] = &parts[..] else {
+        let RespReply::Array(parts) = &reply else { return Err(unexpected(&reply)) };
+        let [RespReply::Bulk(context), RespReply::Array(values)] = &parts[..] else {
             return Err(unexpected(&reply));
         };
         let values = values.iter().filter_map(|value| value.as_bytes().cloned());
@@ -64,7 +64,7 @@ impl Asker {
     /// The host does not answer, or refuses.
     pub fn put(&mut self, key: &str, context: &[u8], value: &str) -> Result<(), Failure> {
         let reply = self.call(&[b"CSET", key.as_bytes(), context, value.as_bytes()])?;
-        if matches!(reply, Reply::Bulk(_)) { Ok(()) } else { Err(unexpected(&reply)) }
+        if matches!(reply, RespReply::Bulk(_)) { Ok(()) } else { Err(unexpected(&reply)) }
     }
 
     /// One update.

@@ -3,7 +3,7 @@
 use super::get::refuse;
 use super::keys::client_key;
 use super::message::{Ending, Message, tell_fitting};
-use super::operations::{Asker, Manner, Origin, Work};
+use super::operations::{Manner, Origin, Work, Writer};
 use super::replica::Replica;
 use super::seen::Seen;
 use super::twins::Known;
@@ -38,7 +38,7 @@ impl Causal {
     /// A client writes.
     pub(super) fn begin_write(
         &mut self,
-        asker: Asker,
+        asker: Writer,
         key: Bytes,
         value: Option<Bytes>,
         (token, name): (&[u8], Option<WriteName>),
@@ -58,7 +58,7 @@ impl Causal {
     /// Does a write here if a replica of the key is here, and otherwise has one do it.
     pub(super) fn write(
         &mut self,
-        asker: Asker,
+        asker: Writer,
         update: Update,
         deadline: Time,
         cx: &mut Context<'_>,

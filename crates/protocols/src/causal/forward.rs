@@ -9,7 +9,7 @@
 use super::coordinate::{Update, siblings_too_large};
 use super::get::refuse;
 use super::message::{Ending, Message, TOLD_BYTES_MAX, tell_fitting};
-use super::operations::{Asker, Origin, Work};
+use super::operations::{Origin, Work, Writer};
 use super::seen::Seen;
 use super::{Causal, Context};
 use crate::dots::context::CausalContext;
@@ -35,7 +35,7 @@ impl Causal {
     /// Gives a write to a replica of its key.
     pub(super) fn forward(
         &mut self,
-        asker: Asker,
+        asker: Writer,
         update: Update,
         deadline: Time,
         cx: &mut Context<'_>,

@@ -3,7 +3,7 @@
 use super::coordinate::Update;
 use super::keys::{client_key, data_key, hash_of};
 use super::message::Message;
-use super::operations::{Aim, Asker, Manner, Origin, Work};
+use super::operations::{Aim, Manner, Origin, Work, Writer};
 use super::replica::{CONTRADICTS, Replica};
 use super::seen::Seen;
 use super::{Causal, Context, ENGINE, Plain};
@@ -35,7 +35,7 @@ impl Causal {
             return refuse(ticket, refusal, cx);
         }
         let key = data_key(operation.key().expect("all but scans are about a key"));
-        let asker = |manner| Asker { ticket, manner };
+        let asker = |manner| Writer { ticket, manner };
         match operation {
             Operation::Get { which, replies, .. } => {
                 let needed = replies.map_or(r, usize::from);
@@ -352,10 +352,10 @@ impl Causal {
 }
 
 /// Who waits for a write that follows a get, and what is written.
-fn write_of(ticket: Ticket, aim: Aim) -> (Asker, Option<Bytes>) {
+fn write_of(ticket: Ticket, aim: Aim) -> (Writer, Option<Bytes>) {
     match aim {
-        Aim::Replacement(value) => (Asker { ticket, manner: Manner::Written }, Some(value)),
-        _ => (Asker { ticket, manner: Manner::Deleted }, None),
+        Aim::Replacement(value) => (Writer { ticket, manner: Manner::Written }, Some(value)),
+        _ => (Writer { ticket, manner: Manner::Deleted }, None),
     }
 }
 

@@ -30,7 +30,7 @@ pub(super) enum Manner {
 
 /// A client that writes.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Asker {
+pub(super) struct Writer {
     pub ticket: Ticket,
     pub manner: Manner,
 }
@@ -50,7 +50,7 @@ pub(super) enum Aim {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Origin {
     /// A client of this node.
-    Client(Asker),
+    Client(Writer),
     /// A node that forwarded it, under this number of its own.
     Peer(Incarnation, u64),
 }
@@ -85,7 +85,7 @@ pub(super) enum Work {
     /// A write that a replica elsewhere coordinates.
     Forward {
         /// The client.
-        asker: Asker,
+        asker: Writer,
         /// Whom it was sent to, if a replica that can be reached is known.
         target: Option<Incarnation>,
         /// Who said that it cannot.

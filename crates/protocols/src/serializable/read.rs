@@ -26,7 +26,7 @@ use quorate_kernel::time::Time;
 #[derive(Clone, Debug)]
 pub struct Reading {
     /// What was asked.
-    pub asked: Asked,
+    pub asked: ReadRequest,
     /// How many bytes its keys are.
     pub bytes: usize,
     /// Whether the node has led after it was asked.
@@ -39,7 +39,7 @@ pub struct Reading {
 
 /// What a read asks for.
 #[derive(Clone, Debug)]
-pub enum Asked {
+pub enum ReadRequest {
     /// What keys have.
     Keys(Vec<Raw>),
     /// Whether versions are current.
@@ -83,7 +83,7 @@ impl Primary {
     /// A client reads.
     pub(super) fn on_read(&mut self, ticket: Ticket, keys: Vec<Raw>, cx: &mut Context<'_>) {
         match check_keys(keys.iter()) {
-            Ok(bytes) => self.confirm(ticket, (Asked::Keys(keys), bytes), cx),
+            Ok(bytes) => self.confirm(ticket, (ReadRequest::Keys(keys), bytes), cx),
             Err(refused) => cx.refuse(ticket, refused),
         }
     }
@@ -98,12 +98,17 @@ impl Primary {
         cx: &mut Context<'_>,
     ) {
         match check_keys(reads.keys()) {
-            Ok(bytes) => self.confirm(ticket, (Asked::Versions(reads), bytes), cx),
+            Ok(bytes) => self.confirm(ticket, (ReadRequest::Versions(reads), bytes), cx),
             Err(refused) => cx.refuse(ticket, refused),
         }
     }
 
-    fn confirm(&mut self, ticket: Ticket, (asked, bytes): (Asked, usize), cx: &mut Context<'_>) {
+    fn confirm(
+        &mut self,
+        ticket: Ticket,
+        (asked, bytes): (ReadRequest, usize),
+        cx: &mut Context<'_>,
+    ) {
         if self.reads.len() >= IN_HAND_MAX || self.read_bytes >= IN_HAND_BYTES_MAX {
             return cx.refuse(ticket, Refused::Busy);
         }
@@ -164,14 +169,14 @@ impl Primary {
         reading.waits_for = None;
         let reading = reading.clone();
         let reply = match &reading.asked {
-            Asked::Keys(keys) => {
+            ReadRequest::Keys(keys) => {
                 self.expire(keys.iter(), cx);
                 if let Some(key) = keys.iter().find(|key| self.hides(key, cx)) {
                     return self.wait(ticket, key);
                 }
                 self.show(keys, cx)
             }
-            Asked::Versions(reads) => {
+            ReadRequest::Versions(reads) => {
                 let is_current = |key: &Raw, version: Version| {
                     let is_free =
                         !cx.state.locks.is_exclusive(key) || mutant!("txn_check_skips_lock");

@@ -131,7 +131,7 @@ pub struct Stage {
 
 /// A question for entries that is under way.
 #[derive(Clone, Copy, Debug)]
-pub struct Asked {
+pub struct EntriesRequest {
     /// Names the question.
     pub nonce: u64,
     /// Of whom.
@@ -214,7 +214,7 @@ pub struct Replica {
     pub(super) reads: Reads,
     pub(super) election: Election,
     pub(super) stage: Option<Stage>,
-    pub(super) asked: Option<Asked>,
+    pub(super) asked: Option<EntriesRequest>,
     pub(super) install: Option<Install>,
     pub(super) recovery: Recovery,
     /// How many questions this start has named.

@@ -8,7 +8,7 @@ use super::action::{Action, Context};
 use super::entry::Entry;
 use super::message::Message;
 use super::number::{Op, Position, ViewNumber};
-use super::state::{Asked, Replica, Stage, Status};
+use super::state::{EntriesRequest, Replica, Stage, Status};
 use super::timer::ASK_AGAIN;
 use alloc::vec::Vec;
 use quorate_kernel::effects::Release;
@@ -40,7 +40,7 @@ pub struct Told {
 impl Replica {
     /// Asks a node for entries, unless that is under way.
     pub(super) fn ask(&mut self, source: NodeId, cx: &mut Context<'_>) {
-        let is_waiting = |asked: &Asked| cx.now - asked.at < ASK_AGAIN;
+        let is_waiting = |asked: &EntriesRequest| cx.now - asked.at < ASK_AGAIN;
         if source == self.me || self.asked.as_ref().is_some_and(is_waiting) {
             return;
         }
@@ -63,7 +63,7 @@ impl Replica {
             return self.install_from(source, cx);
         }
         let nonce = self.next_nonce(cx);
-        self.asked = Some(Asked { nonce, source, at: cx.now });
+        self.asked = Some(EntriesRequest { nonce, source, at: cx.now });
         // A question promises nothing.
         let (view, has_forgotten) = (self.head.view, self.head.has_forgotten);
         let message = Message::GetState { nonce, view, from, has_forgotten };
@@ -123,7 +123,7 @@ impl Replica {
         entries: Vec<Entry>,
         cx: &mut Context<'_>,
     ) {
-        let is_asked = |asked: &Asked| {
+        let is_asked = |asked: &EntriesRequest| {
             let is_answer = asked.nonce == told.nonce || mutant!("answers_outlive_a_start");
             asked.source == from.node && is_answer
         };

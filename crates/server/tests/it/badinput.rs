@@ -4,7 +4,7 @@ use crate::client::{Client, beside_bystanders};
 use crate::cluster::{Cluster, answer, get, until};
 use crate::intruder::must_close;
 use bytes::BytesMut;
-use quorate_doors::resp::client::{Reply, write_command};
+use quorate_doors::resp::client::{RespReply, write_command};
 use quorate_kernel::limits::{KEY_BYTES_MAX, VALUE_BYTES_DEFAULT};
 use quorate_kernel::rng::Rng;
 use rustix::process::{Resource, Signal, getrlimit, setrlimit};
@@ -40,7 +40,7 @@ fn exchange(address: &str, bytes: &[u8]) -> Vec<u8> {
 fn too_large(address: &str) {
     let mut client = Client::to(address);
     client.send(b"*1\r\n$1073741824\r\n").expect("the host reads");
-    let Ok(Reply::Error(text)) = client.reply() else { panic!("a gigabyte is no command") };
+    let Ok(RespReply::Error(text)) = client.reply() else { panic!("a gigabyte is no command") };
     let text = String::from_utf8_lossy(&text).into_owned();
     assert!(text.contains("Protocol error"), "{text}");
     assert_eq!(client.rest(), b"", "the connection is closed");
@@ -119,7 +119,7 @@ fn unfinished_commands_of_many_clients_have_one_budget() {
         until("all of them are charged", || taken() >= 5 * 8 * 1024 * 1024);
         for _ in 0..100 {
             let mut refused = begin(&door);
-            let Ok(Reply::Error(text)) = refused.reply() else { panic!("there is no room") };
+            let Ok(RespReply::Error(text)) = refused.reply() else { panic!("there is no room") };
             let text = String::from_utf8_lossy(&text).into_owned();
             assert!(text.starts_with("OVERLOADED") && text.contains("resp.memory_max"), "{text}");
         }
@@ -128,7 +128,7 @@ fn unfinished_commands_of_many_clients_have_one_budget() {
         let mut first = begun.remove(0);
         first.send(&vec![b'v'; 7 * 1024 * 1024]).expect("it was let in");
         first.send(b"\r\n").expect("it was let in");
-        assert_eq!(first.reply().expect("it is whole"), Reply::Simple("OK".into()));
+        assert_eq!(first.reply().expect("it is whole"), RespReply::Simple("OK".into()));
         drop(begun);
         until("the room is given back", || taken() < 8 * 1024 * 1024);
         let value = vec![b'v'; 8 * 1024 * 1024];
@@ -143,7 +143,7 @@ fn a_command_that_is_not_finished_is_refused_after_a_while() {
     let mut client = Client::to(&cluster.resp(1));
     client.send(b"*2\r\n$3\r\nGET\r\n$5\r\nab").expect("the host reads");
     let mut idle = Client::to(&cluster.resp(1));
-    let Ok(Reply::Error(text)) = client.reply() else { panic!("it is an error") };
+    let Ok(RespReply::Error(text)) = client.reply() else { panic!("it is an error") };
     let text = String::from_utf8_lossy(&text).into_owned();
     assert!(text.contains("begun") && text.contains("nothing of it was executed"), "{text}");
     assert_eq!(client.rest(), b"", "the connection is closed");
@@ -181,7 +181,7 @@ fn who_comes_beyond_the_open_files_is_told_so_and_health_is_answered() {
     let (door, http) = (cluster.resp(1), cluster.http(1));
     let mut first = Client::to(&door);
     let most = first.ask(&[b"CONFIG", b"GET", b"maxclients"]).expect("a reply");
-    let Reply::Array(most) = most else { panic!("{most:?}") };
+    let RespReply::Array(most) = most else { panic!("{most:?}") };
     let most = most[1].as_bytes().and_then(|text| String::from_utf8_lossy(text).parse().ok());
     let most: usize = most.expect("a number");
     let mut come: Vec<Client> = (1..COME).map(|_| Client::to(&door)).collect();

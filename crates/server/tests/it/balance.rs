@@ -5,7 +5,7 @@ use crate::cluster::until;
 use crate::dev::Dev;
 use crate::elastic::ring;
 use crate::run::quorate;
-use quorate_doors::resp::client::Reply;
+use quorate_doors::resp::client::RespReply;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -30,8 +30,10 @@ fn work(resp: String, is_over: Arc<AtomicBool>) -> JoinHandle<u64> {
             let put =
                 client.ask(&[b"SET", &key(step * 11 % KEYS), &[b'x'; 100]]).expect("it answers");
             let get = client.ask(&[b"GET", &key(step * 7 % KEYS)]).expect("it answers");
-            assert!(!matches!(get, Reply::Null), "a key is gone");
-            done += u64::from(!matches!(put, Reply::Error(_)) && !matches!(get, Reply::Error(_)));
+            assert!(!matches!(get, RespReply::Null), "a key is gone");
+            done += u64::from(
+                !matches!(put, RespReply::Error(_)) && !matches!(get, RespReply::Error(_)),
+            );
         }
         done
     })
@@ -84,7 +86,7 @@ fn tokens_move_to_where_the_keys_are_and_every_key_stays() {
     let mut first = Client::to(&dev.door(1, "resp"));
     for number in 0..KEYS {
         let written =
-            |reply: std::io::Result<Reply>| !matches!(reply, Ok(Reply::Error(_)) | Err(_));
+            |reply: std::io::Result<RespReply>| !matches!(reply, Ok(RespReply::Error(_)) | Err(_));
         until("it is written", || written(first.ask(&[b"SET", &key(number), &[b'x'; 100]])));
     }
     until("the keys are weighed", || held(&dev).iter().sum::<u64>() > 0);
@@ -103,7 +105,7 @@ fn tokens_move_to_where_the_keys_are_and_every_key_stays() {
     }
     for number in 0..KEYS {
         let value = first.ask(&[b"GET", &key(number)]).expect("it answers");
-        assert!(!matches!(value, Reply::Null | Reply::Error(_)), "key {number}: {value:?}");
+        assert!(!matches!(value, RespReply::Null | RespReply::Error(_)), "key {number}: {value:?}");
     }
     assert_eq!(dev.stop().0, Some(0));
 }

@@ -6,7 +6,7 @@ use crate::cluster::{Cluster, until};
 use crate::dev::{Dev, on};
 use crate::elastic::{node_at, ring};
 use crate::run::{Said, quorate};
-use quorate_doors::resp::client::Reply;
+use quorate_doors::resp::client::RespReply;
 use rustix::process::Signal;
 use serde_json::Value;
 use std::path::Path;
@@ -28,9 +28,11 @@ impl Cart {
     /// The context and the values of a key, in the order of their bytes.
     fn get(&mut self, key: &str) -> (Vec<u8>, Vec<String>) {
         let reply = self.0.ask(&[b"CGET", key.as_bytes()]).expect("the host answers");
-        let Reply::Array(parts) = &reply else { panic!("{reply:?}") };
-        let [Reply::Bulk(context), Reply::Array(values)] = &parts[..] else { panic!("{reply:?}") };
-        let text = |value: &Reply| {
+        let RespReply::Array(parts) = &reply else { panic!("{reply:?}") };
+        let [RespReply::Bulk(context), RespReply::Array(values)] = &parts[..] else {
+            panic!("{reply:?}")
+        };
+        let text = |value: &RespReply| {
             let bytes = value.as_bytes().unwrap_or_else(|| panic!("{value:?}"));
             String::from_utf8_lossy(bytes).into_owned()
         };
@@ -47,14 +49,14 @@ impl Cart {
     pub fn put(&mut self, key: &str, context: &[u8], value: &str) -> Vec<u8> {
         let args: [&[u8]; 4] = [b"CSET", key.as_bytes(), context, value.as_bytes()];
         match self.0.ask(&args).expect("the host answers") {
-            Reply::Bulk(context) => context.to_vec(),
+            RespReply::Bulk(context) => context.to_vec(),
             other => panic!("{other:?}"),
         }
     }
 
     pub fn delete(&mut self, key: &str, context: &[u8]) {
         let reply = self.0.ask(&[b"CDEL", key.as_bytes(), context]).expect("the host answers");
-        assert!(matches!(reply, Reply::Bulk(_)), "{reply:?}");
+        assert!(matches!(reply, RespReply::Bulk(_)), "{reply:?}");
     }
 
     fn told(&mut self, args: &[&[u8]]) -> String {
@@ -176,11 +178,11 @@ fn contexts_are_of_one_key_of_one_cluster_and_registers_have_none() {
     // Plain commands: a blind write leaves siblings, a delete takes what is seen.
     assert_eq!(cart.told(&[b"SET", b"k", b"x"]), "OK");
     assert_eq!(cart.values("k"), ["w", "x"]);
-    assert!(matches!(cart.0.ask(&[b"DEL", b"k"]), Ok(Reply::Integer(1))));
-    assert!(matches!(cart.0.ask(&[b"DEL", b"k"]), Ok(Reply::Integer(0))));
+    assert!(matches!(cart.0.ask(&[b"DEL", b"k"]), Ok(RespReply::Integer(1))));
+    assert!(matches!(cart.0.ask(&[b"DEL", b"k"]), Ok(RespReply::Integer(0))));
     assert_eq!(cart.told(&[b"SET", b"one", b"1"]), "OK");
     assert_eq!(cart.told(&[b"SET", b"two", b"2"]), "OK");
-    assert!(matches!(cart.0.ask(&[b"DBSIZE"]), Ok(Reply::Integer(2))));
+    assert!(matches!(cart.0.ask(&[b"DBSIZE"]), Ok(RespReply::Integer(2))));
     let scanned = on(&cluster.resp(2), &["scan", "--keyspace", "carts"]);
     let mut keys: Vec<&str> = scanned.out.lines().collect();
     keys.sort_unstable();

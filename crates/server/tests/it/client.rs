@@ -1,7 +1,7 @@
 //! A client of the RESP door that waits for each answer, and one that watches over others' harm.
 
 use bytes::BytesMut;
-use quorate_doors::resp::client::{Reply, ReplyParser, write_command};
+use quorate_doors::resp::client::{ReplyParser, RespReply, write_command};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -40,7 +40,7 @@ impl Client {
     }
 
     /// Waits for the next reply.
-    pub fn reply(&mut self) -> io::Result<Reply> {
+    pub fn reply(&mut self) -> io::Result<RespReply> {
         let mut piece = [0; 16 * 1024];
         loop {
             if let Some(reply) = self.parser.next(&mut self.input).map_err(io::Error::other)? {
@@ -54,7 +54,7 @@ impl Client {
     }
 
     /// Sends a command and waits for its reply.
-    pub fn ask(&mut self, args: &[&[u8]]) -> io::Result<Reply> {
+    pub fn ask(&mut self, args: &[&[u8]]) -> io::Result<RespReply> {
         let mut out = BytesMut::new();
         write_command(&mut out, args);
         self.send(&out)?;

@@ -7,7 +7,7 @@ use quorate_check::STEPS_MAX_DEFAULT;
 use quorate_check::history::{ClientId, Completion, Recorder};
 use quorate_check::judge_all;
 use quorate_check::report::Report;
-use quorate_doors::resp::client::Reply;
+use quorate_doors::resp::client::RespReply;
 use quorate_kernel::operation::Operation;
 use quorate_kernel::rng::Rng;
 use quorate_kernel::time::Time;
@@ -110,7 +110,7 @@ fn key(number: u64) -> Bytes {
     Bytes::from(format!("key-{number}"))
 }
 
-fn ask(on: &mut Client, operation: &Operation) -> io::Result<Reply> {
+fn ask(on: &mut Client, operation: &Operation) -> io::Result<RespReply> {
     match operation {
         Operation::Get { key, .. } => on.ask(&[b"GET", key]),
         Operation::Put { key, value, .. } => on.ask(&[b"SET", key, value]),
@@ -121,14 +121,14 @@ fn ask(on: &mut Client, operation: &Operation) -> io::Result<Reply> {
     }
 }
 
-fn told(operation: &Operation, reply: Reply) -> Completion {
+fn told(operation: &Operation, reply: RespReply) -> Completion {
     let completion = match (reply.error_code(), &reply) {
         (Some(b"NOQUORUM" | b"OVERLOADED" | b"SHUTDOWN"), _) => Completion::Refused,
         (Some(_), _) => Completion::Unknown,
-        (None, Reply::Null) => Completion::Value(None),
-        (None, Reply::Bulk(value)) => Completion::Value(Some(value.clone())),
-        (None, Reply::Simple(_)) => Completion::Written,
-        (None, Reply::Integer(count)) => Completion::Deleted { existed: *count == 1 },
+        (None, RespReply::Null) => Completion::Value(None),
+        (None, RespReply::Bulk(value)) => Completion::Value(Some(value.clone())),
+        (None, RespReply::Simple(_)) => Completion::Written,
+        (None, RespReply::Integer(count)) => Completion::Deleted { existed: *count == 1 },
         _ => panic!("{operation:?} was answered with {reply:?}"),
     };
     assert!(completion.fits(operation), "{operation:?} was answered with {reply:?}");

@@ -5,7 +5,7 @@ use crate::client::Client;
 use crate::cluster::{Cluster, until};
 use crate::http::{Response, ask_once};
 use crate::run::{command, feed, quorate};
-use quorate_doors::resp::client::Reply;
+use quorate_doors::resp::client::RespReply;
 use quorate_kernel::rng::Rng;
 use serde_json::{Value, json};
 
@@ -30,7 +30,7 @@ fn keys_are_counted(cluster: &Cluster) {
     let mut count = |expected: i64| {
         for client in &mut clients {
             until("a quorum answers", || match client.ask(&[b"DBSIZE"]) {
-                Ok(Reply::Integer(found)) => {
+                Ok(RespReply::Integer(found)) => {
                     assert_eq!(found, expected);
                     true
                 }

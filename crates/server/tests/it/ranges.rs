@@ -3,7 +3,7 @@
 use crate::client::Client;
 use crate::cluster::{Cluster, get};
 use crate::run::{Said, quorate};
-use quorate_doors::resp::client::Reply;
+use quorate_doors::resp::client::RespReply;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -46,10 +46,10 @@ fn a_range_is_read_in_order_across_groups() {
 }
 
 /// The cursor and the keys of a reply to `SCAN`.
-fn page(reply: &Reply) -> (String, Vec<String>) {
-    let Reply::Array(parts) = reply else { panic!("{reply:?}") };
-    let [next, Reply::Array(keys)] = &parts[..] else { panic!("{reply:?}") };
-    let text = |reply: &Reply| {
+fn page(reply: &RespReply) -> (String, Vec<String>) {
+    let RespReply::Array(parts) = reply else { panic!("{reply:?}") };
+    let [next, RespReply::Array(keys)] = &parts[..] else { panic!("{reply:?}") };
+    let text = |reply: &RespReply| {
         let bytes = reply.as_bytes().expect("a text");
         String::from_utf8(bytes.to_vec()).expect("UTF-8")
     };

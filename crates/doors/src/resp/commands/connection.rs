@@ -6,7 +6,7 @@ use crate::resp::error::{CommandError, shown};
 use crate::resp::frame::Command;
 use crate::resp::reply::{CommandReply, Protocol};
 use crate::resp::shared::find;
-use crate::resp::state::Replies;
+use crate::resp::state::ReplyMode;
 use alloc::string::String;
 use alloc::vec::Vec;
 use bytes::Bytes;
@@ -170,12 +170,12 @@ fn reply(cx: &mut Cx<'_>, command: &mut Command) -> Handled {
     let mode = command.arg(2);
     let replies = &mut cx.client.replies;
     if is(mode, "on") {
-        *replies = Replies::On;
+        *replies = ReplyMode::On;
     } else if is(mode, "off") {
-        *replies = Replies::Off;
+        *replies = ReplyMode::Off;
     } else if is(mode, "skip") {
-        if *replies != Replies::Off {
-            *replies = Replies::Armed;
+        if *replies != ReplyMode::Off {
+            *replies = ReplyMode::Armed;
         }
     } else {
         return Err(CommandError::Syntax);

@@ -20,7 +20,7 @@ use bytes::Bytes;
 use quorate_kernel::ids::{Incarnation, NodeId, Ticket};
 use quorate_kernel::limits::{KEY_BYTES_MAX, OPERATIONS_MAX};
 use quorate_kernel::mutant;
-use quorate_kernel::operation::{Cursor, Operation as Asked, Outcome, Refusal};
+use quorate_kernel::operation::{Cursor, Operation as Call, Outcome, Refusal};
 use quorate_kernel::probe;
 use quorate_kernel::process::Request;
 use quorate_kernel::time::{Span, Time};
@@ -118,11 +118,11 @@ impl Linearizable {
             return cx.fx.answer_early(ticket, Outcome::Refused(refusal));
         }
         let token = match &request.operation {
-            Asked::Get { key, .. } | Asked::Put { key, .. } | Asked::Delete { key, .. } => {
+            Call::Get { key, .. } | Call::Put { key, .. } | Call::Delete { key, .. } => {
                 self.settings.order.token(key)
             }
-            Asked::Scan { from, .. } => from.token,
-            Asked::Transact { .. } => unreachable!("what the engine cannot do was refused"),
+            Call::Scan { from, .. } => from.token,
+            Call::Transact { .. } => unreachable!("what the engine cannot do was refused"),
         };
         let Some(view) = self.volatile.routes.find(token).cloned() else {
             return self.locate(ticket, request, trail, token, cx);
@@ -134,12 +134,12 @@ impl Linearizable {
             Some(Tells::How) | None => None,
         };
         let (ask, key) = match (request.operation, leaver) {
-            (Asked::Scan { .. }, Some(leaver)) => (Intent::Examine { token, leaver }, Bytes::new()),
-            (Asked::Scan { from, limit }, None) => (Intent::Scan { from, limit }, Bytes::new()),
-            (Asked::Get { key, .. }, _) => (Intent::Get, data_key(key)),
-            (Asked::Put { key, value, .. }, _) => (Intent::Put(value), data_key(key)),
-            (Asked::Delete { key, .. }, _) => (Intent::Delete, data_key(key)),
-            (Asked::Transact { .. }, _) => {
+            (Call::Scan { .. }, Some(leaver)) => (Intent::Examine { token, leaver }, Bytes::new()),
+            (Call::Scan { from, limit }, None) => (Intent::Scan { from, limit }, Bytes::new()),
+            (Call::Get { key, .. }, _) => (Intent::Get, data_key(key)),
+            (Call::Put { key, value, .. }, _) => (Intent::Put(value), data_key(key)),
+            (Call::Delete { key, .. }, _) => (Intent::Delete, data_key(key)),
+            (Call::Transact { .. }, _) => {
                 unreachable!("what the engine cannot do was refused")
             }
         };
@@ -220,7 +220,7 @@ impl Linearizable {
         }
     }
 
-    fn refuse(&self, operation: &Asked) -> Option<Refusal> {
+    fn refuse(&self, operation: &Call) -> Option<Refusal> {
         if self.volatile.is_closing() {
             return Some(Refusal::Stopping);
         }
@@ -235,7 +235,7 @@ impl Linearizable {
         };
         let key = operation.key().and_then(|key| too_large("key", key.len(), KEY_BYTES_MAX));
         key.or_else(|| match operation {
-            Asked::Put { value, .. } => {
+            Call::Put { value, .. } => {
                 too_large("value", value.len(), self.settings.value_bytes_max)
             }
             _ => None,

@@ -9,7 +9,7 @@ use quorate_kernel::mutant;
 
 /// A question that is in hand here.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Asked {
+pub struct PeerRequest {
     /// Who has asked.
     pub from: Incarnation,
     /// How it calls the question.
@@ -21,7 +21,7 @@ pub struct Asked {
 /// All questions that are not answered yet. A question that is repeated is the same one.
 #[derive(Debug, Default)]
 pub struct Questions {
-    of: BTreeMap<Ticket, Asked>,
+    of: BTreeMap<Ticket, PeerRequest>,
     tickets: BTreeMap<(Incarnation, u64), Ticket>,
 }
 
@@ -37,7 +37,7 @@ impl Questions {
     }
 
     /// A question.
-    pub fn get(&self, ticket: Ticket) -> Option<&Asked> {
+    pub fn get(&self, ticket: Ticket) -> Option<&PeerRequest> {
         self.of.get(&ticket)
     }
 
@@ -48,14 +48,14 @@ impl Questions {
     }
 
     /// Takes a question in, under a ticket that no other has.
-    pub fn add(&mut self, ticket: Ticket, asked: Asked) {
+    pub fn add(&mut self, ticket: Ticket, asked: PeerRequest) {
         self.tickets.insert((asked.from, asked.question), ticket);
         let before = self.of.insert(ticket, asked);
         invariant!(before.is_none(), "tickets are given out once");
     }
 
     /// Takes a question out: it is answered, or nobody waits for the answer.
-    pub fn take(&mut self, ticket: Ticket) -> Option<Asked> {
+    pub fn take(&mut self, ticket: Ticket) -> Option<PeerRequest> {
         let asked = self.of.remove(&ticket)?;
         self.tickets.remove(&(asked.from, asked.question));
         Some(asked)
@@ -94,7 +94,7 @@ mod tests {
         let mut questions = Questions::default();
         let all = [(1, 1), (2, 1), (2, 2), (2, 3), (3, 1)];
         for (number, (node, start)) in all.into_iter().enumerate() {
-            let asked = Asked { from: at(node, start), question: 7, list: None };
+            let asked = PeerRequest { from: at(node, start), question: 7, list: None };
             questions.add(Ticket(number as u64), asked);
         }
         questions.drop_earlier(at(2, 3));

@@ -4,7 +4,7 @@
 //! once.
 
 use super::message::{LISTED_KEYS_MAX, Message};
-use super::questions::Asked;
+use super::questions::PeerRequest;
 use super::{Context, Serializable};
 use crate::serializable::{Effect, State};
 use crate::serializable::{Input, Raw, Refused, Reply, Request};
@@ -31,7 +31,7 @@ impl Serializable {
             Request::Commit(commit) => commit.groups.first().copied(),
             _ => Some(group),
         };
-        let asked = Asked { from, question, list: None };
+        let asked = PeerRequest { from, question, list: None };
         let Some((ticket, is_new)) = self.take_in(group, asked, cx) else { return };
         let hosted = self.groups.get_mut(&group).filter(|hosted| hosted.member.leads());
         let Some(hosted) = hosted else { unreachable!("only a primary takes questions in") };
@@ -58,7 +58,7 @@ impl Serializable {
         (start, limit): (Raw, u32),
         cx: &mut Context<'_>,
     ) {
-        let asked = Asked { from, question, list: Some((start, limit)) };
+        let asked = PeerRequest { from, question, list: Some((start, limit)) };
         let Some((ticket, is_new)) = self.take_in(group, asked, cx) else { return };
         let hosted = self.groups.get(&group);
         invariant!(hosted.is_some_and(|it| it.member.leads()), "only a primary takes questions in");
@@ -73,7 +73,7 @@ impl Serializable {
     fn take_in(
         &mut self,
         group: GroupId,
-        mut asked: Asked,
+        mut asked: PeerRequest,
         cx: &mut Context<'_>,
     ) -> Option<(Ticket, bool)> {
         let (to, question) = (asked.from, asked.question);
@@ -130,7 +130,9 @@ impl Serializable {
     ) {
         let Some(hosted) = self.groups.get_mut(&group) else { return };
         // Whoever had asked was told to ask elsewhere.
-        let Some(Asked { from, question, .. }) = hosted.questions.take(ticket) else { return };
+        let Some(PeerRequest { from, question, .. }) = hosted.questions.take(ticket) else {
+            return;
+        };
         if reply == Reply::Refused(Refused::NotPrimary) {
             self.say_who_leads(from, group, cx);
         }
@@ -160,7 +162,9 @@ impl Serializable {
         let Some((keys, next)) = page(&hosted.state, from, limit, cx.table) else {
             return self.reply(group, ticket, Reply::Refused(Refused::Busy), cx);
         };
-        let Some(Asked { from, question, .. }) = hosted.questions.take(ticket) else { return };
+        let Some(PeerRequest { from, question, .. }) = hosted.questions.take(ticket) else {
+            return;
+        };
         cx.fx.send_early(from, Message::Listed { question, group, keys, next });
     }
 }

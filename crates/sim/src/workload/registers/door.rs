@@ -3,7 +3,7 @@
 
 use bytes::{Bytes, BytesMut};
 use quorate_check::history::Completion;
-use quorate_doors::resp::client::{Reply, ReplyParser, write_command};
+use quorate_doors::resp::client::{ReplyParser, RespReply, write_command};
 use quorate_doors::resp::{Session, Shared};
 use quorate_doors::{
     Clock, Connected, Identity, NoFacts, Opening, Requests, Serving, Session as _,
@@ -148,7 +148,7 @@ impl RespDoor {
 
     fn tell(
         &mut self,
-        reply: Reply,
+        reply: RespReply,
         told: &mut dyn FnMut(usize, Completion),
     ) -> Result<(), String> {
         let (command, flight) =
@@ -179,27 +179,27 @@ impl Command {
 
     fn read(
         self,
-        reply: Reply,
+        reply: RespReply,
         flight: usize,
         told: &mut dyn FnMut(usize, Completion),
     ) -> Result<(), String> {
         match (self, reply) {
-            (Command::Get, Reply::Bulk(value)) => told(flight, Completion::Value(Some(value))),
-            (Command::Get, Reply::Null) => told(flight, Completion::Value(None)),
-            (Command::Set, Reply::Simple(text)) if text == "OK" => {
+            (Command::Get, RespReply::Bulk(value)) => told(flight, Completion::Value(Some(value))),
+            (Command::Get, RespReply::Null) => told(flight, Completion::Value(None)),
+            (Command::Set, RespReply::Simple(text)) if text == "OK" => {
                 told(flight, Completion::Written);
             }
-            (Command::SetMany(count), Reply::Simple(text)) if text == "OK" => {
+            (Command::SetMany(count), RespReply::Simple(text)) if text == "OK" => {
                 (flight..flight + count).for_each(|each| told(each, Completion::Written));
             }
-            (Command::Delete, Reply::Integer(count @ 0..=1)) => {
+            (Command::Delete, RespReply::Integer(count @ 0..=1)) => {
                 told(flight, Completion::Deleted { existed: count == 1 });
             }
-            (Command::GetMany(count), Reply::Array(values)) if values.len() == count => {
+            (Command::GetMany(count), RespReply::Array(values)) if values.len() == count => {
                 for (each, value) in values.into_iter().enumerate() {
                     let value = match value {
-                        Reply::Bulk(value) => Some(value),
-                        Reply::Null => None,
+                        RespReply::Bulk(value) => Some(value),
+                        RespReply::Null => None,
                         other => return Err(format!("MGET answered {other:?}")),
                     };
                     told(flight + each, Completion::Value(value));
@@ -212,22 +212,22 @@ impl Command {
     }
 }
 
-fn is_not_open(reply: &Reply) -> bool {
+fn is_not_open(reply: &RespReply) -> bool {
     let text = Refusal::NotOpen.to_string();
-    matches!(reply, Reply::Error(told) if told.ends_with(text.as_bytes()))
+    matches!(reply, RespReply::Error(told) if told.ends_with(text.as_bytes()))
 }
 
-fn page(reply: &Reply) -> Result<Completion, String> {
+fn page(reply: &RespReply) -> Result<Completion, String> {
     let wrong = || format!("SCAN was answered by {reply:?}");
-    let Reply::Array(parts) = reply else { return Err(wrong()) };
-    let [Reply::Bulk(cursor), Reply::Array(list)] = &parts[..] else { return Err(wrong()) };
+    let RespReply::Array(parts) = reply else { return Err(wrong()) };
+    let [RespReply::Bulk(cursor), RespReply::Array(list)] = &parts[..] else { return Err(wrong()) };
     let cursor = std::str::from_utf8(cursor).ok().and_then(|text| text.parse::<u64>().ok());
     let next = match cursor.ok_or_else(wrong)? {
         0 => None,
         token => Some(Cursor::at(token)),
     };
-    let key = |each: &Reply| match each {
-        Reply::Bulk(key) => Ok(key.clone()),
+    let key = |each: &RespReply| match each {
+        RespReply::Bulk(key) => Ok(key.clone()),
         _ => Err(wrong()),
     };
     let keys: Vec<Bytes> = list.iter().map(key).collect::<Result<_, _>>()?;
