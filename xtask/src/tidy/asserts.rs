@@ -79,10 +79,6 @@ mod tests {
                 &format!("{path}:2"),
                 &format!("lack {lacks} assert"),
             );
-            passes(
-                asserting,
-                &[(path, &text), ("list.txt", &format!("asserts | {path} | {lacks}\n"))],
-            );
         }
         let enough = "    invariant!(a, \"b\");\n    debug_assert!(c);\n";
         passes(asserting, &[(path, &handler("on_read", enough))]);
