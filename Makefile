@@ -6,7 +6,8 @@ SEEDS ?= 0..200000
 ROUNDS ?= 200
 ARGS ?=
 
-.PHONY: help build example test tools test-clients test-clients-redis proto soak fuzz bench bench-redis
+.PHONY: help build example test tools test-clients test-clients-redis proto soak fuzz bench \
+	bench-redis bench-ceiling
 
 help:
 	@echo "make build               the release binary, $(TARGET)/release/quorate"
@@ -21,6 +22,8 @@ help:
 	@echo "                         then at real doors, so many clusters as ROUNDS says"
 	@echo "make bench ARGS=...      quorate bench"
 	@echo "make bench-redis         quorate and one redis-server in turn, medians and the ratio"
+	@echo "make bench-ceiling       what an operation costs; beside it, if given, another version"
+	@echo "                         (OTHER=FILE) and programs that do less (PROTOTYPES=DIR)"
 
 build:
 	cargo build --release --package quorate-server
@@ -55,6 +58,16 @@ bench: build
 
 bench-redis: build tools
 	$(TARGET)/release/quorate bench compare $(ARGS)
+
+# The programs' directories are named by what they promise; see crates/bench/prototypes.sh.
+BUILT = $(TARGET)/prototypes/built/release
+THREE = bash crates/bench/prototypes.sh start
+bench-ceiling: build
+	$(if $(PROTOTYPES),bash crates/bench/prototypes.sh build $(PROTOTYPES) $(TARGET)/prototypes)
+	ADV_STORE=log ADV_GATE=key $(TARGET)/release/quorate bench ceiling \
+		$(if $(OTHER),--other $(OTHER)) \
+		$(if $(PROTOTYPES),--beside "prototype:memory:$(THREE) $(BUILT)/proto 7900") \
+		$(if $(PROTOTYPES),--beside "prototype:sync:$(THREE) $(BUILT)/adv 8300 {directory}") $(ARGS)
 
 # Installs a package only for a command that is missing. The tests start servers of their own on
 # ports of their own; a Redis that runs as a service is neither used nor stopped.

@@ -9,6 +9,8 @@ use std::time::Duration;
 use clap::{Args, Subcommand, ValueEnum};
 use serde::Serialize;
 
+use crate::ceiling::ceiling;
+use crate::ceiling_args::CeilingArgs;
 use crate::compare::compare;
 use crate::compare_args::CompareArgs;
 use crate::config::{Config, Extent, Pace, Stop};
@@ -43,6 +45,8 @@ pub struct BenchCommand {
 enum Mode {
     /// Measure a cluster and a redis-server in turn and print medians and ratios.
     Compare(Box<CompareArgs>),
+    /// Measure clusters in turn and print what an operation costs their processors.
+    Ceiling(Box<CeilingArgs>),
 }
 
 /// The options of one measurement.
@@ -136,6 +140,10 @@ impl BenchCommand {
             Some(Mode::Compare(args)) => {
                 let format = args.format;
                 finish(args.config(stop).and_then(|config| compare(&config)), format)
+            }
+            Some(Mode::Ceiling(args)) => {
+                let format = args.format;
+                finish(args.config(stop).and_then(|config| ceiling(&config)), format)
             }
         }
     }

@@ -1,47 +1,15 @@
 //! Measures two servers in turn, so that what disturbs the machine disturbs both alike.
 
 use std::fmt;
-use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::child::Server;
 use crate::config::Config;
 use crate::distribution::Distribution;
 use crate::error::BenchError;
 use crate::report::{Report, grouped, ratio};
-use crate::run::{load, run};
+use crate::rounds::{Live, Rounds, Target};
 use crate::workload::Workload;
-
-/// One of the two servers.
-#[derive(Clone, Debug)]
-pub enum Target {
-    /// It runs already.
-    Running {
-        /// What to call it.
-        name: String,
-        /// Its addresses.
-        endpoints: Vec<SocketAddr>,
-        /// Its processes, if their usage is of interest.
-        pids: Vec<u32>,
-    },
-    /// A redis-server to start, without persistence.
-    Redis {
-        /// The executable.
-        program: String,
-        /// Its port on 127.0.0.1.
-        port: u16,
-    },
-    /// A cluster to start, with a command whose first line of output is the JSON of `dev`.
-    Cluster {
-        /// What to call it.
-        name: String,
-        /// The executable.
-        program: String,
-        /// Its arguments; `{directory}` in them becomes a new empty directory.
-        arguments: Vec<String>,
-    },
-}
 
 /// What to compare.
 #[derive(Clone, Debug)]
@@ -129,63 +97,6 @@ pub struct Side {
     pub errors: u64,
 }
 
-/// A target that runs, for as long as this value lives.
-struct Live {
-    name: String,
-    endpoints: Vec<SocketAddr>,
-    pids: Vec<u32>,
-    _server: Option<Server>,
-}
-
-impl Target {
-    fn start(&self, config: &CompareConfig) -> Result<Live, BenchError> {
-        let stop = &config.base.stop;
-        let mut live = match self {
-            Target::Running { name, endpoints, pids } => Live {
-                name: name.clone(),
-                endpoints: endpoints.clone(),
-                pids: pids.clone(),
-                _server: None,
-            },
-            Target::Redis { program, port } => {
-                Live::new("redis-server", Server::redis(program, *port, stop)?)
-            }
-            Target::Cluster { name, program, arguments } => {
-                let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-                Live::new(name, Server::cluster(program, &arguments, stop)?)
-            }
-        };
-        if config.first_endpoint_only {
-            live.endpoints.truncate(1);
-        }
-        Ok(live)
-    }
-}
-
-impl Live {
-    fn new(name: &str, server: Server) -> Live {
-        Live {
-            name: name.to_owned(),
-            endpoints: server.endpoints.clone(),
-            pids: server.pids.clone(),
-            _server: Some(server),
-        }
-    }
-
-    fn config(&self, config: &CompareConfig, workload: Workload, pipeline: usize) -> Config {
-        Config {
-            endpoints: self.endpoints.clone(),
-            server_pids: self.pids.clone(),
-            workload,
-            distribution: config.distribution.unwrap_or(workload.default_distribution()),
-            pipeline_depth: pipeline,
-            load: false,
-            svg: None,
-            ..config.base.clone()
-        }
-    }
-}
-
 /// Starts what is to be started, runs all rounds in turn, and compares.
 ///
 /// # Errors
@@ -195,29 +106,25 @@ pub fn compare(config: &CompareConfig) -> Result<Comparison, BenchError> {
         let text = "a comparison needs a workload, a pipeline depth and a round";
         return Err(BenchError::Settings(text.to_owned()));
     }
-    let lives = [config.left.start(config)?, config.right.start(config)?];
-    let mut rows = Vec::new();
-    for live in &lives {
-        let config = live.config(config, config.workloads[0], 1);
-        config.check()?;
-        load(&config)?;
-    }
-    let depths = &config.pipeline_depths;
-    let cells = || config.workloads.iter().flat_map(|&mix| depths.iter().map(move |&n| (mix, n)));
-    let mut reports: Vec<[Vec<Report>; 2]> = cells().map(|_| Default::default()).collect();
-    for round in 0..config.round_count {
-        for ((workload, pipeline), reports) in cells().zip(&mut reports) {
-            // Who goes first alternates, so that neither always has the warmer machine.
-            for index in [round % 2, 1 - round % 2] {
-                let report = run(&lives[index].config(config, workload, pipeline))?;
-                if report.interrupted {
-                    return Err(BenchError::Interrupted);
-                }
-                reports[index].push(report);
-            }
+    let start = |target: &Target| {
+        let mut live = target.start(&config.base.stop)?;
+        if config.first_endpoint_only {
+            live.endpoints.truncate(1);
         }
-    }
-    for ((workload, pipeline), [left, right]) in cells().zip(&reports) {
+        Ok::<Live, BenchError>(live)
+    };
+    let lives = [start(&config.left)?, start(&config.right)?];
+    let depths = &config.pipeline_depths;
+    let cells = config.workloads.iter().flat_map(|&mix| depths.iter().map(move |&n| (mix, n)));
+    let rounds = Rounds {
+        cells: cells.collect(),
+        distribution: config.distribution,
+        count: config.round_count,
+        base: &config.base,
+    };
+    let mut rows = Vec::new();
+    for (&(workload, pipeline), reports) in rounds.cells.iter().zip(rounds.run(&lives)?) {
+        let [left, right] = &reports[..] else { unreachable!("two servers ran") };
         rows.push(Row::new(workload, pipeline, left, right));
     }
     let [left, right] = lives.map(|live| live.name);
@@ -250,7 +157,7 @@ impl Row {
 }
 
 impl Side {
-    fn new(reports: &[Report]) -> Side {
+    pub(crate) fn new(reports: &[Report]) -> Side {
         let class = |report: &Report| match report.reads.operations {
             0 => report.writes.clone(),
             _ => report.reads.clone(),

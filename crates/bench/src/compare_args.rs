@@ -7,10 +7,11 @@ use std::time::Duration;
 use clap::Args;
 
 use crate::args::{DataArgs, Format, endpoint, time};
-use crate::compare::{CompareConfig, Target};
+use crate::compare::CompareConfig;
 use crate::config::{Config, Extent, Stop};
 use crate::distribution::Distribution;
 use crate::error::BenchError;
+use crate::rounds::Target;
 use crate::workload::Workload;
 
 /// The options of a comparison with redis-server.
@@ -123,36 +124,16 @@ impl CompareArgs {
     }
 
     fn cluster(&self) -> Result<Target, BenchError> {
-        let name = "quorate".to_owned();
+        let name = "quorate";
         if !self.endpoints.is_empty() {
             let (endpoints, pids) = (self.endpoints.clone(), self.pids.clone());
-            return Ok(Target::Running { name, endpoints, pids });
+            return Ok(Target::Running { name: name.to_owned(), endpoints, pids });
         }
         if let Some(command) = &self.command {
-            let mut words = command.split_whitespace().map(str::to_owned);
-            let empty = || BenchError::Settings("the command is empty".to_owned());
-            let program = words.next().ok_or_else(empty)?;
-            return Ok(Target::Cluster { name, program, arguments: words.collect() });
+            return Target::command(name, command);
         }
-        let program = match &self.quorate {
-            Some(program) => program.clone(),
-            None => std::env::current_exe().map_err(BenchError::system("find this executable"))?,
-        };
-        let (hosts, port_base) = (self.hosts.to_string(), self.port_base.to_string());
-        let options = [
-            ["--format", "json"],
-            ["--durability", &self.durability],
-            ["--hosts", &hosts],
-            ["--data", "{directory}/data"],
-            ["--port-base", &port_base],
-        ];
-        let arguments = std::iter::once("dev").chain(options.into_iter().flatten());
-        let mut arguments: Vec<String> = arguments.map(str::to_owned).collect();
-        if let Some(spec) = &self.keyspace {
-            arguments.extend(["--keyspace".to_owned(), format!("default={spec}")]);
-        }
-        let program = program.to_string_lossy().into_owned();
-        Ok(Target::Cluster { name, program, arguments })
+        let (program, keyspace) = (self.quorate.as_deref(), self.keyspace.as_deref());
+        Target::dev(name, program, self.hosts, &self.durability, self.port_base, keyspace)
     }
 }
 

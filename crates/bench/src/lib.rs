@@ -7,18 +7,21 @@
 //!
 //! | file | idea |
 //! |---|---|
-//! | `config`, `args`, `compare_args` | what to measure; the same as options on the command line |
+//! | `config`, `args`, `compare_args`, `ceiling_args` | what to measure; the same as options on the command line |
 //! | `distribution`, `workload`, `command` | which key, which operation, which bytes |
 //! | `client/` | the event loop: connections, sending, replies, reconnecting |
 //! | `scanner` | replies without copying them |
 //! | `schedule` | the timetable of an open loop |
 //! | `record`, `usage`, `report` | counting while it runs, and what comes of it |
 //! | `plot`, `progress` | charts of a report and a progress bar |
-//! | `child`, `compare` | servers to start, and two of them side by side |
+//! | `child`, `rounds` | servers to start, and measuring some of them in turn |
+//! | `compare`, `ceiling` | two of them side by side; what an operation costs on each |
 //!
 //! It runs on Linux only: it waits with epoll and timerfd and reads `/proc`.
 
 mod args;
+mod ceiling;
+mod ceiling_args;
 mod child;
 mod client;
 mod command;
@@ -31,6 +34,7 @@ mod plot;
 mod progress;
 mod record;
 mod report;
+mod rounds;
 mod run;
 mod scanner;
 mod schedule;
@@ -39,13 +43,16 @@ mod usage;
 mod workload;
 
 pub use args::{BenchArgs, BenchCommand, DataArgs, Format};
-pub use compare::{CompareConfig, Comparison, Row, Side, Target, compare};
+pub use ceiling::{Ceiling, CeilingConfig, CeilingRow, Kind, ceiling};
+pub use ceiling_args::CeilingArgs;
+pub use compare::{CompareConfig, Comparison, Row, Side, compare};
 pub use compare_args::CompareArgs;
 pub use config::{CONNECTION_COUNT_MAX, Config, Extent, Pace, Stop};
 pub use distribution::Distribution;
 pub use error::BenchError;
 pub use record::Interval;
 pub use report::{ClassReport, CurvePoint, GapReport, LoadReport, Report};
+pub use rounds::Target;
 pub use run::run;
 pub use scanner::Malformed;
 pub use spread::Spread;
