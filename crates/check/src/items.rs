@@ -4,6 +4,7 @@ use crate::explain::{found, shown};
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use quorate_kernel::change::{Change, Changed};
 use quorate_kernel::transaction::{Condition, Item, ItemOutcome};
 
 /// How many items of one transaction are shown.
@@ -22,6 +23,20 @@ pub(crate) fn asked(items: &[Item]) -> String {
             Item::Get { .. } => format!("get {key}"),
             Item::Put { value, .. } => format!("put {key} {}", shown(value)),
             Item::Delete { .. } => format!("delete {key}"),
+            Item::Change { change, .. } => match change {
+                Change::PutIf { exists: true, value } => {
+                    format!("put {key} {} if there is a value", shown(value))
+                }
+                Change::PutIf { exists: false, value } => {
+                    format!("put {key} {} if there is none", shown(value))
+                }
+                Change::Add(number) => format!("add {number} to {key}"),
+                Change::AddFloat(number) => format!("add {} to {key}", shown(number)),
+                Change::Append(bytes) => format!("append {} to {key}", shown(bytes)),
+                Change::SetRange { offset, bytes } => {
+                    format!("set {key} from byte {offset} on to {}", shown(bytes))
+                }
+            },
         }
     };
     listed(items.iter().map(word), items.len())
@@ -35,6 +50,11 @@ pub(crate) fn told(items: &[ItemOutcome]) -> String {
         ItemOutcome::Written => "written".to_string(),
         ItemOutcome::Deleted { existed: true } => "deleted".to_string(),
         ItemOutcome::Deleted { existed: false } => "was not there".to_string(),
+        ItemOutcome::Changed(Changed::Put) => "written".to_string(),
+        ItemOutcome::Changed(Changed::Integer(number)) => format!("is {number} now"),
+        ItemOutcome::Changed(Changed::Float(number)) => format!("is {} now", shown(number)),
+        ItemOutcome::Changed(Changed::Length(length)) => format!("has {length} bytes now"),
+        ItemOutcome::Unchanged(why) => format!("not done: {why}"),
     };
     listed(items.iter().map(word), items.len())
 }

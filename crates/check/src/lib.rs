@@ -24,6 +24,7 @@ extern crate std;
 pub mod atomic;
 pub mod catalog;
 mod completion;
+pub mod counters;
 pub mod durability;
 pub mod explain;
 pub mod history;
@@ -74,6 +75,7 @@ impl Judges {
         let counts = Counts::of(history, &judge.partition, &mut self.events);
         let is_of_map = transactions::has_some(history);
         let order = match is_of_map {
+            true if counters::has_some(history) => counters::judge(history),
             true => transactions::judge(history, steps_max),
             false => judge.judge_keys(history, steps_max),
         };

@@ -232,6 +232,7 @@ fn apply(items: &[Item], told: &Completion, map: &Map) -> Option<Map> {
                 now.remove(&key);
             }
             Item::Check { .. } | Item::Get { .. } => {}
+            Item::Change { .. } => unreachable!("nobody asks for it here"),
         }
     }
     Some(now)

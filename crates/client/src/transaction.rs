@@ -5,9 +5,11 @@ use crate::client::Client;
 use crate::error::ClientError;
 use crate::keyspace::value;
 use bytes::Bytes;
+use quorate_api::v1::change::Change;
+use quorate_api::v1::changed::Told;
 use quorate_api::v1::condition::Holds;
 use quorate_api::v1::item::Action;
-use quorate_api::v1::{self, Condition, Item, ItemAnswer, Kind, Read, Removal};
+use quorate_api::v1::{self, Condition, Item, ItemAnswer, Kind, Read, Removal, Unchanged};
 
 /// What shall be done at one moment, or not at all, in this order: each item sees what those before
 /// it did. [`Keyspace::transact`](crate::Keyspace::transact) has it done.
@@ -32,6 +34,14 @@ pub enum ItemOutcome {
     Value(Option<Bytes>),
     /// The key has no value any more; whether it had one.
     Deleted(bool),
+    /// The integer that the key has after an addition.
+    Integer(i64),
+    /// The decimal number that the key has after an addition.
+    Number(Bytes),
+    /// How many bytes the value has that was changed.
+    Length(u64),
+    /// A change was not done, for this reason; the other items were.
+    Unchanged(Unchanged),
 }
 
 impl Transaction {
@@ -74,6 +84,52 @@ impl Transaction {
     #[must_use]
     pub fn delete(self, key: impl Into<Bytes>) -> Transaction {
         self.with(key, Action::Delete(Removal {}))
+    }
+
+    fn changes(self, key: impl Into<Bytes>, change: Change) -> Transaction {
+        self.with(key, Action::Change(v1::Change { change: Some(change) }))
+    }
+
+    /// Sets the value of a key that has one, or that has none.
+    #[must_use]
+    pub fn put_if(
+        self,
+        key: impl Into<Bytes>,
+        exists: bool,
+        value: impl Into<Bytes>,
+    ) -> Transaction {
+        self.changes(key, Change::PutIf(v1::PutIf { exists, value: value.into() }))
+    }
+
+    /// Adds to a decimal integer of 64 bits; an absent key counts as 0.
+    #[must_use]
+    pub fn add(self, key: impl Into<Bytes>, number: i64) -> Transaction {
+        self.changes(key, Change::Add(number))
+    }
+
+    /// Adds a decimal number to one, as floating point of 64 bits; an absent key counts as 0.
+    #[must_use]
+    pub fn add_float(self, key: impl Into<Bytes>, number: impl Into<Bytes>) -> Transaction {
+        self.changes(key, Change::AddFloat(number.into()))
+    }
+
+    /// Appends to the value of a key; an absent key counts as empty.
+    #[must_use]
+    pub fn append(self, key: impl Into<Bytes>, bytes: impl Into<Bytes>) -> Transaction {
+        self.changes(key, Change::Append(bytes.into()))
+    }
+
+    /// Overwrites a part of the value of a key, which is filled up with zero bytes where it is too
+    /// short.
+    #[must_use]
+    pub fn set_range(
+        self,
+        key: impl Into<Bytes>,
+        offset: u64,
+        bytes: impl Into<Bytes>,
+    ) -> Transaction {
+        let bytes = bytes.into();
+        self.changes(key, Change::SetRange(v1::SetRange { offset, bytes }))
     }
 
     /// Does it only if the key has this value. It may have had others since it was read.
@@ -119,7 +175,22 @@ fn told(item: &Item, answer: ItemAnswer) -> Result<ItemOutcome, ClientError> {
     Ok(match &item.action {
         Some(Action::Get(_)) => ItemOutcome::Value(value(answer.reading)?),
         Some(Action::Delete(_)) => ItemOutcome::Deleted(answer.existed),
+        Some(Action::Change(_)) => changed(answer)?,
         Some(Action::Put(_) | Action::Check(_)) | None => ItemOutcome::Done,
+    })
+}
+
+/// What a change was told.
+fn changed(answer: ItemAnswer) -> Result<ItemOutcome, ClientError> {
+    let nonsense = ClientError::Nonsense("a change that was told nothing");
+    Ok(match answer.changed.and_then(|changed| changed.told).ok_or(nonsense)? {
+        Told::Put(_) => ItemOutcome::Done,
+        Told::Integer(number) => ItemOutcome::Integer(number),
+        Told::Number(number) => ItemOutcome::Number(number),
+        Told::Length(length) => ItemOutcome::Length(length),
+        Told::Unchanged(why) => {
+            ItemOutcome::Unchanged(Unchanged::try_from(why).unwrap_or(Unchanged::Unspecified))
+        }
     })
 }
 

@@ -84,7 +84,7 @@ fn nothing_is_done_if_a_command_cannot_be_part_of_it() {
         ("TIME", "-ERR TIME cannot be done in a transaction; DISCARD ends it\r\n"),
         ("SELECT 9", "-ERR DB index is out of range"),
         ("SCAN 0", "-ERR SCAN cannot be done in a transaction"),
-        ("INCR a", "-ERR INCR is not offered by this server\r\n"),
+        ("INCR a", "-ERR INCR needs an engine with changes in place; this keyspace is"),
         ("CGET a", "-ERR CGET needs an engine with values side by side"),
         ("GET", "-ERR wrong number of arguments for 'get' command\r\n"),
         ("NOSUCH", "-ERR unknown command 'NOSUCH'"),

@@ -69,6 +69,8 @@ pub enum Capability {
     Explaining,
     /// Read and write several keys in one step.
     Transactions,
+    /// Change a value where it stands: add to a number, append.
+    Changes,
     /// Have keys that end by themselves.
     Expiry,
 }
@@ -82,6 +84,7 @@ impl fmt::Display for Capability {
             Capability::Listing => "listings of keys",
             Capability::Explaining => "explanations",
             Capability::Transactions => "transactions",
+            Capability::Changes => "changes in place",
             Capability::Expiry => "expiry",
         })
     }

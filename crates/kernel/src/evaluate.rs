@@ -77,13 +77,18 @@ impl Items {
         &self.list
     }
 
-    /// Does all of it on cells that `read` gives, one for each key.
-    pub fn evaluate<C: Cell>(&self, mut read: impl FnMut(&Bytes) -> C) -> Evaluation<C> {
+    /// Does all of it on cells that `read` gives, one for each key. A value grows to so many bytes
+    /// at most where it stands.
+    pub fn evaluate<C: Cell>(
+        &self,
+        bytes_max: usize,
+        mut read: impl FnMut(&Bytes) -> C,
+    ) -> Evaluation<C> {
         let (mut cells, mut told) = (BTreeMap::new(), Vec::with_capacity(self.list.len()));
         for (at, item) in self.list.iter().enumerate() {
             let key = item.key();
             let entry = cells.entry(key.clone()).or_insert_with(|| (read(key), false));
-            match step(at, item, &mut entry.0) {
+            match step(at, item, bytes_max, &mut entry.0) {
                 Ok(outcome) => told.push(outcome),
                 Err(refusal) => return Evaluation { cells, told: Err(refusal) },
             }
@@ -126,7 +131,12 @@ impl<C> Evaluation<C> {
     }
 }
 
-fn step<C: Cell>(at: usize, item: &Item, cell: &mut C) -> Result<ItemOutcome, Refusal> {
+fn step<C: Cell>(
+    at: usize,
+    item: &Item,
+    bytes_max: usize,
+    cell: &mut C,
+) -> Result<ItemOutcome, Refusal> {
     let value = cell.value();
     Ok(match item {
         Item::Check { holds, .. } if !holds.is_met(value.as_ref()) => {
@@ -138,6 +148,15 @@ fn step<C: Cell>(at: usize, item: &Item, cell: &mut C) -> Result<ItemOutcome, Re
             cell.put(value)?;
             ItemOutcome::Written
         }
+        Item::Change { change, .. } => match change.apply(value.as_ref(), bytes_max) {
+            Err(why) => ItemOutcome::Unchanged(why),
+            Ok((changed, after)) => {
+                if let Some(after) = after {
+                    cell.put(&after)?;
+                }
+                ItemOutcome::Changed(changed)
+            }
+        },
         Item::Delete { .. } => {
             cell.delete();
             ItemOutcome::Deleted { existed: value.is_some() }
@@ -148,6 +167,7 @@ fn step<C: Cell>(at: usize, item: &Item, cell: &mut C) -> Result<ItemOutcome, Re
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::change::{Change, Changed, Unchanged};
     use crate::transaction::Condition;
 
     fn bytes(text: &'static str) -> Bytes {
@@ -179,7 +199,7 @@ mod tests {
             check("b", Condition::Present),
         ]);
         let mut read = Vec::new();
-        let done = all.evaluate(|key| {
+        let done = all.evaluate(9, |key| {
             read.push(key.clone());
             (key == "b").then(|| bytes("2"))
         });
@@ -197,22 +217,35 @@ mod tests {
     }
 
     #[test]
+    fn a_change_that_cannot_be_done_ends_nothing() {
+        let change = |change| Item::Change { key: bytes("a"), change };
+        let append = |text| change(Change::Append(bytes(text)));
+        let all = items(vec![change(Change::Add(1)), append("2345678"), append("0"), append("x")]);
+        let done = all.evaluate(9, |_| Some(bytes("9")));
+        let length = |length| ItemOutcome::Changed(Changed::Length(length));
+        let first = ItemOutcome::Changed(Changed::Integer(10));
+        let last = ItemOutcome::Unchanged(Unchanged::TooLong);
+        assert_eq!(done.told.clone(), Ok(vec![first, length(9), last.clone(), last]));
+        assert!(done.written().eq([(bytes("a"), Some(bytes("102345678")))]));
+    }
+
+    #[test]
     fn what_cannot_be_done_ends_it_with_the_keys_that_were_come_to() {
         let unmet = items(vec![put("a", "1"), check("b", Condition::Present), put("c", "1")]);
-        let done = unmet.evaluate(|_| None);
+        let done = unmet.evaluate(9, |_| None);
         assert_eq!(done.told, Err(Refusal::Unmet { item: 1 }));
         assert_eq!(done.keys()[..], [bytes("a"), bytes("b")]);
         let long = Bytes::from(vec![0; TRANSACTION_BYTES_MAX / 2 + 1]);
         let reads = |count| items(vec![Item::Get { key: bytes("a") }; count]);
-        assert!(reads(1).evaluate(|_| Some(long.clone())).told.is_ok());
-        let refused = reads(2).evaluate(|_| Some(long.clone())).told;
+        assert!(reads(1).evaluate(9, |_| Some(long.clone())).told.is_ok());
+        let refused = reads(2).evaluate(9, |_| Some(long.clone())).told;
         assert!(matches!(refused, Err(Refusal::TooLarge { what: "transaction", .. })));
     }
 
     #[test]
     fn an_operation_on_one_key_is_one_item_and_told_what_it_asks() {
         let single = Items::of(Operation::get(bytes("a"))).expect("it is of one key");
-        let told = single.evaluate(|_| Some(bytes("1"))).told.expect("it can be done");
+        let told = single.evaluate(9, |_| Some(bytes("1"))).told.expect("it can be done");
         assert_eq!(single.outcome(told), Outcome::value(Some(bytes("1"))));
         assert_eq!(Items::of(Operation::get_all(bytes("a"), None)), None);
     }

@@ -13,6 +13,7 @@
 //! | [`news`] | what a node tells its lanes |
 //! | [`operation`] | the words doors and engines share |
 //! | [`transaction`] | operations over several keys: what is asked of each, and told |
+//! | [`change`] | changes of a value where it stands |
 //! | [`evaluate`] | items that are done one after the other, on cells |
 //! | [`refusal`] | why an operation is not done |
 //! | [`cursor`] | where listings of keys go on |
@@ -43,6 +44,7 @@ extern crate alloc;
 extern crate std;
 
 pub mod arena;
+pub mod change;
 pub mod cursor;
 pub mod effects;
 pub mod engine;

@@ -170,7 +170,11 @@ impl Operation {
                 [Some(values), None]
             }
             Operation::Scan { .. } => [Some(Capability::Listing), None],
-            Operation::Transact { .. } => [Some(Capability::Transactions), None],
+            Operation::Transact { items, .. } => {
+                let is_change = |item: &Item| matches!(item, Item::Change { .. });
+                let changes = items.iter().any(is_change).then_some(Capability::Changes);
+                [Some(Capability::Transactions), changes]
+            }
         };
         needs.into_iter().flatten()
     }

@@ -1,5 +1,6 @@
 //! Operations over several keys: what is asked of each, and what each is told.
 
+use crate::change::{Change, Changed, Unchanged};
 use crate::limits::{KEY_BYTES_MAX, TRANSACTION_BYTES_MAX, TRANSACTION_ITEMS_MAX};
 use crate::operation::{Operation, Outcome, Refusal, Which};
 use crate::write::Replaces;
@@ -33,6 +34,14 @@ pub enum Item {
         /// What is removed; nothing happens if there is none.
         key: Bytes,
     },
+    /// Changes the value of a key where it stands. If it cannot be done the key stays as it is, and
+    /// the other items are done all the same.
+    Change {
+        /// Whose value is changed.
+        key: Bytes,
+        /// What is made of it.
+        change: Change,
+    },
 }
 
 /// What must hold of a key.
@@ -60,6 +69,10 @@ pub enum ItemOutcome {
         /// Whether it had one.
         existed: bool,
     },
+    /// The change was done.
+    Changed(Changed),
+    /// The change was not done.
+    Unchanged(Unchanged),
 }
 
 impl Item {
@@ -70,7 +83,8 @@ impl Item {
             Item::Check { key, .. }
             | Item::Get { key }
             | Item::Put { key, .. }
-            | Item::Delete { key } => key,
+            | Item::Delete { key }
+            | Item::Change { key, .. } => key,
         }
     }
 
@@ -81,6 +95,7 @@ impl Item {
             Item::Put { value, .. } | Item::Check { holds: Condition::Value(value), .. } => {
                 Some(value)
             }
+            Item::Change { change, .. } => change.bytes(),
             Item::Check { .. } | Item::Get { .. } | Item::Delete { .. } => None,
         }
     }
@@ -88,7 +103,7 @@ impl Item {
     /// Whether it may change data.
     #[must_use]
     pub fn is_write(&self) -> bool {
-        matches!(self, Item::Put { .. } | Item::Delete { .. })
+        matches!(self, Item::Put { .. } | Item::Delete { .. } | Item::Change { .. })
     }
 
     /// How many bytes its key and value have.
@@ -118,6 +133,9 @@ impl Item {
             ItemOutcome::Value(_) => matches!(self, Item::Get { .. }),
             ItemOutcome::Written => matches!(self, Item::Put { .. }),
             ItemOutcome::Deleted { .. } => matches!(self, Item::Delete { .. }),
+            ItemOutcome::Changed(_) | ItemOutcome::Unchanged(_) => {
+                matches!(self, Item::Change { .. })
+            }
         }
     }
 }
@@ -140,7 +158,12 @@ impl ItemOutcome {
     pub fn bytes(&self) -> usize {
         match self {
             ItemOutcome::Value(value) => value.as_ref().map_or(0, Bytes::len),
-            ItemOutcome::Checked | ItemOutcome::Written | ItemOutcome::Deleted { .. } => 0,
+            ItemOutcome::Changed(Changed::Float(number)) => number.len(),
+            ItemOutcome::Checked
+            | ItemOutcome::Written
+            | ItemOutcome::Deleted { .. }
+            | ItemOutcome::Changed(_)
+            | ItemOutcome::Unchanged(_) => 0,
         }
     }
 }
@@ -152,6 +175,10 @@ impl From<ItemOutcome> for Outcome {
             ItemOutcome::Value(value) => Outcome::value(value),
             ItemOutcome::Deleted { existed } => Outcome::deleted(existed),
             ItemOutcome::Checked | ItemOutcome::Written => Outcome::written(),
+            // No operation on one key is a change.
+            change @ (ItemOutcome::Changed(_) | ItemOutcome::Unchanged(_)) => {
+                Outcome::Transacted(alloc::vec![change])
+            }
         }
     }
 }

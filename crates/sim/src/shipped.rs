@@ -26,6 +26,7 @@ const SCENARIOS: &[(&str, &str)] = shipped!(".toml":
     "both-single", "both-memory", "both-power",
     "eventual", "eventual-crash",
     "serializable-calm", "serializable-partition", "serializable-crash", "serializable-power",
+    "serializable-counters",
     "serializable-memory", "serializable-periodic", "serializable-wiped", "serializable-churn",
     "serializable-beside",
     "balance", "uneven", "shutdown", "grid",

@@ -78,7 +78,7 @@ impl Process for Counter {
             // Doors refuse it: the engine cannot list keys. Nothing was done.
             return cx.fx.answer_early(ticket, Outcome::Refused(Refusal::Unsupported));
         };
-        let done = items.evaluate(|key| Own(cx.me, Counter::tally(key, cx)));
+        let done = items.evaluate(0, |key| Own(cx.me, Counter::tally(key, cx)));
         let keys = done.keys();
         let outcome = match done.told.clone() {
             Ok(told) => items.outcome(told),

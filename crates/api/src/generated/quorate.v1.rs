@@ -229,7 +229,7 @@ pub struct Item {
     #[prost(bytes = "bytes", tag = "1")]
     pub key: ::prost::bytes::Bytes,
     /// What is done with it.
-    #[prost(oneof = "item::Action", tags = "2, 3, 4, 5")]
+    #[prost(oneof = "item::Action", tags = "2, 3, 4, 5, 6")]
     pub action: ::core::option::Option<item::Action>,
 }
 /// Nested message and enum types in `Item`.
@@ -249,6 +249,10 @@ pub mod item {
         /// The key is removed.
         #[prost(message, tag = "5")]
         Delete(super::Removal),
+        /// Its value is changed where it stands. A change that cannot be done changes nothing, and the
+        /// other items are done all the same. Only for engines with changes in place; others refuse it.
+        #[prost(message, tag = "6")]
+        Change(super::Change),
     }
 }
 /// What must hold of a key.
@@ -277,6 +281,84 @@ pub struct Read {}
 /// A removal.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Removal {}
+/// A change of a value that depends on the one before.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Change {
+    /// One of these.
+    #[prost(oneof = "change::Change", tags = "1, 2, 3, 4, 5")]
+    pub change: ::core::option::Option<change::Change>,
+}
+/// Nested message and enum types in `Change`.
+pub mod change {
+    /// One of these.
+    #[derive(Clone, PartialEq, Eq, Hash, ::prost::Oneof)]
+    pub enum Change {
+        /// A value is put if the key has one, or if it has none.
+        #[prost(message, tag = "1")]
+        PutIf(super::PutIf),
+        /// This is added to a decimal integer of 64 bits; an absent key counts as 0.
+        #[prost(sint64, tag = "2")]
+        Add(i64),
+        /// This decimal number is added to one, as floating point of 64 bits; an absent key counts as 0.
+        #[prost(bytes, tag = "3")]
+        AddFloat(::prost::bytes::Bytes),
+        /// This is appended; an absent key counts as empty.
+        #[prost(bytes, tag = "4")]
+        Append(::prost::bytes::Bytes),
+        /// A part is overwritten.
+        #[prost(message, tag = "5")]
+        SetRange(super::SetRange),
+    }
+}
+/// A put that asks whether there is a value.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct PutIf {
+    /// Whether the key must have a value.
+    #[prost(bool, tag = "1")]
+    pub exists: bool,
+    /// What it has then.
+    #[prost(bytes = "bytes", tag = "2")]
+    pub value: ::prost::bytes::Bytes,
+}
+/// A part of a value that is overwritten. What is too short is filled up with zero bytes before.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct SetRange {
+    /// Where it begins, in bytes.
+    #[prost(uint64, tag = "1")]
+    pub offset: u64,
+    /// What it becomes; empty changes nothing.
+    #[prost(bytes = "bytes", tag = "2")]
+    pub bytes: ::prost::bytes::Bytes,
+}
+/// What a change is told.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Changed {
+    /// One of these.
+    #[prost(oneof = "changed::Told", tags = "1, 2, 3, 4, 5")]
+    pub told: ::core::option::Option<changed::Told>,
+}
+/// Nested message and enum types in `Changed`.
+pub mod changed {
+    /// One of these.
+    #[derive(Clone, PartialEq, Eq, Hash, ::prost::Oneof)]
+    pub enum Told {
+        /// A value was put.
+        #[prost(bool, tag = "1")]
+        Put(bool),
+        /// The integer that the key has now.
+        #[prost(sint64, tag = "2")]
+        Integer(i64),
+        /// The number that the key has now, in decimal digits.
+        #[prost(bytes, tag = "3")]
+        Number(::prost::bytes::Bytes),
+        /// How many bytes the value has now.
+        #[prost(uint64, tag = "4")]
+        Length(u64),
+        /// It was not done; the key has what it had.
+        #[prost(enumeration = "super::Unchanged", tag = "5")]
+        Unchanged(i32),
+    }
+}
 /// All of the transaction has taken effect, as durably as the keyspace promises. If a check does not
 /// hold the call fails instead, with KIND_CONFLICT and the item as its field, and nothing is done.
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -300,6 +382,9 @@ pub struct ItemAnswer {
     /// Of a delete: whether the key had a value.
     #[prost(bool, tag = "2")]
     pub existed: bool,
+    /// Of a change: what came of it.
+    #[prost(message, optional, tag = "3")]
+    pub changed: ::core::option::Option<Changed>,
 }
 /// Lists keys.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -395,6 +480,55 @@ pub struct Entry {
     /// were asked for.
     #[prost(message, optional, tag = "2")]
     pub reading: ::core::option::Option<Reading>,
+}
+/// Why a change was not done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum Unchanged {
+    /// Never sent.
+    Unspecified = 0,
+    /// The key has a value, or has none, against what was asked.
+    Condition = 1,
+    /// The value is no decimal integer of 64 bits.
+    NotAnInteger = 2,
+    /// The value, or what shall be added, is no decimal number.
+    NotAFloat = 3,
+    /// The sum does not fit 64 bits.
+    Overflow = 4,
+    /// The sum would not be finite.
+    NotFinite = 5,
+    /// The value would be longer than a value may be.
+    TooLong = 6,
+}
+impl Unchanged {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "UNCHANGED_UNSPECIFIED",
+            Self::Condition => "UNCHANGED_CONDITION",
+            Self::NotAnInteger => "UNCHANGED_NOT_AN_INTEGER",
+            Self::NotAFloat => "UNCHANGED_NOT_A_FLOAT",
+            Self::Overflow => "UNCHANGED_OVERFLOW",
+            Self::NotFinite => "UNCHANGED_NOT_FINITE",
+            Self::TooLong => "UNCHANGED_TOO_LONG",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "UNCHANGED_UNSPECIFIED" => Some(Self::Unspecified),
+            "UNCHANGED_CONDITION" => Some(Self::Condition),
+            "UNCHANGED_NOT_AN_INTEGER" => Some(Self::NotAnInteger),
+            "UNCHANGED_NOT_A_FLOAT" => Some(Self::NotAFloat),
+            "UNCHANGED_OVERFLOW" => Some(Self::Overflow),
+            "UNCHANGED_NOT_FINITE" => Some(Self::NotFinite),
+            "UNCHANGED_TOO_LONG" => Some(Self::TooLong),
+            _ => None,
+        }
+    }
 }
 /// In what order keys are listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]

@@ -1,5 +1,8 @@
 //! The items of a transaction, and what each was told, as objects of a line.
 
+use super::changes::{
+    NAMES, change_of, json_of_change, json_of_changed, json_of_unchanged, outcome_of_change,
+};
 use super::read::{Fields, bytes_of};
 use super::write::json;
 use alloc::format;
@@ -19,6 +22,10 @@ pub(super) fn json_of_item(item: &Item) -> String {
         Item::Get { .. } => of("get", ""),
         Item::Put { value, .. } => of("put", &with(value)),
         Item::Delete { .. } => of("delete", ""),
+        Item::Change { change, .. } => {
+            let (name, rest) = json_of_change(change);
+            of(name, &rest)
+        }
     }
 }
 
@@ -34,6 +41,8 @@ pub(super) fn json_of_outcome(outcome: &ItemOutcome) -> String {
         ItemOutcome::Deleted { existed } => {
             format!(r#"{{"outcome":"deleted","existed":{existed}}}"#)
         }
+        ItemOutcome::Changed(changed) => json_of_changed(changed),
+        ItemOutcome::Unchanged(why) => json_of_unchanged(*why),
     }
 }
 
@@ -52,9 +61,11 @@ pub(super) fn item_of(fields: &mut Fields) -> Result<Item, String> {
         "get" => Ok(Item::Get { key }),
         "put" => Ok(Item::Put { key, value: fields.bytes("value")? }),
         "delete" => Ok(Item::Delete { key }),
-        _ => Err(format!(
-            "unknown item {name:?}; expected \"check\", \"get\", \"put\" or \"delete\""
-        )),
+        _ => change_of(&name, &key, fields)?.ok_or_else(|| {
+            format!(
+                "unknown item {name:?}; expected \"check\", \"get\", \"put\", \"delete\", {NAMES}"
+            )
+        }),
     }
 }
 
@@ -66,9 +77,12 @@ pub(super) fn outcome_of_item(fields: &mut Fields) -> Result<ItemOutcome, String
         "value" => Ok(ItemOutcome::Value(fields.nullable("value", bytes_of)?)),
         "written" => Ok(ItemOutcome::Written),
         "deleted" => Ok(ItemOutcome::Deleted { existed: fields.flag("existed")? }),
-        _ => Err(format!(
-            "unknown outcome {name:?} of an item; expected \"checked\", \"value\", \"written\" or \
-             \"deleted\""
-        )),
+        _ => outcome_of_change(&name, fields)?.ok_or_else(|| {
+            format!(
+                "unknown outcome {name:?} of an item; expected \"checked\", \"value\", \
+                 \"written\", \"deleted\", \"put\", \"integer\", \"float\", \"length\" or \
+                 \"unchanged\""
+            )
+        }),
     }
 }

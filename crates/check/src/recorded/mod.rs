@@ -35,6 +35,7 @@
 //!
 //! Empty lines are skipped. Unknown fields are errors, so that a misspelt one is noticed.
 
+mod changes;
 mod items;
 mod read;
 mod write;

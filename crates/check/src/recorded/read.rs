@@ -224,9 +224,15 @@ impl Fields {
         }
     }
 
-    fn number(&mut self, name: &str) -> Result<u64, String> {
+    pub(super) fn number(&mut self, name: &str) -> Result<u64, String> {
         let value = self.take(name)?;
         number_of(&value).map_err(|expected| format!("field {name:?} is {value}; {expected}"))
+    }
+
+    pub(super) fn integer(&mut self, name: &str) -> Result<i64, String> {
+        let value = self.take(name)?;
+        let number = value.as_i64();
+        number.ok_or_else(|| format!("field {name:?} is {value}; expected a whole number"))
     }
 
     fn cursor(&mut self, name: &str) -> Result<Cursor, String> {

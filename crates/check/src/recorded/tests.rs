@@ -5,6 +5,7 @@ use alloc::string::ToString;
 use alloc::vec::Vec;
 use bytes::Bytes;
 use proptest::prelude::*;
+use quorate_kernel::change::{Change, Changed, Unchanged};
 use quorate_kernel::operation::Cursor;
 use quorate_kernel::time::Time;
 use quorate_kernel::transaction::{Condition, Item, ItemOutcome};
@@ -39,6 +40,36 @@ fn item() -> impl Strategy<Value = (Item, ItemOutcome)> {
             .prop_map(|(key, value)| (Item::Put { key, value }, ItemOutcome::Written)),
         (bytes(), any::<bool>())
             .prop_map(|(key, existed)| (Item::Delete { key }, ItemOutcome::Deleted { existed })),
+        (bytes(), change(), changed())
+            .prop_map(|(key, change, told)| (Item::Change { key, change }, told)),
+    ]
+}
+
+fn change() -> impl Strategy<Value = Change> {
+    prop_oneof![
+        (any::<bool>(), bytes()).prop_map(|(exists, value)| Change::PutIf { exists, value }),
+        any::<i64>().prop_map(Change::Add),
+        bytes().prop_map(Change::AddFloat),
+        bytes().prop_map(Change::Append),
+        (any::<u64>(), bytes()).prop_map(|(offset, bytes)| Change::SetRange { offset, bytes }),
+    ]
+}
+
+fn changed() -> impl Strategy<Value = ItemOutcome> {
+    prop_oneof![
+        Just(ItemOutcome::Changed(Changed::Put)),
+        any::<i64>().prop_map(|number| ItemOutcome::Changed(Changed::Integer(number))),
+        bytes().prop_map(|number| ItemOutcome::Changed(Changed::Float(number))),
+        any::<u64>().prop_map(|length| ItemOutcome::Changed(Changed::Length(length))),
+        prop_oneof![
+            Just(Unchanged::Condition),
+            Just(Unchanged::NotAnInteger),
+            Just(Unchanged::NotAFloat),
+            Just(Unchanged::Overflow),
+            Just(Unchanged::NotFinite),
+            Just(Unchanged::TooLong),
+        ]
+        .prop_map(ItemOutcome::Unchanged),
     ]
 }
 
@@ -244,7 +275,8 @@ fn a_transaction_is_recorded_with_its_items_and_what_each_was_told() {
         ),
         (
             r#"[{"item":"get","key":"k"},{"item":"scan","key":"k"}]"#,
-            r#"item 1 of "items": unknown item "scan"; expected "check", "get", "put" or "delete""#,
+            "item 1 of \"items\": unknown item \"scan\"; expected \"check\", \"get\", \"put\", \
+             \"delete\", \"put_if\", \"add\", \"add_float\", \"append\" or \"set_range\"",
         ),
         ("[7]", r#"item 0 of "items" is no object"#),
         ("7", r#"field "items" is no list; expected a list of objects"#),

@@ -24,7 +24,8 @@
 //!
 //! Where each write has a value of its own, as those of the simulator's clients have, histories of
 //! hundreds of operations are decided in some ten milliseconds. Where values come again and the
-//! outcome of many writes is unknown, the search may be cut off. Listings are not judged here.
+//! outcome of many writes is unknown, the search may be cut off. Listings are not judged here, nor
+//! changes in place: of those whose outcome is unknown nobody can say what they left.
 
 mod open;
 mod parts;
@@ -32,6 +33,7 @@ mod reduce;
 mod search;
 mod step;
 
+use crate::completion::Completion;
 use crate::explain::{Explanation, shown};
 use crate::history::{Entry, History};
 use crate::report::Verdict;
@@ -40,7 +42,9 @@ use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 use parts::Part;
+use quorate_kernel::change::Change;
 use quorate_kernel::operation::Operation;
+use quorate_kernel::transaction::Item;
 use search::Search;
 use step::{Cell, Need, Step};
 
@@ -51,10 +55,25 @@ pub fn has_some(history: &History) -> bool {
     history.entries().iter().any(is_one)
 }
 
+/// Whether it is not known what an operation leaves, if it is done.
+fn is_beyond(entry: &Entry) -> bool {
+    let Operation::Transact { items, .. } = entry.operation() else { return false };
+    let is_told = matches!(entry.completion(), Completion::Transacted(_));
+    let is_known = |change: &Change| is_told && matches!(change, Change::PutIf { .. });
+    let is_done = *entry.completion() != Completion::Refused;
+    let unknown = |item: &Item| matches!(item, Item::Change { change, .. } if !is_known(change));
+    is_done && items.iter().any(unknown)
+}
+
 /// Judges a history; the searches for all sets of keys end after `steps_max` steps together, and
 /// what is not known then stays unknown ([`crate::STEPS_MAX_DEFAULT`]).
 #[must_use]
 pub fn judge(history: &History, steps_max: u64) -> Verdict {
+    if history.entries().iter().any(is_beyond) {
+        let why = "what a change in place leaves is not known here, but for a put that asks if \
+                   there is a value and was told; additions to numbers are judged as counters";
+        return Verdict::Unknown { why: why.into() };
+    }
     let (mut verdict, mut steps_left) = (Verdict::Holds, steps_max);
     let mut search = Search::default();
     for part in parts::of(history) {

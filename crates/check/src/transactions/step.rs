@@ -5,6 +5,7 @@ use crate::history::{Completion, Entry, NEVER};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use bytes::Bytes;
+use quorate_kernel::change::Change;
 use quorate_kernel::operation::Operation;
 use quorate_kernel::transaction::{Condition, Item, ItemOutcome};
 
@@ -142,6 +143,14 @@ impl<'a> Builder<'a, '_> {
                 }
                 self.write(key, None);
             }
+            Item::Change { key, change: Change::PutIf { exists, value } } => {
+                let is_done = matches!(told, Some(ItemOutcome::Changed(_)));
+                self.condition(key, &Condition::Present, *exists == is_done, false);
+                if is_done {
+                    self.write(key, Some(value));
+                }
+            }
+            Item::Change { .. } => unreachable!("it is known before that it cannot be judged"),
         }
     }
 

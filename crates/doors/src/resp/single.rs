@@ -3,8 +3,11 @@
 use super::error;
 use super::reply::CommandReply;
 use alloc::string::String;
+use alloc::vec::Vec;
 use bytes::Bytes;
-use quorate_kernel::operation::Outcome;
+use quorate_kernel::change::{Changed, Unchanged};
+use quorate_kernel::operation::{Outcome, Refusal};
+use quorate_kernel::transaction::ItemOutcome;
 
 /// An engine answered something else than was asked. Clients get an error; writes may have
 /// happened.
@@ -36,6 +39,14 @@ pub(crate) enum Single {
     Siblings,
     /// The context of what was written.
     Context,
+    /// What the one change has come to: a number, a length, or `+OK`.
+    Change,
+    /// 1 if the one change was done.
+    IsDone,
+    /// What the first of several items has read.
+    First,
+    /// 1 if all was done, 0 if a check did not hold.
+    AllOrNone,
 }
 
 impl Single {
@@ -58,7 +69,37 @@ impl Single {
             {
                 CommandReply::Bulk(Some(context))
             }
+            Outcome::Refused(Refusal::Unmet { .. }) if self == Single::AllOrNone => {
+                CommandReply::Integer(0)
+            }
+            Outcome::Transacted(told) => self.of_items(told),
             Outcome::Refused(refusal) => CommandReply::Error(error::refusal(&refusal)),
+            _ => mismatch(),
+        }
+    }
+
+    /// The reply to what the items of a transaction were told.
+    fn of_items(self, mut told: Vec<ItemOutcome>) -> CommandReply {
+        match (self, &mut told[..]) {
+            (Single::AllOrNone, _) => CommandReply::Integer(1),
+            (Single::First, [ItemOutcome::Value(value), ..]) => CommandReply::Bulk(value.take()),
+            (Single::IsDone, [ItemOutcome::Changed(_)]) => CommandReply::Integer(1),
+            (Single::IsDone, [ItemOutcome::Unchanged(Unchanged::Condition)]) => {
+                CommandReply::Integer(0)
+            }
+            (_, [ItemOutcome::Unchanged(why)]) => unchanged(*why),
+            (Single::Change, [ItemOutcome::Written | ItemOutcome::Changed(Changed::Put)]) => {
+                CommandReply::OK
+            }
+            (Single::Change, [ItemOutcome::Changed(Changed::Integer(number))]) => {
+                CommandReply::Integer(*number)
+            }
+            (Single::Change, [ItemOutcome::Changed(Changed::Length(length))]) => {
+                CommandReply::Integer(*length as i64)
+            }
+            (Single::Change, [ItemOutcome::Changed(Changed::Float(number))]) => {
+                CommandReply::Bulk(Some(number.clone()))
+            }
             _ => mismatch(),
         }
     }
@@ -78,9 +119,22 @@ impl Single {
                 Some(length) => CommandReply::Integer(length + key_bytes as i64),
                 None => CommandReply::Bulk(None),
             },
-            Single::Put | Single::Delete | Single::Siblings | Single::Context => mismatch(),
+            _ => mismatch(),
         }
     }
+}
+
+/// Why a change was not done, as Redis says it.
+fn unchanged(why: Unchanged) -> CommandReply {
+    let text = match why {
+        Unchanged::Condition => return CommandReply::Bulk(None),
+        Unchanged::NotAnInteger => "ERR value is not an integer or out of range",
+        Unchanged::NotAFloat => "ERR value is not a valid float",
+        Unchanged::Overflow => "ERR increment or decrement would overflow",
+        Unchanged::NotFinite => "ERR increment would produce NaN or Infinity",
+        Unchanged::TooLong => "ERR string exceeds maximum allowed size of a value of this keyspace",
+    };
+    CommandReply::Error(String::from(text))
 }
 
 fn mismatch() -> CommandReply {

@@ -18,8 +18,10 @@ use quorate_kernel::transaction::{Item, check_bounds};
 enum Part {
     /// Nothing: the reply is known.
     Known(CommandReply),
-    /// Of one item.
+    /// Of one item, which is done as an operation on one key.
     Single(Single),
+    /// Of so many items, which are a transaction by themselves.
+    Several(Single, usize),
     /// Of one item for each of its keys.
     Many(Many),
 }
@@ -75,6 +77,15 @@ impl Queue {
         let cannot = || CommandError::NotInMulti { command: name.to_ascii_uppercase() };
         let part = match plan {
             Plan::Now(answer) => Part::Known(answer),
+            Plan::One(single, Operation::Transact { items, .. }) => {
+                // If a check did not hold, none of the other commands would be done.
+                if items.iter().any(|item| matches!(item, Item::Check { .. })) {
+                    return Err(cannot());
+                }
+                let count = items.len();
+                self.items.extend(items);
+                Part::Several(single, count)
+            }
             Plan::One(single, operation) => {
                 self.items.push(Item::of(operation).ok_or_else(cannot)?);
                 Part::Single(single)
@@ -117,7 +128,9 @@ impl Queue {
         check_bounds(&items, value_bytes_max)?;
         let chosen = Some(chosen).filter(|chosen| *chosen != begun_in);
         let count = items.len();
-        let mut transaction = Transaction { parts, count, checks, bytes, keyspace, chosen };
+        let is_alone = false;
+        let mut transaction =
+            Transaction { parts, count, checks, bytes, keyspace, chosen, is_alone };
         if items.is_empty() {
             return Ok(Plan::Now(transaction.answer(Outcome::Transacted(Vec::new()))));
         }
@@ -136,9 +149,28 @@ pub(crate) struct Transaction {
     bytes: usize,
     keyspace: usize,
     chosen: Option<usize>,
+    /// It is one command, and its reply is that of the command.
+    is_alone: bool,
 }
 
 impl Transaction {
+    /// A command on several keys of a keyspace, done as one operation; `name` is what an error
+    /// calls it. What it holds is counted with the command.
+    pub(crate) fn of_one_command(
+        name: &str,
+        many: Many,
+        value_bytes_max: usize,
+        keyspace: usize,
+    ) -> Result<Plan, CommandError> {
+        let mut queue = Queue::new(keyspace);
+        queue.push(name, Plan::Many(many), 0, keyspace)?;
+        let mut plan = queue.plan(Watched::default(), value_bytes_max, (keyspace, keyspace))?;
+        if let Plan::Transact(transaction, _) = &mut plan {
+            transaction.is_alone = true;
+        }
+        Ok(plan)
+    }
+
     /// How many bytes of input it keeps alive.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
@@ -165,18 +197,25 @@ impl Transaction {
             Outcome::Refused(refusal) => return CommandReply::Error(error::refusal(&refusal)),
             _ => return CommandReply::Error(String::from(MISMATCH)),
         };
-        let mut told = told.into_iter().skip(self.checks).map(Outcome::from);
+        let mut told = told.into_iter().skip(self.checks);
         let mut next = || told.next().expect("each item is told something");
         let answer = |part| match part {
             Part::Known(answer) => answer,
-            Part::Single(single) => single.answer(next()),
+            Part::Single(single) => single.answer(next().into()),
+            Part::Several(single, count) => {
+                single.answer(Outcome::Transacted((0..count).map(|_| next()).collect()))
+            }
             Part::Many(mut many) => {
                 for index in 0..many.total() {
-                    many.on_outcome(index as u32, next());
+                    many.on_outcome(index as u32, next().into());
                 }
                 many.finish()
             }
         };
-        CommandReply::List(self.parts.drain(..).map(answer).collect())
+        let mut replies = self.parts.drain(..).map(answer);
+        match self.is_alone {
+            true => replies.next().expect("it is of one command"),
+            false => CommandReply::List(replies.collect()),
+        }
     }
 }

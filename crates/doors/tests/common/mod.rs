@@ -95,6 +95,18 @@ impl Map {
                     Item::Delete { key } => {
                         ItemOutcome::Deleted { existed: self.0.remove(&at(key)).is_some() }
                     }
+                    Item::Change { key, change } => {
+                        let place = at(key);
+                        match change.apply(self.0.get(&place), 1 << 20) {
+                            Err(why) => ItemOutcome::Unchanged(why),
+                            Ok((changed, value)) => {
+                                if let Some(value) = value {
+                                    self.0.insert(place, value);
+                                }
+                                ItemOutcome::Changed(changed)
+                            }
+                        }
+                    }
                 });
                 Outcome::Transacted(told.collect())
             }
@@ -137,6 +149,13 @@ pub const SIBLINGS: Engine = Engine {
 pub const TRANSACTIONS: Engine = Engine {
     name: "transacting",
     can: &[Capability::Values, Capability::Listing, Capability::Transactions],
+    ..REGISTERS
+};
+
+/// The same with changes in place; no other engine knows of it.
+pub const CHANGES: Engine = Engine {
+    name: "changing",
+    can: &[Capability::Values, Capability::Listing, Capability::Transactions, Capability::Changes],
     ..REGISTERS
 };
 

@@ -22,6 +22,7 @@
 //! | [`http`] | HTTP/JSON under `/v1` |
 
 mod about;
+mod changes;
 pub mod grpc;
 pub mod http;
 mod keyspaces;

@@ -4,6 +4,7 @@ use super::problem::{self, Problem};
 use bytes::Bytes;
 use quorate_api::v1::{Coordinator, WriteOptions};
 use quorate_host::Named;
+use quorate_kernel::change::Change;
 use quorate_kernel::ids::{Incarnation, NodeId, Start};
 use quorate_kernel::operation::Operation;
 use quorate_kernel::time::Span;
@@ -94,8 +95,23 @@ fn digest(operation: &Operation) -> u64 {
                     Item::Check { holds: Condition::Absent, .. } => 7,
                     Item::Check { holds: Condition::Present, .. } => 8,
                     Item::Check { holds: Condition::Value(_), .. } => 9,
+                    Item::Change { change, .. } => match change {
+                        Change::PutIf { exists, .. } => 10 + u8::from(*exists),
+                        Change::Add(_) => 12,
+                        Change::AddFloat(_) => 13,
+                        Change::Append(_) => 14,
+                        Change::SetRange { .. } => 15,
+                    },
                 };
-                add(tag, [item.key(), item.value().map_or(&b""[..], |value| value), b""]);
+                let number = match item {
+                    Item::Change { change: Change::Add(number), .. } => number.to_le_bytes(),
+                    Item::Change { change: Change::SetRange { offset, .. }, .. } => {
+                        offset.to_le_bytes()
+                    }
+                    _ => [0; 8],
+                };
+                let value = item.value().map_or(&b""[..], |value| value);
+                add(tag, [item.key(), value, &number]);
             }
         }
     }

@@ -2,7 +2,8 @@
 
 use super::problem::{self, Problem};
 use super::service::{Asking, Native};
-use super::{map, named};
+use super::{changes, map, named};
+use quorate_api::v1::changed::Told;
 use quorate_api::v1::condition::Holds;
 use quorate_api::v1::item::Action;
 use quorate_api::v1::reading::State;
@@ -74,7 +75,10 @@ fn asked((at, item): (usize, v1::Item)) -> Result<Item, Problem> {
     let v1::Item { key, action } = item;
     let lacks = |what: &str, right: &str| problem::invalid(&format!("items[{at}]"), what, right);
     let Some(action) = action else {
-        return Err(lacks("the item says nothing of what to do", "set check, get, put or delete"));
+        return Err(lacks(
+            "the item says nothing of what to do",
+            "set check, get, put, delete or change",
+        ));
     };
     Ok(match action {
         Action::Get(v1::Read {}) => Item::Get { key },
@@ -89,6 +93,10 @@ fn asked((at, item): (usize, v1::Item)) -> Result<Item, Problem> {
             };
             Item::Check { key, holds }
         }
+        Action::Change(v1::Change { change }) => {
+            let lack = || lacks("the change says nothing of what to do", "set one of its fields");
+            Item::Change { key, change: changes::asked(change.ok_or_else(lack)?) }
+        }
     })
 }
 
@@ -99,9 +107,16 @@ fn answer(told: ItemOutcome) -> ItemAnswer {
         ItemOutcome::Deleted { existed } => ItemAnswer { existed, ..ItemAnswer::default() },
         ItemOutcome::Value(value) => {
             let state = value.map_or(State::Absent(Absent {}), State::Value);
-            ItemAnswer { reading: Some(Reading { state: Some(state) }), existed: false }
+            let reading = Some(Reading { state: Some(state) });
+            ItemAnswer { reading, ..ItemAnswer::default() }
         }
+        ItemOutcome::Changed(changed) => of_change(changes::changed(changed)),
+        ItemOutcome::Unchanged(why) => of_change(changes::unchanged(why)),
     }
+}
+
+fn of_change(told: Told) -> ItemAnswer {
+    ItemAnswer { changed: Some(v1::Changed { told: Some(told) }), ..ItemAnswer::default() }
 }
 
 #[cfg(test)]
@@ -138,7 +153,7 @@ mod tests {
         for (action, expected) in table {
             assert_eq!(item(action), Ok(expected));
         }
-        for action in [None, check(None)] {
+        for action in [None, check(None), Some(Action::Change(v1::Change::default()))] {
             let problem = item(action).expect_err("it says too little");
             assert_eq!((problem.kind(), &problem.field[..]), (Kind::Invalid, "items[3]"));
         }
@@ -147,7 +162,9 @@ mod tests {
     #[test]
     fn each_item_is_told_what_it_asked_for() {
         let of = |told| {
-            let ItemAnswer { reading, existed } = answer(told);
+            let ItemAnswer { reading, existed, changed: None } = answer(told) else {
+                panic!("it is no change")
+            };
             (reading.and_then(|reading| reading.state), existed)
         };
         assert_eq!(of(ItemOutcome::Checked), (None, false));

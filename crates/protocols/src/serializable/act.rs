@@ -3,6 +3,7 @@
 use super::number::Version;
 use super::raw::Raw;
 use alloc::vec::Vec;
+use quorate_kernel::change::{Changed, Unchanged};
 use serde::{Deserialize, Serialize};
 
 /// Milliseconds since 1970 by some wall clock.
@@ -139,6 +140,43 @@ pub enum ActError {
     NotFinite,
     /// The value would be longer than a value may be.
     TooLong,
+}
+
+impl From<Changed> for Done {
+    fn from(changed: Changed) -> Done {
+        match changed {
+            Changed::Put => Done::Put,
+            Changed::Integer(number) => Done::Integer(number),
+            Changed::Float(number) => Done::Float(Raw(number)),
+            Changed::Length(length) => Done::Length(length),
+        }
+    }
+}
+
+impl From<Unchanged> for ActError {
+    fn from(why: Unchanged) -> ActError {
+        match why {
+            Unchanged::Condition => ActError::Condition,
+            Unchanged::NotAnInteger => ActError::NotAnInteger,
+            Unchanged::NotAFloat => ActError::NotAFloat,
+            Unchanged::Overflow => ActError::Overflow,
+            Unchanged::NotFinite => ActError::NotFinite,
+            Unchanged::TooLong => ActError::TooLong,
+        }
+    }
+}
+
+impl From<ActError> for Unchanged {
+    fn from(error: ActError) -> Unchanged {
+        match error {
+            ActError::Condition => Unchanged::Condition,
+            ActError::NotAnInteger => Unchanged::NotAnInteger,
+            ActError::NotAFloat => Unchanged::NotAFloat,
+            ActError::Overflow => Unchanged::Overflow,
+            ActError::NotFinite => Unchanged::NotFinite,
+            ActError::TooLong => Unchanged::TooLong,
+        }
+    }
 }
 
 /// What each act of a group's share answers, in their order.

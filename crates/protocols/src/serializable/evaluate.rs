@@ -5,9 +5,8 @@ use super::items::Stored;
 use super::number::Version;
 use super::raw::Raw;
 use super::rules::VALUE_BYTES_MAX;
-use alloc::string::{String, ToString};
-use bytes::{Bytes, BytesMut};
-use core::str;
+use bytes::Bytes;
+use quorate_kernel::change::Change;
 
 /// The value of a key, if it has one, and when it is removed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,13 +49,12 @@ pub fn evaluate(act: &Act, now: Option<&Content>, version: Version, clock: WallM
             let existed = now.is_some();
             Ok((Done::Deleted { existed }, existed.then_some(Effect::Delete)))
         }
-        Act::Add(increment) => add(*increment, now),
-        Act::AddFloat(increment) => add_float(increment, now),
-        Act::Append(bytes) => {
-            let before = now.map_or(0, |content| content.value.len());
-            set_range(before as u64, bytes, now, true)
+        Act::Add(number) => changed(&Change::Add(*number), now),
+        Act::AddFloat(number) => changed(&Change::AddFloat(number.0.clone()), now),
+        Act::Append(bytes) => changed(&Change::Append(bytes.0.clone()), now),
+        Act::SetRange { offset, bytes } => {
+            changed(&Change::SetRange { offset: *offset, bytes: bytes.0.clone() }, now)
         }
-        Act::SetRange { offset, bytes } => set_range(*offset, bytes, now, false),
         Act::Expire { at, when } => Ok(expire(*at, *when, now, clock)),
     }
 }
@@ -75,61 +73,12 @@ fn put(value: &Raw, expiry: Expiry, now: Option<&Content>, clock: WallMs) -> Eva
     Ok((Done::Put, Some(Effect::Put { value: value.clone(), expires })))
 }
 
-/// A value of which something was changed keeps its expiry.
-fn changed(value: impl Into<Bytes>, now: Option<&Content>) -> Option<Effect> {
+/// A value that was changed where it stands keeps its expiry.
+fn changed(change: &Change, now: Option<&Content>) -> Evaluated {
+    let applied = change.apply(now.map(|content| &content.value), VALUE_BYTES_MAX);
+    let (told, value) = applied.map_err(ActError::from)?;
     let expires = now.and_then(|content| content.expires);
-    Some(Effect::Put { value: Raw(value.into()), expires })
-}
-
-fn add(increment: i64, now: Option<&Content>) -> Evaluated {
-    let before = now.map_or(Some(0), |content| integer(&content.value));
-    let before = before.ok_or(ActError::NotAnInteger)?;
-    let after = before.checked_add(increment).ok_or(ActError::Overflow)?;
-    Ok((Done::Integer(after), changed(after.to_string(), now)))
-}
-
-/// A decimal integer in its one form: no sign of a positive one, no leading zeros, no spaces.
-#[must_use]
-pub fn integer(bytes: &[u8]) -> Option<i64> {
-    let text = str::from_utf8(bytes).ok()?;
-    let number: i64 = text.parse().ok()?;
-    (number.to_string() == text).then_some(number)
-}
-
-fn float(bytes: &[u8]) -> Option<f64> {
-    let number: f64 = str::from_utf8(bytes).ok()?.parse().ok()?;
-    number.is_finite().then_some(number)
-}
-
-fn add_float(increment: &Raw, now: Option<&Content>) -> Evaluated {
-    let increment = float(increment).ok_or(ActError::NotAFloat)?;
-    let before = now.map_or(Some(0.0), |content| float(&content.value));
-    let sum = before.ok_or(ActError::NotAFloat)? + increment;
-    if !sum.is_finite() {
-        return Err(ActError::NotFinite);
-    }
-    // The shortest decimal that reads back as the same number, never with an exponent.
-    let text: String = if sum == 0.0 { "0".into() } else { sum.to_string() };
-    let value = Raw(text.into());
-    Ok((Done::Float(value.clone()), changed(value.0, now)))
-}
-
-fn set_range(offset: u64, bytes: &Raw, now: Option<&Content>, appends: bool) -> Evaluated {
-    let before = now.map(|content| content.value.clone()).unwrap_or_default();
-    if bytes.is_empty() {
-        // An append makes a key even of nothing; a part that is empty changes nothing.
-        let made = if appends && now.is_none() { changed(Bytes::new(), None) } else { None };
-        return Ok((Done::Length(before.len() as u64), made));
-    }
-    let end = offset.checked_add(bytes.len() as u64).ok_or(ActError::TooLong)?;
-    if end > VALUE_BYTES_MAX as u64 {
-        return Err(ActError::TooLong);
-    }
-    let (offset, end) = (offset as usize, end as usize);
-    let mut after = BytesMut::zeroed(end.max(before.len()));
-    after[..before.len()].copy_from_slice(&before);
-    after[offset..end].copy_from_slice(bytes);
-    Ok((Done::Length(after.len() as u64), changed(after.freeze(), now)))
+    Ok((told.into(), value.map(|value| Effect::Put { value: Raw(value), expires })))
 }
 
 fn expire(

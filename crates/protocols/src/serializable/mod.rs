@@ -200,7 +200,7 @@ pub use act::{Act, ActError, Condition, Done, Effect, Expiry, Results, WallMs, W
 pub use apply::{Executed, What};
 pub use engine::{Action, Context, Input, Member};
 pub use entry::{Change, Counted, Dropped, Entry, Prepared, Share};
-pub use evaluate::{Content, Evaluated, evaluate, integer};
+pub use evaluate::{Content, Evaluated, evaluate};
 pub use head::{Head, Recorded, Revoked, Sizes, TakenBack};
 pub use items::Stored;
 pub use locks::{Locks, Mode};

@@ -64,6 +64,9 @@ pub struct WorkloadSection {
     /// Whether a put adds to what is there, so that one that shall set a value follows a delete.
     #[serde(default)]
     pub adds: bool,
+    /// Whether every write adds one to a number where it stands, which is judged as a counter.
+    #[serde(default)]
+    pub counts: bool,
     /// How many of a million puts have names, and are sent again to another host.
     #[serde(default)]
     pub named_ppm: u32,

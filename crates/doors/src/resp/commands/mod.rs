@@ -1,6 +1,7 @@
 //! The commands, one file per group: each turns its arguments into a plan and changes nothing but
 //! what the connection remembers.
 
+mod changes;
 mod connection;
 mod follow;
 mod hello;
@@ -113,9 +114,20 @@ pub(crate) fn dispatch(cx: &mut Cx<'_>, command: &mut Command) -> Plan {
         if matches!(handled, Err(CommandError::Arity(_))) && !mutant!("arity_aborts_nothing") {
             abort(cx);
         }
-        handled
+        handled.and_then(|plan| together(cx, spec, plan))
     };
     handled.unwrap_or_else(|error| Plan::Now(CommandReply::Error(error.to_string())))
+}
+
+/// A command on several keys, as one operation where the engine can do that.
+fn together(cx: &Cx<'_>, spec: &Spec, plan: Plan) -> Handled {
+    let Plan::Many(many) = plan else { return Ok(plan) };
+    let keyspace = cx.client.keyspace;
+    let served = selected(cx.serving, keyspace)?;
+    if many.is_watch() || many.total() == 1 || !served.can(Capability::Transactions) {
+        return Ok(Plan::Many(many));
+    }
+    Transaction::of_one_command(spec.name, many, served.value_bytes_max, keyspace)
 }
 
 /// Keeps a command for `EXEC`: most of those that are not about keys would be done now, and not
@@ -124,7 +136,11 @@ fn queue(cx: &mut Cx<'_>, spec: &Spec, command: &mut Command) -> Handled {
     let bytes = command.size();
     let plan = match spec.keys {
         NO_KEYS => transactions::beside_keys(cx, spec, command)?,
-        _ => spec.run(cx, command)?,
+        _ => {
+            let plan = spec.run(cx, command)?;
+            plan.lane(cx.keyspace()?, spec.name)?;
+            plan
+        }
     };
     if let Some(queue) = &mut cx.client.queue {
         queue.push(spec.name, plan, bytes, cx.client.keyspace)?;

@@ -1,7 +1,7 @@
 //! Commands that are known and cannot be done, and why.
 
 use super::Cx;
-use super::spec::{Keys, NO_KEYS, ONE_KEY, PAIRS, Run, Spec};
+use super::spec::{Keys, NO_KEYS, ONE_KEY, Run, Spec};
 use crate::resp::error::{CommandError, Lack};
 use quorate_kernel::engine::Capability;
 
@@ -31,18 +31,7 @@ const fn service(name: &'static str, what: &'static str) -> Spec {
 
 /// The commands that no engine of the product can do yet.
 pub(crate) const SPECS: &[Spec] = &[
-    changes("incr", 2),
-    changes("incrby", 3),
-    changes("incrbyfloat", 3),
-    changes("decr", 2),
-    changes("decrby", 3),
-    changes("append", 3),
-    changes("setrange", 4),
     changes("setbit", 4),
-    changes("setnx", 3),
-    changes("getset", 3),
-    changes("getdel", 2),
-    changes("getex", -2),
     changes("expire", -3),
     changes("pexpire", -3),
     changes("expireat", -3),
@@ -53,7 +42,6 @@ pub(crate) const SPECS: &[Spec] = &[
     refused("copy", -3, TWO_KEYS, TRANSACTIONS),
     refused("rename", 3, TWO_KEYS, TRANSACTIONS),
     refused("renamenx", 3, TWO_KEYS, TRANSACTIONS),
-    refused("msetnx", -3, PAIRS, TRANSACTIONS),
     expires("setex", 4),
     expires("psetex", 4),
     service("flushdb", "emptying a keyspace"),

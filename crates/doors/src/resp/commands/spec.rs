@@ -1,8 +1,8 @@
 //! What is known of each command: arity, flags, keys, help, and the function that plans it.
 
 use super::{
-    Cx, Handled, connection, follow, introspection, keys, refused, server, siblings, strings,
-    transactions, types,
+    Cx, Handled, changes, connection, follow, introspection, keys, refused, server, siblings,
+    strings, transactions, types,
 };
 use crate::resp::error::{CommandError, Lack, shown};
 use crate::resp::frame::Command;
@@ -173,6 +173,7 @@ impl Table {
     pub(crate) fn specs() -> impl Iterator<Item = &'static Spec> {
         [
             strings::SPECS,
+            changes::SPECS,
             siblings::SPECS,
             keys::SPECS,
             connection::SPECS,

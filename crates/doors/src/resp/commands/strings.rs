@@ -1,12 +1,14 @@
 //! Values: `GET`, `SET` and their kin.
 
-use super::refused::{EXPIRY, TRANSACTIONS};
+use super::changes::{self, SetOptions};
+use super::refused::EXPIRY;
 use super::spec::{ALL_KEYS, ONE_KEY, PAIRS, Run, Spec};
-use super::{Cx, Handled, Plan, check_key, check_value, integer, is, key, number};
+use super::{Cx, Handled, Plan, check_key, check_value, key, number};
 use crate::resp::error::CommandError;
 use crate::resp::frame::Command;
 use crate::resp::many::{Each, Many};
 use crate::resp::single::Single;
+use quorate_kernel::engine::Capability;
 use quorate_kernel::operation::Operation;
 
 const fn spec(
@@ -39,54 +41,25 @@ fn get(_cx: &mut Cx<'_>, command: &mut Command) -> Handled {
 
 fn set(cx: &mut Cx<'_>, command: &mut Command) -> Handled {
     if command.len() > 3 {
-        return Err(set_options(cx, command));
+        return set_with_options(cx, command);
     }
     check_value(cx, command, 2)?;
     Ok(Plan::One(Single::Put, Operation::put(key(command, 1)?, command.shared(2))))
 }
 
-/// Options of `SET` are checked as in Redis, then refused: each needs what a register has not.
-fn set_options(cx: &Cx<'_>, command: &Command) -> CommandError {
-    let (mut condition, mut expiry, mut time) = (None, None, None);
-    let mut at = 3;
-    while at < command.len() {
-        let option = command.arg(at);
-        let known = |names: &[&'static str]| names.iter().copied().find(|name| is(option, name));
-        if let Some(name) = known(&["NX", "XX"]) {
-            if condition.is_some_and(|earlier| earlier != name && earlier != "GET") {
-                return CommandError::Syntax;
-            }
-            condition = Some(name);
-        } else if known(&["GET"]).is_some() {
-            condition = condition.or(Some("GET"));
-        } else if let Some(name) = known(&["EX", "PX", "EXAT", "PXAT", "KEEPTTL"]) {
-            if expiry.is_some() {
-                return CommandError::Syntax;
-            }
-            expiry = Some(name);
-            if name != "KEEPTTL" {
-                at += 1;
-                if at == command.len() {
-                    return CommandError::Syntax;
-                }
-                time = Some(command.arg(at));
-            }
-        } else {
-            return CommandError::Syntax;
-        }
-        at += 1;
+/// What is wrong with them is said as in Redis, before what the engine cannot do.
+fn set_with_options(cx: &Cx<'_>, command: &Command) -> Handled {
+    let SetOptions { exists, gets, expiry } = SetOptions::of(command)?;
+    let condition = exists.map(|exists| if exists { "XX" } else { "NX" });
+    if let Some(option) = condition.or(gets.then_some("GET")) {
+        let asked = alloc::format!("SET {option}");
+        cx.keyspace()?.require(Capability::Transactions, &asked, None)?;
+        cx.keyspace()?.require(Capability::Changes, &asked, None)?;
     }
-    match time.map(integer) {
-        Some(None) => return CommandError::NotInteger,
-        Some(Some(..=0)) => return CommandError::ExpireTime("set"),
-        _ => {}
+    match expiry {
+        None => changes::set(cx, command, exists, gets),
+        Some(option) => Err(super::refused::reason(cx, &alloc::format!("SET {option}"), EXPIRY)),
     }
-    let (option, lack) = match (condition, expiry) {
-        (Some(name), _) => (name, TRANSACTIONS),
-        (None, Some("KEEPTTL")) => ("KEEPTTL", TRANSACTIONS),
-        (None, name) => (name.unwrap_or("EX"), EXPIRY),
-    };
-    super::refused::reason(cx, &alloc::format!("SET {option}"), lack)
 }
 
 fn mget(_cx: &mut Cx<'_>, command: &mut Command) -> Handled {

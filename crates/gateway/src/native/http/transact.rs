@@ -11,6 +11,7 @@ use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use bytes::Bytes;
+use quorate_kernel::change::{Change, Changed};
 use quorate_kernel::limits::{TRANSACTION_BYTES_MAX, TRANSACTION_ITEMS_MAX};
 use quorate_kernel::transaction::{Condition, Item, ItemOutcome};
 use serde::Deserialize;
@@ -20,8 +21,11 @@ use serde_json::{Map, Value, json};
 const BODY_BYTES_MAX: usize = TRANSACTION_BYTES_MAX / 3 * 4 + 1024 * 1024;
 /// What is right.
 const FORM: &str = "send an object with `items`, a list of at most 1024 objects with `op` (`get`, \
-                    `put`, `delete` or `check`), `key` or `key_base64`, of a put `value` or \
-                    `value_base64`, of a check one of these or `exists`, true or false";
+                    `put`, `delete`, `check`, `put_if`, `add`, `add_float`, `append` or \
+                    `set_range`), `key` or `key_base64`; of `put`, `put_if`, `add_float`, \
+                    `append` and `set_range` `value` or `value_base64`, of a check one of these \
+                    or `exists`, true or false, of `put_if` `exists`, of `add` `number`, of \
+                    `set_range` `offset`";
 
 /// `POST /v1/transactions/{keyspace}`.
 pub async fn post(State(native): State<Native>, request: Request) -> Response {
@@ -65,6 +69,21 @@ fn shown(key: &Bytes, told: &ItemOutcome) -> Value {
         ItemOutcome::Deleted { existed } => {
             object.insert(String::from("existed"), (*existed).into());
         }
+        ItemOutcome::Changed(Changed::Put) => {
+            object.insert(String::from("put"), true.into());
+        }
+        ItemOutcome::Changed(Changed::Integer(number)) => {
+            object.insert(String::from("integer"), (*number).into());
+        }
+        ItemOutcome::Changed(Changed::Float(number)) => {
+            answer::put_bytes(&mut object, "number", number);
+        }
+        ItemOutcome::Changed(Changed::Length(length)) => {
+            object.insert(String::from("length"), (*length).into());
+        }
+        ItemOutcome::Unchanged(why) => {
+            object.insert(String::from("unchanged"), why.to_string().into());
+        }
     }
     Value::Object(object)
 }
@@ -82,6 +101,14 @@ enum Op {
     Get,
     Put,
     Delete,
+    #[serde(rename = "put_if")]
+    PutIf,
+    Add,
+    #[serde(rename = "add_float")]
+    AddFloat,
+    Append,
+    #[serde(rename = "set_range")]
+    SetRange,
 }
 
 #[derive(Deserialize)]
@@ -93,6 +120,8 @@ struct Row {
     value: Option<String>,
     value_base64: Option<String>,
     exists: Option<bool>,
+    number: Option<i64>,
+    offset: Option<u64>,
 }
 
 /// The items in a JSON body.
@@ -105,22 +134,41 @@ fn items(body: &Bytes, allowance: &Allowance) -> Result<Vec<Item>, Problem> {
 }
 
 fn item(at: usize, row: Row) -> Result<Item, Problem> {
-    let Row { op, key, key_base64, value, value_base64, exists } = row;
+    let Row { op, key, key_base64, value, value_base64, exists, number, offset } = row;
     let field = format!("items[{at}]");
     let wrong = |what: &str| problem::invalid(&field, what, FORM);
     let key = ask::either(&field, key, key_base64)?.ok_or_else(|| wrong("there is no key"))?;
     let value = ask::either(&field, value, value_base64)?;
-    match (op, value, exists) {
-        (Op::Check, Some(value), None) => Ok(Item::Check { key, holds: Condition::Value(value) }),
-        (Op::Check, None, Some(true)) => Ok(Item::Check { key, holds: Condition::Present }),
-        (Op::Check, None, Some(false)) => Ok(Item::Check { key, holds: Condition::Absent }),
-        (Op::Get, None, None) => Ok(Item::Get { key }),
-        (Op::Put, Some(value), None) => Ok(Item::Put { key, value }),
-        (Op::Delete, None, None) => Ok(Item::Delete { key }),
-        (Op::Check, ..) => Err(wrong("a check has not just one of a value and `exists`")),
-        (Op::Put, ..) => Err(wrong("a put has not just a value")),
-        (Op::Get | Op::Delete, ..) => Err(wrong("it has more than a key")),
-    }
+    let change = match (op, value, exists, number, offset) {
+        (Op::Check, Some(value), None, None, None) => {
+            return Ok(Item::Check { key, holds: Condition::Value(value) });
+        }
+        (Op::Check, None, Some(true), None, None) => {
+            return Ok(Item::Check { key, holds: Condition::Present });
+        }
+        (Op::Check, None, Some(false), None, None) => {
+            return Ok(Item::Check { key, holds: Condition::Absent });
+        }
+        (Op::Get, None, None, None, None) => return Ok(Item::Get { key }),
+        (Op::Put, Some(value), None, None, None) => return Ok(Item::Put { key, value }),
+        (Op::Delete, None, None, None, None) => return Ok(Item::Delete { key }),
+        (Op::PutIf, Some(value), Some(exists), None, None) => Change::PutIf { exists, value },
+        (Op::Add, None, None, Some(number), None) => Change::Add(number),
+        (Op::AddFloat, Some(number), None, None, None) => Change::AddFloat(number),
+        (Op::Append, Some(bytes), None, None, None) => Change::Append(bytes),
+        (Op::SetRange, Some(bytes), None, None, Some(offset)) => Change::SetRange { offset, bytes },
+        (Op::Check, ..) => {
+            return Err(wrong("a check has not just one of a value and `exists`"));
+        }
+        (Op::Put | Op::AddFloat | Op::Append, ..) => {
+            return Err(wrong("it has not just a value"));
+        }
+        (Op::Get | Op::Delete, ..) => return Err(wrong("it has more than a key")),
+        (Op::PutIf, ..) => return Err(wrong("it has not just a value and `exists`")),
+        (Op::Add, ..) => return Err(wrong("it has not just a whole `number` of 64 bits")),
+        (Op::SetRange, ..) => return Err(wrong("it has not just a value and an `offset`")),
+    };
+    Ok(Item::Change { key, change })
 }
 
 #[cfg(test)]
@@ -137,14 +185,24 @@ mod tests {
     fn items_are_objects_with_an_op() {
         let text = r#"{"items":[{"op":"check","key":"a","exists":false},
             {"op":"check","key":"a","value":""},{"op":"get","key_base64":"/w=="},
-            {"op":"put","key":"a","value_base64":"/w=="},{"op":"delete","key":"a"}]}"#;
+            {"op":"put","key":"a","value_base64":"/w=="},{"op":"delete","key":"a"},
+            {"op":"add","key":"a","number":-5},{"op":"append","key":"a","value_base64":"/w=="},
+            {"op":"put_if","key":"a","value":"","exists":false},
+            {"op":"set_range","key":"a","value":"","offset":4},
+            {"op":"add_float","key":"a","value":"1.5"}]}"#;
         let (a, ff) = (|| Bytes::from_static(b"a"), || Bytes::from_static(b"\xff"));
+        let change = |change| Item::Change { key: a(), change };
         let expected = vec![
             Item::Check { key: a(), holds: Condition::Absent },
             Item::Check { key: a(), holds: Condition::Value(Bytes::new()) },
             Item::Get { key: ff() },
             Item::Put { key: a(), value: ff() },
             Item::Delete { key: a() },
+            change(Change::Add(-5)),
+            change(Change::Append(ff())),
+            change(Change::PutIf { exists: false, value: Bytes::new() }),
+            change(Change::SetRange { offset: 4, bytes: Bytes::new() }),
+            change(Change::AddFloat(Bytes::from_static(b"1.5"))),
         ];
         assert_eq!(of(text), Ok(expected));
     }
@@ -161,6 +219,11 @@ mod tests {
             r#"{"items":[{"op":"put","key":"a"}]}"#,
             r#"{"items":[{"op":"put","key":"a","value_base64":"/w"}]}"#,
             r#"{"items":[{"op":"put","key":"a","value":"b","exists":true}]}"#,
+            r#"{"items":[{"op":"add","key":"a","number":1.5}]}"#,
+            r#"{"items":[{"op":"add","key":"a","value":"1"}]}"#,
+            r#"{"items":[{"op":"set_range","key":"a","value":"1","offset":-1}]}"#,
+            r#"{"items":[{"op":"put_if","key":"a","value":"1"}]}"#,
+            r#"{"items":[{"op":"append","key":"a","value":"1","number":1}]}"#,
             r#"{"items":[{"op":"check","key":"a"}]}"#,
             r#"{"items":[{"op":"check","key":"a","value":"b","exists":true}]}"#,
         ] {

@@ -142,7 +142,8 @@ impl Serializable {
             mark: self.clients.mark(),
             reads: doing.sheet.versions(),
             acts,
-            goes_on: false,
+            // A change that cannot be done is told so, and the others are done.
+            goes_on: true,
         };
         match transaction.split(|key| self.shape.group_of(key)) {
             Ok(shares) => {

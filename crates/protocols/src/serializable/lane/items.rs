@@ -1,11 +1,12 @@
 //! What a client asks for, as keys that are read and acts that are committed.
 
 use super::place;
-use crate::serializable::Done;
-use crate::serializable::{Act, Expiry, Item as Read, Raw, Results, Version};
+use crate::serializable::rules::VALUE_BYTES_MAX;
+use crate::serializable::{Act, Condition, Done, Expiry, Item as Read, Raw, Results, Version};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use bytes::Bytes;
+use quorate_kernel::change::{Change, Changed};
 use quorate_kernel::evaluate::Items;
 use quorate_kernel::ids::GroupId;
 use quorate_kernel::operation::{Outcome, Refusal};
@@ -54,13 +55,14 @@ impl Sheet {
                 Some((place::stored(key), Act::Put { value, expiry: Expiry::Never }))
             }
             Item::Delete { key } => Some((place::stored(key), Act::Delete)),
+            Item::Change { key, change } => Some((place::stored(key), changing(change))),
             Item::Check { .. } | Item::Get { .. } => None,
         };
         self.items().iter().filter_map(act).collect()
     }
 
     /// What its items are told, given what was read; of keys that were not read, whether a delete
-    /// has found a value is said by [`Sheet::answer`].
+    /// has found a value, and what a change came to, is said by [`Sheet::answer`].
     ///
     /// # Errors
     /// A check does not hold, or the answer is too long.
@@ -69,7 +71,7 @@ impl Sheet {
             let read = self.got.get(&place::stored(key));
             read.and_then(|read| read.content.as_ref()).map(|(value, _)| value.0.clone())
         };
-        self.items.evaluate(found).told
+        self.items.evaluate(VALUE_BYTES_MAX, found).told
     }
 
     /// The answer, with what each group's acts have answered; none if these are not those of what
@@ -84,12 +86,14 @@ impl Sheet {
             results.iter().map(|(group, results)| (*group, results.iter())).collect();
         for (item, told) in self.items().iter().zip(&mut told).filter(|(item, _)| item.is_write()) {
             let group = group_of(&place::stored(item.key()));
-            let done = of.get_mut(&group)?.next()?.as_ref().ok()?;
-            match (item, done) {
-                (Item::Put { .. }, Done::Put) => {}
-                (Item::Delete { .. }, Done::Deleted { existed }) => {
-                    *told = ItemOutcome::Deleted { existed: *existed };
+            let done = of.get_mut(&group)?.next()?.as_ref();
+            *told = match (item, done) {
+                (Item::Put { .. }, Ok(Done::Put)) => ItemOutcome::Written,
+                (Item::Delete { .. }, Ok(Done::Deleted { existed })) => {
+                    ItemOutcome::Deleted { existed: *existed }
                 }
+                (Item::Change { .. }, Ok(done)) => ItemOutcome::Changed(changed(done)?),
+                (Item::Change { .. }, Err(error)) => ItemOutcome::Unchanged((*error).into()),
                 _ => return None,
             }
         }
@@ -100,4 +104,31 @@ impl Sheet {
     pub fn outcome(&self, told: Vec<ItemOutcome>) -> Outcome {
         self.items.outcome(told)
     }
+}
+
+/// The act that a change is.
+fn changing(change: &Change) -> Act {
+    match change {
+        Change::PutIf { exists, value } => {
+            let condition = if *exists { Condition::Present } else { Condition::Absent };
+            Act::PutIf { condition, value: Raw(value.clone()), expiry: Expiry::Never }
+        }
+        Change::Add(number) => Act::Add(*number),
+        Change::AddFloat(number) => Act::AddFloat(Raw(number.clone())),
+        Change::Append(bytes) => Act::Append(Raw(bytes.clone())),
+        Change::SetRange { offset, bytes } => {
+            Act::SetRange { offset: *offset, bytes: Raw(bytes.clone()) }
+        }
+    }
+}
+
+/// What a change is told; none of what no change does.
+fn changed(done: &Done) -> Option<Changed> {
+    Some(match done {
+        Done::Put => Changed::Put,
+        Done::Integer(number) => Changed::Integer(*number),
+        Done::Float(number) => Changed::Float(number.0.clone()),
+        Done::Length(length) => Changed::Length(*length),
+        Done::Deleted { .. } | Done::Expiry { .. } => return None,
+    })
 }

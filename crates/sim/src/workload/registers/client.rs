@@ -169,6 +169,7 @@ mod tests {
             items: 1,
             own_keys: false,
             adds: false,
+            counts: false,
             named_ppm: 0,
             apart_ms: None,
             has_tombstones: false,

@@ -3,6 +3,7 @@
 use super::Transactions;
 use crate::queue::HostIndex;
 use bytes::Bytes;
+use quorate_kernel::change::Change;
 use quorate_kernel::operation::Operation;
 use quorate_kernel::rng::Rng;
 use quorate_kernel::transaction::{Condition, Item};
@@ -37,7 +38,11 @@ impl Transactions {
 
     /// Draws what a client asks of its host.
     pub(super) fn draw(&mut self, index: usize, host: HostIndex, rng: &mut Rng) -> Operation {
-        let keys = self.draw_keys(host, rng);
+        let mut keys = self.draw_keys(host, rng);
+        if self.section.counts {
+            let one = keys.swap_remove(0);
+            return self.draw_count(one, rng);
+        }
         let section = &self.section;
         let (get, put, delete) = (section.get, section.get + section.put, section.delete);
         let drawn = rng.below(u64::from(put + delete + section.check)) as u32;
@@ -62,6 +67,16 @@ impl Transactions {
             }
             _ => Operation::Transact { items, name: None },
         }
+    }
+
+    /// Adds one to a counter, or reads it.
+    fn draw_count(&self, key: Bytes, rng: &mut Rng) -> Operation {
+        let (get, put) = (self.section.get, self.section.put);
+        if rng.below(u64::from(get + put)) < u64::from(get) {
+            return Operation::get(key);
+        }
+        let items = vec![Item::Change { key, change: Change::Add(1) }];
+        Operation::Transact { items, name: None }
     }
 
     /// Some keys, each once, often with the first among them.

@@ -21,6 +21,7 @@ use bytes::Bytes;
 use quiescence::Quiescence;
 use quorate_check::Judges;
 use quorate_check::history::{ClientId, Completion, History, OperationId, Recorder};
+use quorate_kernel::change::Changed;
 use quorate_kernel::engine::Placement;
 use quorate_kernel::operation::{Operation, Outcome};
 use quorate_kernel::rng::Rng;
@@ -236,6 +237,9 @@ fn word(outcome: &Outcome) -> u64 {
                 ItemOutcome::Written => 2,
                 ItemOutcome::Deleted { existed } => 3 + u64::from(*existed),
                 ItemOutcome::Value(value) => 5 + of_value(value.as_ref()),
+                ItemOutcome::Changed(Changed::Integer(number)) => 5 + *number as u64,
+                ItemOutcome::Changed(_) => 6,
+                ItemOutcome::Unchanged(_) => 7,
             };
             word.wrapping_mul(31).wrapping_add(told)
         }),
