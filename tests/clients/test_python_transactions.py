@@ -14,7 +14,7 @@ from server import Cluster
 sys.path.insert(0, os.environ["QUORATE_PACKAGE"])
 
 from quorate import (  # noqa: E402  (installed just now)
-    Check, Client, Delete, Get, Kind, Put, Refused, Unmet,
+    Add, Append, Check, Client, Delete, Get, Kind, Put, PutIf, Refused, SetRange, Unmet,
 )
 
 EXAMPLE = os.path.join(os.path.dirname(os.environ["QUORATE_BINARY"]), "quorate-counter")
@@ -53,7 +53,12 @@ class Transactions(unittest.TestCase):
         for wrong in (lambda: Check("a"), lambda: Check("a", "5", exists=True)):
             self.assertRaises(ValueError, wrong)
         for items, field in (([], "items"), ([Put("a", "no number")], "value")):
+            for change in (Add("a", 1), Add("a", 0.5), Append("a", "x"), SetRange("a", 0, "x"),
+                       PutIf("a", "x", exists=True)):
             with self.assertRaises(Refused) as caught:
+                self.hits.transact([change])
+            self.assertEqual(caught.exception.kind, Kind.UNSUPPORTED)
+        with self.assertRaises(Refused) as caught:
                 self.hits.transact(items)
             self.assertEqual((caught.exception.kind, caught.exception.field), (Kind.INVALID, field))
             self.assertNotIsInstance(caught.exception, Unmet)

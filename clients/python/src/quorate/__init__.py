@@ -24,10 +24,22 @@ from quorate.errors import (
     Unreachable,
 )
 from quorate.keyspace import Entry, Keyspace, Reading
-from quorate.transaction import Check, Delete, Get, Put
+from quorate.transaction import (
+    Add,
+    Append,
+    Check,
+    Delete,
+    Get,
+    Put,
+    PutIf,
+    SetRange,
+    Unchanged,
+)
 
 __all__ = [
+    "Add",
     "Admin",
+    "Append",
     "Check",
     "Client",
     "Delete",
@@ -40,11 +52,14 @@ __all__ = [
     "OutcomeUnknown",
     "Partition",
     "Put",
+    "PutIf",
     "QuorateError",
     "Reading",
     "Refused",
+    "SetRange",
     "Setting",
     "SiblingsError",
+    "Unchanged",
     "Unmet",
     "Unreachable",
 ]

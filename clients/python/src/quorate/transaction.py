@@ -46,10 +46,54 @@ class Check:
             raise ValueError("a check has either a value or `exists`")
 
 
+@dataclasses.dataclass(frozen=True)
+class PutIf:
+    """Sets the value of a key only if it has one (`exists`), or has none. It is told True."""
+
+    key: Text
+    value: Text
+    exists: bool
+
+
+@dataclasses.dataclass(frozen=True)
+class Add:
+    """Adds to a whole number of 64 bits, as which an absent key is 0. It is told the sum, an int;
+    a sum of decimal numbers, which `number` is as a float, is told as bytes."""
+
+    key: Text
+    number: int | float
+
+
+@dataclasses.dataclass(frozen=True)
+class Append:
+    """Appends to the value of a key, as which an absent key is empty. It is told the length."""
+
+    key: Text
+    value: Text
+
+
+@dataclasses.dataclass(frozen=True)
+class SetRange:
+    """Overwrites a part of the value of a key, which is filled up with zero bytes where it is too
+    short. It is told the length."""
+
+    key: Text
+    offset: int
+    value: Text
+
+
+@dataclasses.dataclass(frozen=True)
+class Unchanged:
+    """What a change is told that was not done, though all else was: the name of the reason, such
+    as `CONDITION`, `NOT_AN_INTEGER` or `OVERFLOW`."""
+
+    reason: str
+
+
 #: What a transaction is made of.
-Item = Get | Put | Delete | Check
+Item = Get | Put | Delete | Check | PutIf | Add | Append | SetRange
 #: What an item is told.
-Told = bytes | bool | None
+Told = bytes | bool | int | Unchanged | None
 
 
 def to_message(item: Item) -> kv_pb2.Item:
@@ -67,6 +111,19 @@ def to_message(item: Item) -> kv_pb2.Item:
                 message.check.value = as_bytes(item.value)
             else:
                 message.check.exists = bool(item.exists)
+        case PutIf():
+            message.change.put_if.exists = item.exists
+            message.change.put_if.value = as_bytes(item.value)
+        case Add():
+            if isinstance(item.number, float):
+                message.change.add_float = repr(item.number).encode()
+            else:
+                message.change.add = item.number
+        case Append():
+            message.change.append = as_bytes(item.value)
+        case SetRange():
+            message.change.set_range.offset = item.offset
+            message.change.set_range.bytes = as_bytes(item.value)
     return message
 
 
@@ -83,7 +140,20 @@ def _told(item: Item, answer: kv_pb2.ItemAnswer) -> Told:
         return answer.existed
     if isinstance(item, Get) and answer.reading.WhichOneof("state") == "value":
         return answer.reading.value
+    if answer.HasField("changed"):
+        return _changed(answer.changed)
     return None
+
+
+def _changed(changed: kv_pb2.Changed) -> Told:
+    match changed.WhichOneof("told"):
+        case "unchanged":
+            name = kv_pb2.Unchanged.Name(changed.unchanged)
+            return Unchanged(name.removeprefix("UNCHANGED_"))
+        case None:
+            raise QuorateError("a host told nothing of a change", "report it", Kind.INTERNAL)
+        case field:
+            return getattr(changed, field)
 
 
 def unmet(refused: Refused) -> Unmet | None:

@@ -25,15 +25,17 @@ _sym_db = _symbol_database.Default()
 from quorate.v1 import common_pb2 as quorate_dot_v1_dot_common__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x13quorate/v1/kv.proto\x12\nquorate.v1\x1a\x17quorate/v1/common.proto\"Q\n\nGetRequest\x12\x10\n\x08keyspace\x18\x01 \x01(\t\x12\x0b\n\x03key\x18\x02 \x01(\x0c\x12\x12\n\ntimeout_ms\x18\x03 \x01(\r\x12\x10\n\x08replicas\x18\x04 \x01(\r\"a\n\x0bGetResponse\x12$\n\x07reading\x18\x01 \x01(\x0b\x32\x13.quorate.v1.Reading\x12,\n\x0b\x63oordinator\x18\x02 \x01(\x0b\x32\x17.quorate.v1.Coordinator\"v\n\nPutRequest\x12\x10\n\x08keyspace\x18\x01 \x01(\t\x12\x0b\n\x03key\x18\x02 \x01(\x0c\x12\r\n\x05value\x18\x03 \x01(\x0c\x12\x0f\n\x07\x63ontext\x18\x04 \x01(\x0c\x12)\n\x07options\x18\x05 \x01(\x0b\x32\x18.quorate.v1.WriteOptions\"a\n\x0bPutResponse\x12,\n\x0b\x63oordinator\x18\x01 \x01(\x0b\x32\x17.quorate.v1.Coordinator\x12\x13\n\x0bis_repeated\x18\x02 \x01(\x08\x12\x0f\n\x07\x63ontext\x18\x03 \x01(\x0c\"j\n\rDeleteRequest\x12\x10\n\x08keyspace\x18\x01 \x01(\t\x12\x0b\n\x03key\x18\x02 \x01(\x0c\x12\x0f\n\x07\x63ontext\x18\x03 \x01(\x0c\x12)\n\x07options\x18\x04 \x01(\x0b\x32\x18.quorate.v1.WriteOptions\"u\n\x0e\x44\x65leteResponse\x12,\n\x0b\x63oordinator\x18\x01 \x01(\x0b\x32\x17.quorate.v1.Coordinator\x12\x13\n\x0bis_repeated\x18\x02 \x01(\x08\x12\x0f\n\x07\x65xisted\x18\x03 \x01(\x08\x12\x0f\n\x07\x63ontext\x18\x04 \x01(\x0c\"W\n\x0f\x42\x61tchGetRequest\x12\x10\n\x08keyspace\x18\x01 \x01(\t\x12\x0c\n\x04keys\x18\x02 \x03(\x0c\x12\x12\n\ntimeout_ms\x18\x03 \x01(\r\x12\x10\n\x08replicas\x18\x04 \x01(\r\"g\n\x10\x42\x61tchGetResponse\x12%\n\x08readings\x18\x01 \x03(\x0b\x32\x13.quorate.v1.Reading\x12,\n\x0b\x63oordinator\x18\x02 \x01(\x0b\x32\x17.quorate.v1.Coordinator\"o\n\x0fTransactRequest\x12\x10\n\x08keyspace\x18\x01 \x01(\t\x12\x1f\n\x05items\x18\x02 \x03(\x0b\x32\x10.quorate.v1.Item\x12)\n\x07options\x18\x03 \x01(\x0b\x32\x18.quorate.v1.WriteOptions\"\x9c\x01\n\x04Item\x12\x0b\n\x03key\x18\x01 \x01(\x0c\x12&\n\x05\x63heck\x18\x02 \x01(\x0b\x32\x15.quorate.v1.ConditionH\x00\x12\x1f\n\x03get\x18\x03 \x01(\x0b\x32\x10.quorate.v1.ReadH\x00\x12\r\n\x03put\x18\x04 \x01(\x0cH\x00\x12%\n\x06\x64\x65lete\x18\x05 \x01(\x0b\x32\x13.quorate.v1.RemovalH\x00\x42\x08\n\x06\x61\x63tion\"7\n\tCondition\x12\x10\n\x06\x65xists\x18\x01 \x01(\x08H\x00\x12\x0f\n\x05value\x18\x02 \x01(\x0cH\x00\x42\x07\n\x05holds\"\x06\n\x04Read\"\t\n\x07Removal\"~\n\x10TransactResponse\x12\'\n\x07\x61nswers\x18\x01 \x03(\x0b\x32\x16.quorate.v1.ItemAnswer\x12,\n\x0b\x63oordinator\x18\x02 \x01(\x0b\x32\x17.quorate.v1.Coordinator\x12\x13\n\x0bis_repeated\x18\x03 \x01(\x08\"C\n\nItemAnswer\x12$\n\x07reading\x18\x01 \x01(\x0b\x32\x13.quorate.v1.Reading\x12\x0f\n\x07\x65xisted\x18\x02 \x01(\x08\"\xae\x01\n\x0bScanRequest\x12\x10\n\x08keyspace\x18\x01 \x01(\t\x12\x0e\n\x06\x63ursor\x18\x02 \x01(\x0c\x12\x11\n\x04\x66rom\x18\x03 \x01(\x0cH\x00\x88\x01\x01\x12\x0f\n\x02to\x18\x04 \x01(\x0cH\x01\x88\x01\x01\x12\r\n\x05limit\x18\x05 \x01(\x04\x12\x11\n\tpage_keys\x18\x06 \x01(\r\x12\x13\n\x0bwith_values\x18\x07 \x01(\x08\x12\x12\n\ntimeout_ms\x18\x08 \x01(\rB\x07\n\x05_fromB\x05\n\x03_to\"h\n\x0cScanResponse\x12*\n\x07promise\x18\x01 \x01(\x0b\x32\x17.quorate.v1.ScanPromiseH\x00\x12$\n\x04page\x18\x02 \x01(\x0b\x32\x14.quorate.v1.ScanPageH\x00\x42\x06\n\x04part\"\x8f\x01\n\x0bScanPromise\x12\x0e\n\x06\x65ngine\x18\x01 \x01(\t\x12$\n\x05order\x18\x02 \x01(\x0e\x32\x15.quorate.v1.ScanOrder\x12\x13\n\x0bis_snapshot\x18\x03 \x01(\x08\x12\x13\n\x0bis_complete\x18\x04 \x01(\x08\x12\x12\n\nmay_repeat\x18\x05 \x01(\x08\x12\x0c\n\x04text\x18\x06 \x01(\t\">\n\x08ScanPage\x12\"\n\x07\x65ntries\x18\x01 \x03(\x0b\x32\x11.quorate.v1.Entry\x12\x0e\n\x06\x63ursor\x18\x02 \x01(\x0c\":\n\x05\x45ntry\x12\x0b\n\x03key\x18\x01 \x01(\x0c\x12$\n\x07reading\x18\x02 \x01(\x0b\x32\x13.quorate.v1.Reading*P\n\tScanOrder\x12\x1a\n\x16SCAN_ORDER_UNSPECIFIED\x10\x00\x12\x13\n\x0fSCAN_ORDER_HASH\x10\x01\x12\x12\n\x0eSCAN_ORDER_KEY\x10\x02\x32\x80\x03\n\x02Kv\x12\x36\n\x03Get\x12\x16.quorate.v1.GetRequest\x1a\x17.quorate.v1.GetResponse\x12\x36\n\x03Put\x12\x16.quorate.v1.PutRequest\x1a\x17.quorate.v1.PutResponse\x12?\n\x06\x44\x65lete\x12\x19.quorate.v1.DeleteRequest\x1a\x1a.quorate.v1.DeleteResponse\x12\x45\n\x08\x42\x61tchGet\x12\x1b.quorate.v1.BatchGetRequest\x1a\x1c.quorate.v1.BatchGetResponse\x12\x45\n\x08Transact\x12\x1b.quorate.v1.TransactRequest\x1a\x1c.quorate.v1.TransactResponse\x12;\n\x04Scan\x12\x17.quorate.v1.ScanRequest\x1a\x18.quorate.v1.ScanResponse0\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x13quorate/v1/kv.proto\x12\nquorate.v1\x1a\x17quorate/v1/common.proto\"Q\n\nGetRequest\x12\x10\n\x08keyspace\x18\x01 \x01(\t\x12\x0b\n\x03key\x18\x02 \x01(\x0c\x12\x12\n\ntimeout_ms\x18\x03 \x01(\r\x12\x10\n\x08replicas\x18\x04 \x01(\r\"a\n\x0bGetResponse\x12$\n\x07reading\x18\x01 \x01(\x0b\x32\x13.quorate.v1.Reading\x12,\n\x0b\x63oordinator\x18\x02 \x01(\x0b\x32\x17.quorate.v1.Coordinator\"v\n\nPutRequest\x12\x10\n\x08keyspace\x18\x01 \x01(\t\x12\x0b\n\x03key\x18\x02 \x01(\x0c\x12\r\n\x05value\x18\x03 \x01(\x0c\x12\x0f\n\x07\x63ontext\x18\x04 \x01(\x0c\x12)\n\x07options\x18\x05 \x01(\x0b\x32\x18.quorate.v1.WriteOptions\"a\n\x0bPutResponse\x12,\n\x0b\x63oordinator\x18\x01 \x01(\x0b\x32\x17.quorate.v1.Coordinator\x12\x13\n\x0bis_repeated\x18\x02 \x01(\x08\x12\x0f\n\x07\x63ontext\x18\x03 \x01(\x0c\"j\n\rDeleteRequest\x12\x10\n\x08keyspace\x18\x01 \x01(\t\x12\x0b\n\x03key\x18\x02 \x01(\x0c\x12\x0f\n\x07\x63ontext\x18\x03 \x01(\x0c\x12)\n\x07options\x18\x04 \x01(\x0b\x32\x18.quorate.v1.WriteOptions\"u\n\x0e\x44\x65leteResponse\x12,\n\x0b\x63oordinator\x18\x01 \x01(\x0b\x32\x17.quorate.v1.Coordinator\x12\x13\n\x0bis_repeated\x18\x02 \x01(\x08\x12\x0f\n\x07\x65xisted\x18\x03 \x01(\x08\x12\x0f\n\x07\x63ontext\x18\x04 \x01(\x0c\"W\n\x0f\x42\x61tchGetRequest\x12\x10\n\x08keyspace\x18\x01 \x01(\t\x12\x0c\n\x04keys\x18\x02 \x03(\x0c\x12\x12\n\ntimeout_ms\x18\x03 \x01(\r\x12\x10\n\x08replicas\x18\x04 \x01(\r\"g\n\x10\x42\x61tchGetResponse\x12%\n\x08readings\x18\x01 \x03(\x0b\x32\x13.quorate.v1.Reading\x12,\n\x0b\x63oordinator\x18\x02 \x01(\x0b\x32\x17.quorate.v1.Coordinator\"o\n\x0fTransactRequest\x12\x10\n\x08keyspace\x18\x01 \x01(\t\x12\x1f\n\x05items\x18\x02 \x03(\x0b\x32\x10.quorate.v1.Item\x12)\n\x07options\x18\x03 \x01(\x0b\x32\x18.quorate.v1.WriteOptions\"\xc2\x01\n\x04Item\x12\x0b\n\x03key\x18\x01 \x01(\x0c\x12&\n\x05\x63heck\x18\x02 \x01(\x0b\x32\x15.quorate.v1.ConditionH\x00\x12\x1f\n\x03get\x18\x03 \x01(\x0b\x32\x10.quorate.v1.ReadH\x00\x12\r\n\x03put\x18\x04 \x01(\x0cH\x00\x12%\n\x06\x64\x65lete\x18\x05 \x01(\x0b\x32\x13.quorate.v1.RemovalH\x00\x12$\n\x06\x63hange\x18\x06 \x01(\x0b\x32\x12.quorate.v1.ChangeH\x00\x42\x08\n\x06\x61\x63tion\"7\n\tCondition\x12\x10\n\x06\x65xists\x18\x01 \x01(\x08H\x00\x12\x0f\n\x05value\x18\x02 \x01(\x0cH\x00\x42\x07\n\x05holds\"\x06\n\x04Read\"\t\n\x07Removal\"\x98\x01\n\x06\x43hange\x12#\n\x06put_if\x18\x01 \x01(\x0b\x32\x11.quorate.v1.PutIfH\x00\x12\r\n\x03\x61\x64\x64\x18\x02 \x01(\x12H\x00\x12\x13\n\tadd_float\x18\x03 \x01(\x0cH\x00\x12\x10\n\x06\x61ppend\x18\x04 \x01(\x0cH\x00\x12)\n\tset_range\x18\x05 \x01(\x0b\x32\x14.quorate.v1.SetRangeH\x00\x42\x08\n\x06\x63hange\"&\n\x05PutIf\x12\x0e\n\x06\x65xists\x18\x01 \x01(\x08\x12\r\n\x05value\x18\x02 \x01(\x0c\")\n\x08SetRange\x12\x0e\n\x06offset\x18\x01 \x01(\x04\x12\r\n\x05\x62ytes\x18\x02 \x01(\x0c\"\x83\x01\n\x07\x43hanged\x12\r\n\x03put\x18\x01 \x01(\x08H\x00\x12\x11\n\x07integer\x18\x02 \x01(\x12H\x00\x12\x10\n\x06number\x18\x03 \x01(\x0cH\x00\x12\x10\n\x06length\x18\x04 \x01(\x04H\x00\x12*\n\tunchanged\x18\x05 \x01(\x0e\x32\x15.quorate.v1.UnchangedH\x00\x42\x06\n\x04told\"~\n\x10TransactResponse\x12\'\n\x07\x61nswers\x18\x01 \x03(\x0b\x32\x16.quorate.v1.ItemAnswer\x12,\n\x0b\x63oordinator\x18\x02 \x01(\x0b\x32\x17.quorate.v1.Coordinator\x12\x13\n\x0bis_repeated\x18\x03 \x01(\x08\"i\n\nItemAnswer\x12$\n\x07reading\x18\x01 \x01(\x0b\x32\x13.quorate.v1.Reading\x12\x0f\n\x07\x65xisted\x18\x02 \x01(\x08\x12$\n\x07\x63hanged\x18\x03 \x01(\x0b\x32\x13.quorate.v1.Changed\"\xae\x01\n\x0bScanRequest\x12\x10\n\x08keyspace\x18\x01 \x01(\t\x12\x0e\n\x06\x63ursor\x18\x02 \x01(\x0c\x12\x11\n\x04\x66rom\x18\x03 \x01(\x0cH\x00\x88\x01\x01\x12\x0f\n\x02to\x18\x04 \x01(\x0cH\x01\x88\x01\x01\x12\r\n\x05limit\x18\x05 \x01(\x04\x12\x11\n\tpage_keys\x18\x06 \x01(\r\x12\x13\n\x0bwith_values\x18\x07 \x01(\x08\x12\x12\n\ntimeout_ms\x18\x08 \x01(\rB\x07\n\x05_fromB\x05\n\x03_to\"h\n\x0cScanResponse\x12*\n\x07promise\x18\x01 \x01(\x0b\x32\x17.quorate.v1.ScanPromiseH\x00\x12$\n\x04page\x18\x02 \x01(\x0b\x32\x14.quorate.v1.ScanPageH\x00\x42\x06\n\x04part\"\x8f\x01\n\x0bScanPromise\x12\x0e\n\x06\x65ngine\x18\x01 \x01(\t\x12$\n\x05order\x18\x02 \x01(\x0e\x32\x15.quorate.v1.ScanOrder\x12\x13\n\x0bis_snapshot\x18\x03 \x01(\x08\x12\x13\n\x0bis_complete\x18\x04 \x01(\x08\x12\x12\n\nmay_repeat\x18\x05 \x01(\x08\x12\x0c\n\x04text\x18\x06 \x01(\t\">\n\x08ScanPage\x12\"\n\x07\x65ntries\x18\x01 \x03(\x0b\x32\x11.quorate.v1.Entry\x12\x0e\n\x06\x63ursor\x18\x02 \x01(\x0c\":\n\x05\x45ntry\x12\x0b\n\x03key\x18\x01 \x01(\x0c\x12$\n\x07reading\x18\x02 \x01(\x0b\x32\x13.quorate.v1.Reading*\xc2\x01\n\tUnchanged\x12\x19\n\x15UNCHANGED_UNSPECIFIED\x10\x00\x12\x17\n\x13UNCHANGED_CONDITION\x10\x01\x12\x1c\n\x18UNCHANGED_NOT_AN_INTEGER\x10\x02\x12\x19\n\x15UNCHANGED_NOT_A_FLOAT\x10\x03\x12\x16\n\x12UNCHANGED_OVERFLOW\x10\x04\x12\x18\n\x14UNCHANGED_NOT_FINITE\x10\x05\x12\x16\n\x12UNCHANGED_TOO_LONG\x10\x06*P\n\tScanOrder\x12\x1a\n\x16SCAN_ORDER_UNSPECIFIED\x10\x00\x12\x13\n\x0fSCAN_ORDER_HASH\x10\x01\x12\x12\n\x0eSCAN_ORDER_KEY\x10\x02\x32\x80\x03\n\x02Kv\x12\x36\n\x03Get\x12\x16.quorate.v1.GetRequest\x1a\x17.quorate.v1.GetResponse\x12\x36\n\x03Put\x12\x16.quorate.v1.PutRequest\x1a\x17.quorate.v1.PutResponse\x12?\n\x06\x44\x65lete\x12\x19.quorate.v1.DeleteRequest\x1a\x1a.quorate.v1.DeleteResponse\x12\x45\n\x08\x42\x61tchGet\x12\x1b.quorate.v1.BatchGetRequest\x1a\x1c.quorate.v1.BatchGetResponse\x12\x45\n\x08Transact\x12\x1b.quorate.v1.TransactRequest\x1a\x1c.quorate.v1.TransactResponse\x12;\n\x04Scan\x12\x17.quorate.v1.ScanRequest\x1a\x18.quorate.v1.ScanResponse0\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'quorate.v1.kv_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_SCANORDER']._serialized_start=1980
-  _globals['_SCANORDER']._serialized_end=2060
+  _globals['_UNCHANGED']._serialized_start=2429
+  _globals['_UNCHANGED']._serialized_end=2623
+  _globals['_SCANORDER']._serialized_start=2625
+  _globals['_SCANORDER']._serialized_end=2705
   _globals['_GETREQUEST']._serialized_start=60
   _globals['_GETREQUEST']._serialized_end=141
   _globals['_GETRESPONSE']._serialized_start=143
@@ -53,27 +55,35 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_TRANSACTREQUEST']._serialized_start=882
   _globals['_TRANSACTREQUEST']._serialized_end=993
   _globals['_ITEM']._serialized_start=996
-  _globals['_ITEM']._serialized_end=1152
-  _globals['_CONDITION']._serialized_start=1154
-  _globals['_CONDITION']._serialized_end=1209
-  _globals['_READ']._serialized_start=1211
-  _globals['_READ']._serialized_end=1217
-  _globals['_REMOVAL']._serialized_start=1219
-  _globals['_REMOVAL']._serialized_end=1228
-  _globals['_TRANSACTRESPONSE']._serialized_start=1230
-  _globals['_TRANSACTRESPONSE']._serialized_end=1356
-  _globals['_ITEMANSWER']._serialized_start=1358
-  _globals['_ITEMANSWER']._serialized_end=1425
-  _globals['_SCANREQUEST']._serialized_start=1428
-  _globals['_SCANREQUEST']._serialized_end=1602
-  _globals['_SCANRESPONSE']._serialized_start=1604
-  _globals['_SCANRESPONSE']._serialized_end=1708
-  _globals['_SCANPROMISE']._serialized_start=1711
-  _globals['_SCANPROMISE']._serialized_end=1854
-  _globals['_SCANPAGE']._serialized_start=1856
-  _globals['_SCANPAGE']._serialized_end=1918
-  _globals['_ENTRY']._serialized_start=1920
-  _globals['_ENTRY']._serialized_end=1978
-  _globals['_KV']._serialized_start=2063
-  _globals['_KV']._serialized_end=2447
+  _globals['_ITEM']._serialized_end=1190
+  _globals['_CONDITION']._serialized_start=1192
+  _globals['_CONDITION']._serialized_end=1247
+  _globals['_READ']._serialized_start=1249
+  _globals['_READ']._serialized_end=1255
+  _globals['_REMOVAL']._serialized_start=1257
+  _globals['_REMOVAL']._serialized_end=1266
+  _globals['_CHANGE']._serialized_start=1269
+  _globals['_CHANGE']._serialized_end=1421
+  _globals['_PUTIF']._serialized_start=1423
+  _globals['_PUTIF']._serialized_end=1461
+  _globals['_SETRANGE']._serialized_start=1463
+  _globals['_SETRANGE']._serialized_end=1504
+  _globals['_CHANGED']._serialized_start=1507
+  _globals['_CHANGED']._serialized_end=1638
+  _globals['_TRANSACTRESPONSE']._serialized_start=1640
+  _globals['_TRANSACTRESPONSE']._serialized_end=1766
+  _globals['_ITEMANSWER']._serialized_start=1768
+  _globals['_ITEMANSWER']._serialized_end=1873
+  _globals['_SCANREQUEST']._serialized_start=1876
+  _globals['_SCANREQUEST']._serialized_end=2050
+  _globals['_SCANRESPONSE']._serialized_start=2052
+  _globals['_SCANRESPONSE']._serialized_end=2156
+  _globals['_SCANPROMISE']._serialized_start=2159
+  _globals['_SCANPROMISE']._serialized_end=2302
+  _globals['_SCANPAGE']._serialized_start=2304
+  _globals['_SCANPAGE']._serialized_end=2366
+  _globals['_ENTRY']._serialized_start=2368
+  _globals['_ENTRY']._serialized_end=2426
+  _globals['_KV']._serialized_start=2708
+  _globals['_KV']._serialized_end=3092
 # @@protoc_insertion_point(module_scope)

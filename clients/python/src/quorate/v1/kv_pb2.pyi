@@ -8,11 +8,28 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class Unchanged(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    UNCHANGED_UNSPECIFIED: _ClassVar[Unchanged]
+    UNCHANGED_CONDITION: _ClassVar[Unchanged]
+    UNCHANGED_NOT_AN_INTEGER: _ClassVar[Unchanged]
+    UNCHANGED_NOT_A_FLOAT: _ClassVar[Unchanged]
+    UNCHANGED_OVERFLOW: _ClassVar[Unchanged]
+    UNCHANGED_NOT_FINITE: _ClassVar[Unchanged]
+    UNCHANGED_TOO_LONG: _ClassVar[Unchanged]
+
 class ScanOrder(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     SCAN_ORDER_UNSPECIFIED: _ClassVar[ScanOrder]
     SCAN_ORDER_HASH: _ClassVar[ScanOrder]
     SCAN_ORDER_KEY: _ClassVar[ScanOrder]
+UNCHANGED_UNSPECIFIED: Unchanged
+UNCHANGED_CONDITION: Unchanged
+UNCHANGED_NOT_AN_INTEGER: Unchanged
+UNCHANGED_NOT_A_FLOAT: Unchanged
+UNCHANGED_OVERFLOW: Unchanged
+UNCHANGED_NOT_FINITE: Unchanged
+UNCHANGED_TOO_LONG: Unchanged
 SCAN_ORDER_UNSPECIFIED: ScanOrder
 SCAN_ORDER_HASH: ScanOrder
 SCAN_ORDER_KEY: ScanOrder
@@ -116,18 +133,20 @@ class TransactRequest(_message.Message):
     def __init__(self, keyspace: _Optional[str] = ..., items: _Optional[_Iterable[_Union[Item, _Mapping]]] = ..., options: _Optional[_Union[_common_pb2.WriteOptions, _Mapping]] = ...) -> None: ...
 
 class Item(_message.Message):
-    __slots__ = ("key", "check", "get", "put", "delete")
+    __slots__ = ("key", "check", "get", "put", "delete", "change")
     KEY_FIELD_NUMBER: _ClassVar[int]
     CHECK_FIELD_NUMBER: _ClassVar[int]
     GET_FIELD_NUMBER: _ClassVar[int]
     PUT_FIELD_NUMBER: _ClassVar[int]
     DELETE_FIELD_NUMBER: _ClassVar[int]
+    CHANGE_FIELD_NUMBER: _ClassVar[int]
     key: bytes
     check: Condition
     get: Read
     put: bytes
     delete: Removal
-    def __init__(self, key: _Optional[bytes] = ..., check: _Optional[_Union[Condition, _Mapping]] = ..., get: _Optional[_Union[Read, _Mapping]] = ..., put: _Optional[bytes] = ..., delete: _Optional[_Union[Removal, _Mapping]] = ...) -> None: ...
+    change: Change
+    def __init__(self, key: _Optional[bytes] = ..., check: _Optional[_Union[Condition, _Mapping]] = ..., get: _Optional[_Union[Read, _Mapping]] = ..., put: _Optional[bytes] = ..., delete: _Optional[_Union[Removal, _Mapping]] = ..., change: _Optional[_Union[Change, _Mapping]] = ...) -> None: ...
 
 class Condition(_message.Message):
     __slots__ = ("exists", "value")
@@ -145,6 +164,50 @@ class Removal(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...
 
+class Change(_message.Message):
+    __slots__ = ("put_if", "add", "add_float", "append", "set_range")
+    PUT_IF_FIELD_NUMBER: _ClassVar[int]
+    ADD_FIELD_NUMBER: _ClassVar[int]
+    ADD_FLOAT_FIELD_NUMBER: _ClassVar[int]
+    APPEND_FIELD_NUMBER: _ClassVar[int]
+    SET_RANGE_FIELD_NUMBER: _ClassVar[int]
+    put_if: PutIf
+    add: int
+    add_float: bytes
+    append: bytes
+    set_range: SetRange
+    def __init__(self, put_if: _Optional[_Union[PutIf, _Mapping]] = ..., add: _Optional[int] = ..., add_float: _Optional[bytes] = ..., append: _Optional[bytes] = ..., set_range: _Optional[_Union[SetRange, _Mapping]] = ...) -> None: ...
+
+class PutIf(_message.Message):
+    __slots__ = ("exists", "value")
+    EXISTS_FIELD_NUMBER: _ClassVar[int]
+    VALUE_FIELD_NUMBER: _ClassVar[int]
+    exists: bool
+    value: bytes
+    def __init__(self, exists: _Optional[bool] = ..., value: _Optional[bytes] = ...) -> None: ...
+
+class SetRange(_message.Message):
+    __slots__ = ("offset", "bytes")
+    OFFSET_FIELD_NUMBER: _ClassVar[int]
+    BYTES_FIELD_NUMBER: _ClassVar[int]
+    offset: int
+    bytes: bytes
+    def __init__(self, offset: _Optional[int] = ..., bytes: _Optional[bytes] = ...) -> None: ...
+
+class Changed(_message.Message):
+    __slots__ = ("put", "integer", "number", "length", "unchanged")
+    PUT_FIELD_NUMBER: _ClassVar[int]
+    INTEGER_FIELD_NUMBER: _ClassVar[int]
+    NUMBER_FIELD_NUMBER: _ClassVar[int]
+    LENGTH_FIELD_NUMBER: _ClassVar[int]
+    UNCHANGED_FIELD_NUMBER: _ClassVar[int]
+    put: bool
+    integer: int
+    number: bytes
+    length: int
+    unchanged: Unchanged
+    def __init__(self, put: _Optional[bool] = ..., integer: _Optional[int] = ..., number: _Optional[bytes] = ..., length: _Optional[int] = ..., unchanged: _Optional[_Union[Unchanged, str]] = ...) -> None: ...
+
 class TransactResponse(_message.Message):
     __slots__ = ("answers", "coordinator", "is_repeated")
     ANSWERS_FIELD_NUMBER: _ClassVar[int]
@@ -156,12 +219,14 @@ class TransactResponse(_message.Message):
     def __init__(self, answers: _Optional[_Iterable[_Union[ItemAnswer, _Mapping]]] = ..., coordinator: _Optional[_Union[_common_pb2.Coordinator, _Mapping]] = ..., is_repeated: _Optional[bool] = ...) -> None: ...
 
 class ItemAnswer(_message.Message):
-    __slots__ = ("reading", "existed")
+    __slots__ = ("reading", "existed", "changed")
     READING_FIELD_NUMBER: _ClassVar[int]
     EXISTED_FIELD_NUMBER: _ClassVar[int]
+    CHANGED_FIELD_NUMBER: _ClassVar[int]
     reading: _common_pb2.Reading
     existed: bool
-    def __init__(self, reading: _Optional[_Union[_common_pb2.Reading, _Mapping]] = ..., existed: _Optional[bool] = ...) -> None: ...
+    changed: Changed
+    def __init__(self, reading: _Optional[_Union[_common_pb2.Reading, _Mapping]] = ..., existed: _Optional[bool] = ..., changed: _Optional[_Union[Changed, _Mapping]] = ...) -> None: ...
 
 class ScanRequest(_message.Message):
     __slots__ = ("keyspace", "cursor", "to", "limit", "page_keys", "with_values", "timeout_ms")
