@@ -296,6 +296,18 @@ impl Message {
             | Message::RevokeGranted { tx, .. } => *tx,
         }
     }
+
+    /// The group that says it.
+    #[must_use]
+    pub fn group(&self) -> GroupId {
+        match self {
+            Message::Vote { group, .. }
+            | Message::Decision { group, .. }
+            | Message::Applied { group, .. }
+            | Message::RevokeVote { group, .. }
+            | Message::RevokeGranted { group, .. } => *group,
+        }
+    }
 }
 
 /// Reads what is encoded whole.

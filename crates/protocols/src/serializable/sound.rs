@@ -209,8 +209,8 @@ impl Head {
 
 impl Message {
     /// Whether another group can have said it to this one: whoever decides is the lowest group of
-    /// a transaction. Whether it comes from a member of the group which it names is not looked at
-    /// here: only a lane knows who has sent it.
+    /// a transaction. Whether it comes from a member of the group which it names a lane looks at:
+    /// it alone knows who has sent it.
     #[must_use]
     pub fn is_of(&self, group: GroupId) -> bool {
         let is_of = match self {

@@ -97,6 +97,12 @@ impl Routes {
         self.of.get(&group).map_or(1, |route| route.members.len() / 2 + 1)
     }
 
+    /// Whether a host is a member of a group, as far as is known.
+    #[must_use]
+    pub fn is_member(&self, group: GroupId, node: NodeId) -> bool {
+        self.of.get(&group).is_some_and(|route| route.members.contains(&node))
+    }
+
     /// The members of all groups.
     pub fn members(&self) -> impl Iterator<Item = NodeId> {
         self.of.values().flat_map(|route| route.members.iter().copied())

@@ -3,6 +3,7 @@
 mod customers;
 mod frames;
 mod judge;
+mod lies;
 mod promises;
 mod random;
 mod seats;
