@@ -95,6 +95,9 @@
 //!   others'.
 //!
 //! # Known limits
+//! - Nodes are trusted not to lie: who names a later epoch is asked for it, and believed what is
+//!   committed, as a newcomer cannot know the members. What is checked of messages protects from
+//!   nodes that are confused or late, not from malicious ones.
 //! - Below a majority of its members a group stands still, and [`Replica::waits_for`] says for
 //!   whom. In `memory` a member that has forgotten counts like one that is gone, unless the primary
 //!   has not. Two of three that forget at once, the primary among them, make the group wait for

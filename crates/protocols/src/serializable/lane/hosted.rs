@@ -3,6 +3,7 @@
 use super::gone::Heard;
 use super::message::{Leads, Message};
 use super::questions::Questions;
+use super::routes::Hint;
 use super::timer::Timer;
 use super::{Context, Serializable};
 use crate::serializable::{self, Input, Member, State, WallMs};
@@ -269,13 +270,25 @@ impl Serializable {
             return;
         }
         let (members, serves) = (members.clone(), hosted.member.leads());
-        self.learn(&Leads { group, members, view, serves }, cx);
+        self.learn(None, &Leads { group, members, view, serves }, cx);
     }
 
-    /// Somebody says where a primary is: what waits for its group is asked of it.
-    pub(super) fn learn(&mut self, leads: &Leads, cx: &mut Context<'_>) {
-        if self.routes.learn(leads) {
-            self.ask_again(leads.group, cx);
+    /// Another host says where a primary is, or the replica here: what waits for its group is asked
+    /// of it.
+    pub(super) fn learn(&mut self, from: Option<NodeId>, leads: &Leads, cx: &mut Context<'_>) {
+        let group = leads.group;
+        match self.routes.learn(from, leads, cx.now) {
+            Hint::Known => {}
+            Hint::News => self.ask_again(group, cx),
+            Hint::Claim => {
+                let known = self.routes.known(group);
+                let others: Vec<NodeId> =
+                    known.iter().copied().filter(|node| *node != cx.me.node).collect();
+                if !others.is_empty() {
+                    // A question promises nothing.
+                    cx.fx.send_early(&others.into(), Message::WhoLeads { group });
+                }
+            }
         }
     }
 

@@ -47,7 +47,8 @@ pub enum Message {
         /// The answer.
         reply: Reply,
     },
-    /// Who the members of a group are, and in which view: a hint of where its primary is.
+    /// Who the members of a group are, and in which view: a hint of where its primary is. It is
+    /// believed of members; whoever hears it of others asks those.
     Leads(Leads),
     /// Whoever serves a client to a primary: some keys of its group, in the order of tokens.
     List {
@@ -89,6 +90,12 @@ pub enum Message {
         /// How the sender stands.
         stands: Stands,
     },
+    /// A host that was told of a group's primary by who is no member, to its members: the answer is
+    /// `Leads`.
+    WhoLeads {
+        /// The group.
+        group: GroupId,
+    },
 }
 
 /// See [`Message::Leads`].
@@ -118,6 +125,7 @@ impl Message {
             Message::Listed { .. } => "Listed",
             Message::Stand { .. } => "Stand",
             Message::Stands { .. } => "Stands",
+            Message::WhoLeads { .. } => "WhoLeads",
         }
     }
 }
@@ -131,6 +139,7 @@ const LIST: u8 = 5;
 const LISTED: u8 = 6;
 const STAND: u8 = 7;
 const STANDS: u8 = 8;
+const WHO_LEADS: u8 = 9;
 
 /// About the most bytes that the head of a replica's message takes; see the limits' own asserts.
 #[must_use]
@@ -198,6 +207,10 @@ impl Wire for Message {
                 out.raw(&[STANDS]);
                 out.head(&(question, group, stands));
             }
+            Message::WhoLeads { group } => {
+                out.raw(&[WHO_LEADS]);
+                out.head(group);
+            }
         }
     }
 
@@ -246,6 +259,7 @@ impl Wire for Message {
                 let stands = is_sound.then_some(Message::Stands { question, group, stands });
                 stands.ok_or_else(|| malformed("members of a group"))
             }
+            WHO_LEADS => Ok(Message::WhoLeads { group: Decoder::value(head)? }),
             _ => Err(malformed("tag of a message")),
         }
     }

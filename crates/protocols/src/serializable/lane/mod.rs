@@ -6,6 +6,7 @@
 //! primary ── Between ──▶ primary of another group      votes, decisions
 //! replica ── Log ──────▶ replicas                      of all groups, once a turn
 //! host    ◀─ Leads ──                                  a hint of where a primary is
+//!         ── WhoLeads ─▶ members of a group            one that is no member says that it leads it
 //! ```
 //!
 //! # What it promises
@@ -31,7 +32,17 @@
 //! has until a majority of the next members has it, and drops it then; which epoch has begun it
 //! never forgets.
 //!
+//! # Who is believed
+//! A host speaks for a group if it is a member as far as is known. Who the members are is believed
+//! of those that were known, one change after the other, and of the replica here (`routes.rs`). A
+//! question is answered by whoever was asked. Whoever is not believed yet says it again, so a
+//! newcomer that leads is heard as soon as a member has said that it is one.
+//!
 //! # Known limits
+//! - All this protects from hosts that are confused or late, not from malicious ones: members are
+//!   believed what they say of their group, and its log believes any host that names a later epoch
+//!   ([`crate::vsr`]). The hosts of a cluster are trusted not to lie.
+//! - A host that knows no member of a group that is still there finds it after three seconds.
 //! - Buckets stay with their groups, and the number of groups stays.
 //! - Tombstones are not purged.
 //! - A host that reaches a group no more for a minute, and then asks how a transaction ended, is

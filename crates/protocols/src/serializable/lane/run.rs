@@ -106,7 +106,7 @@ impl Process for Serializable {
             Message::Told { question, group, reply } => {
                 self.on_told(from, (question, group), reply, cx);
             }
-            Message::Leads(leads) => self.learn(&leads, cx),
+            Message::Leads(leads) => self.learn(Some(from.node), &leads, cx),
             Message::List { question, group, from: start, limit } => {
                 self.on_list(from, (question, group), (start, limit), cx);
             }
@@ -119,6 +119,7 @@ impl Process for Serializable {
             Message::Stands { question, group, stands } => {
                 self.on_stands(from, (question, group), stands, cx);
             }
+            Message::WhoLeads { group } => self.say_who_leads(from, group, cx),
         }
     }
 

@@ -73,6 +73,7 @@ fn all() -> Vec<Message> {
         Message::Listed { question, group, keys, next },
         Message::Stand { question, group, leaver },
         Message::Stands { question, group, stands },
+        Message::WhoLeads { group },
     ])
 }
 

@@ -1,15 +1,20 @@
 //! What hosts say that is not theirs to say: it is not believed, and stops nobody.
 
 use super::promises::{SOON, bytes, key_of, transact};
+use super::seats::{LONG, fill, founded, has_all};
 use super::world::{World, settings};
-use crate::serializable::lane::Message;
+use crate::serializable::lane::{Leads, Message};
 use crate::serializable::{self, Cause, TxId, VoteSeq};
+use crate::vsr::ViewNumber;
 use quorate_kernel::ids::{GroupId, Ticket};
+use quorate_kernel::limits::VSR_BEHIND_MAX;
 use quorate_kernel::operation::{Operation, Outcome};
 use quorate_kernel::process::Process;
+use quorate_kernel::ring::Standing;
 use quorate_kernel::storage::Durability;
 use quorate_kernel::time::Span;
 use quorate_kernel::transaction::{Item, ItemOutcome};
+use std::sync::Arc;
 use std::vec::Vec;
 
 const ONE: GroupId = GroupId(1);
@@ -111,4 +116,64 @@ fn who_is_no_member_of_a_group_has_applied_nothing_for_it() {
     world.run(Span::secs(3));
     assert!(is_pending(&world, TWO, tx), "it was told nothing else");
     is_done_in_both(&mut world, ticket);
+}
+
+/// The outsider says that it alone is a group, in some view.
+fn claim(world: &mut World, at: usize, group: GroupId, view: ViewNumber) {
+    let from = world.hosts[OUTSIDER].me;
+    let members = Arc::from([from.node]);
+    let leads = Leads { group, members, view, serves: true };
+    world.turn(at, |process, cx| process.on_message(from, Message::Leads(leads), cx));
+}
+
+#[test]
+fn who_is_no_member_of_a_group_does_not_say_where_it_is() {
+    let mut world = apart();
+    let (one, two) = leaders(&world);
+    let known = |world: &World| {
+        let process = world.hosts[two].process.as_ref().expect("it is up");
+        process.routes.leads(ONE).expect("it is known")
+    };
+    let before = known(&world);
+    let later = ViewNumber { view: VSR_BEHIND_MAX, ..before.view };
+    let next = ViewNumber::first(before.view.epoch.next());
+    for view in [before.view, later, next] {
+        claim(&mut world, two, ONE, view);
+        assert_eq!(known(&world), before, "the members are asked first");
+    }
+    // It goes on to say so, and they are there.
+    for _ in 0..20 {
+        world.run(Span::millis(250));
+        claim(&mut world, two, ONE, next);
+        assert_eq!(known(&world), before);
+    }
+    let put = |group| Item::Put { key: key_of(group, 2), value: bytes("v") };
+    let began = world.now;
+    let ticket = world.request(two, transact([put(1), put(2)].into()), SOON);
+    is_done_in_both(&mut world, ticket);
+    assert!(world.now - began < Span::millis(200), "no vote went elsewhere");
+    assert_eq!(world.leader(ONE), Some(one));
+}
+
+#[test]
+fn who_knows_no_member_that_is_left_finds_the_group() {
+    let mut world = founded(7, 1);
+    let keys = fill(&mut world);
+    // This host holds nothing, and hears nobody until all that it knows of are gone for good.
+    (0..6).for_each(|other| world.part(6, other));
+    world.gather(4..8);
+    (0..3).chain([6]).for_each(|host| world.stand(host, Standing::Leaving));
+    assert!(world.run_until(LONG, |world| (0..3).all(|host| world.holds(host) == 0)));
+    for host in 0..3 {
+        world.crash(host);
+        world.stand(host, Standing::Left);
+    }
+    world.cut.clear();
+    let knows = |world: &mut World| {
+        let leader = world.leader(GroupId(1)).map(|at| world.hosts[at].me.node);
+        let process = world.hosts[6].process.as_ref().expect("it is up");
+        leader.is_some() && process.routes.leader(GroupId(1)) == leader
+    };
+    assert!(world.run_until(SOON, knows), "no client has to ask");
+    has_all(&mut world, 6, &keys);
 }

@@ -19,10 +19,10 @@ use std::format;
 use std::string::{String, ToString};
 use std::vec::Vec;
 
-const LONG: Span = Span::secs(60);
+pub const LONG: Span = Span::secs(60);
 
 /// So many hosts, of which the first three have founded groups, and take part.
-fn founded(hosts: u64, groups: u64) -> World {
+pub fn founded(hosts: u64, groups: u64) -> World {
     let mut world = World::new(7, hosts, settings(3, 3, groups, Durability::Sync));
     let is_led = |world: &mut World| (1..=groups).all(|it| world.leader(GroupId(it)).is_some());
     assert!(world.run_until(SOON, is_led), "every group has a primary");
@@ -30,7 +30,7 @@ fn founded(hosts: u64, groups: u64) -> World {
     world
 }
 
-fn fill(world: &mut World) -> Vec<Bytes> {
+pub fn fill(world: &mut World) -> Vec<Bytes> {
     let keys: Vec<Bytes> = (0..40).map(|number| format!("k{number}").into()).collect();
     for key in &keys {
         let put = Operation::put(key.clone(), key.clone());
@@ -39,7 +39,7 @@ fn fill(world: &mut World) -> Vec<Bytes> {
     keys
 }
 
-fn has_all(world: &mut World, host: usize, keys: &[Bytes]) {
+pub fn has_all(world: &mut World, host: usize, keys: &[Bytes]) {
     for key in keys {
         let told = world.ask(host, Operation::get(key.clone()), SOON);
         assert_eq!(told, Outcome::value(Some(key.clone())));
@@ -72,7 +72,7 @@ impl World {
     }
 
     /// How many groups a host has something of.
-    fn holds(&self, at: usize) -> usize {
+    pub fn holds(&self, at: usize) -> usize {
         self.hosts[at].process.as_ref().map_or(0, |process| process.groups.len())
     }
 
@@ -345,8 +345,8 @@ fn who_has_only_heard_of_an_epoch_is_not_in_it() {
     let view = ViewNumber::first(Epoch(2));
     let leads = Leads { group: GroupId(1), members, view, serves: false };
     for at in others.iter().copied().chain([leaver, 3]) {
-        let (me, leads) = (world.hosts[3].me, leads.clone());
-        world.turn(at, |process, cx| process.on_message(me, Message::Leads(leads), cx));
+        let (member, leads) = (world.hosts[others[0]].me, leads.clone());
+        world.turn(at, |process, cx| process.on_message(member, Message::Leads(leads), cx));
     }
     let told = world.examine(others[0], Some(node.0));
     assert_eq!(told, Outcome::Refused(Refusal::NoQuorum { reached: 0, needed: 2 }));
