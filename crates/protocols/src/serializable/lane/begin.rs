@@ -8,12 +8,15 @@ use crate::serializable::{Rank, Raw, Refused, Transaction, Version};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use quorate_kernel::evaluate::Items;
-use quorate_kernel::ids::{GroupId, Ticket};
-use quorate_kernel::limits::{OPERATIONS_MAX, SCAN_KEYS_MAX};
+use quorate_kernel::ids::{GroupId, NodeId, Ticket};
+use quorate_kernel::limits::{GROUP_MEMBERS_MAX, OPERATIONS_MAX, SCAN_KEYS_MAX};
 use quorate_kernel::mutant;
 use quorate_kernel::operation::{Cursor, Operation, Outcome, Refusal};
 use quorate_kernel::process::Request;
 use quorate_kernel::time::{Span, Time};
+
+/// Of how many hosts a question is answered, of each group: those that were asked last.
+const ASKED_MAX: usize = 2 * GROUP_MEMBERS_MAX;
 
 /// What a refused request is to a client.
 pub fn refusal(refused: &Refused) -> Refusal {
@@ -196,6 +199,20 @@ impl Doing {
     }
 
     /// Tells whoever waits for it why it was not done, or may not have been.
+    /// A host is asked, for a group.
+    pub fn note_asked(&mut self, group: GroupId, node: NodeId) {
+        let asked = self.asked.entry(group).or_default();
+        asked.retain(|other| *other != node);
+        asked.push(node);
+        asked.drain(..asked.len().saturating_sub(ASKED_MAX));
+    }
+
+    /// Whether a host was asked this question, for a group.
+    pub fn has_asked(&self, group: GroupId, node: NodeId) -> bool {
+        let asked = self.asked.get(&group);
+        asked.is_some_and(|asked| asked.contains(&node)) || mutant!("lane_anybody_answers")
+    }
+
     pub fn refuse(&mut self, refusal: Refusal, cx: &mut Context<'_>) {
         if let Some(ticket) = self.ticket.take() {
             // It rests on nothing that this node stores.

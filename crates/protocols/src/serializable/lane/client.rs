@@ -51,8 +51,8 @@ pub struct Doing {
     pub wait: Span,
     /// Whether nobody was asked yet: a group seems to be out of reach.
     pub is_held: bool,
-    /// Who was asked last, of each group.
-    pub asked: BTreeMap<GroupId, NodeId>,
+    /// Who was asked this question, of each group; whoever was asked last comes last.
+    pub asked: BTreeMap<GroupId, Vec<NodeId>>,
 }
 
 /// Where an operation stands.
@@ -301,7 +301,7 @@ impl Serializable {
         for group in groups {
             let Some(node) = self.routes.primary(group) else { continue };
             if let Some(message) = doing.phase.message(question, group) {
-                doing.asked.insert(group, node);
+                doing.note_asked(group, node);
                 // A question, and what a client asks for: both promise nothing.
                 cx.fx.send_early(node, message);
             }
@@ -344,7 +344,7 @@ impl Serializable {
             doing.again = now + doing.wait;
             self.counters.retries += 1;
             for group in doing.phase.groups() {
-                if let Some(node) = doing.asked.get(&group) {
+                if let Some(node) = doing.asked.get(&group).and_then(|asked| asked.last()) {
                     self.routes.is_silent(group, *node);
                 }
             }

@@ -27,6 +27,10 @@ impl Serializable {
         cx: &mut Context<'_>,
     ) {
         let Some(doing) = self.clients.get_mut(question) else { return };
+        // Questions are counted, so anybody can guess one.
+        if !doing.has_asked(group, from.node) {
+            return cx.fx.refuse("who was asked answers");
+        }
         match (reply, &mut doing.phase) {
             (Reply::Refused(refused), _) => {
                 self.on_refused(from, (question, group), &refused, cx);
@@ -85,9 +89,7 @@ impl Serializable {
         cx: &mut Context<'_>,
     ) {
         invariant!(self.clients.len() > 0, "somebody has asked");
-        if self.shape.groups().all(|it| it != group) {
-            return cx.fx.refuse("a group of the keyspace answers");
-        }
+        invariant!(self.shape.groups().any(|it| it == group), "a group that there is was asked");
         match refused {
             Refused::NotPrimary | Refused::NotReady => {
                 // If it knows better it has said so, and whoever leads was asked already.
@@ -225,12 +227,16 @@ impl Serializable {
         (question, group): (u64, GroupId),
         keys: Vec<Raw>,
         next: Option<Raw>,
+        from: Incarnation,
         cx: &mut Context<'_>,
     ) {
         let Some(doing) = self.clients.get_mut(question) else { return };
         let Phase::Listing { group: asked, from, .. } = &doing.phase else { return };
         invariant!(self.shape.groups().any(|one| one == *asked), "a group that there is is asked");
         let ascend = keys.windows(2).all(|pair| pair[0] < pair[1]);
+        if !doing.has_asked(group, from.node) {
+            return cx.fx.refuse("who was asked answers");
+        }
         let goes_on =
             next.as_ref().is_none_or(|next| next > from && keys.iter().all(|it| it < next));
         let listed: Option<Vec<_>> = keys.iter().map(place::of_client).collect();

@@ -111,7 +111,7 @@ impl Process for Serializable {
                 self.on_list(from, (question, group), (start, limit), cx);
             }
             Message::Listed { question, group, keys, next } => {
-                self.on_listed((question, group), keys, next, cx);
+                self.on_listed(from, (question, group), keys, next, cx);
             }
             Message::Stand { question, group, leaver } => {
                 self.on_stand(from, (question, group), leaver, cx);

@@ -4,16 +4,20 @@ use super::promises::{SOON, bytes, key_of, transact};
 use super::seats::{LONG, fill, founded, has_all};
 use super::world::{World, settings};
 use crate::serializable::lane::{Leads, Message};
-use crate::serializable::{self, Cause, TxId, VoteSeq};
+use crate::serializable::{
+    self, Cause, Done, Item as ReadItem, Raw, Reply, TxId, Version, VoteSeq,
+};
 use crate::vsr::ViewNumber;
+use bytes::Bytes;
 use quorate_kernel::ids::{GroupId, Ticket};
 use quorate_kernel::limits::VSR_BEHIND_MAX;
-use quorate_kernel::operation::{Operation, Outcome};
+use quorate_kernel::operation::{Cursor, Operation, Outcome};
 use quorate_kernel::process::Process;
 use quorate_kernel::ring::Standing;
 use quorate_kernel::storage::Durability;
 use quorate_kernel::time::Span;
 use quorate_kernel::transaction::{Item, ItemOutcome};
+use std::borrow::ToOwned;
 use std::sync::Arc;
 use std::vec::Vec;
 
@@ -176,4 +180,49 @@ fn who_knows_no_member_that_is_left_finds_the_group() {
     };
     assert!(world.run_until(SOON, knows), "no client has to ask");
     has_all(&mut world, 6, &keys);
+}
+
+/// The last question that a host has asked for a client.
+fn question(world: &World, at: usize) -> u64 {
+    let process = world.hosts[at].process.as_ref().expect("it is up");
+    (1..99).rev().find(|it| process.clients.get(*it).is_some()).expect("something is asked")
+}
+
+#[test]
+fn who_was_not_asked_does_not_answer() {
+    let mut world = apart();
+    let (one, host) = leaders(&world);
+    world.refusals = Some(Vec::new());
+    let (from, key) = (world.hosts[OUTSIDER].me, key_of(1, 2));
+    world.part(one, host);
+    let answer = |world: &mut World, message| {
+        world.turn(host, |process, cx| process.on_message(from, message, cx));
+        assert!(world.answers.is_empty(), "it waits for who was asked");
+    };
+    let get = world.request(host, Operation::get(key.clone()), SOON);
+    let content = Some((Raw(bytes("a lie")), None));
+    let items = Reply::Items(Vec::from([ReadItem { version: Version(9), content }]));
+    let told = Message::Told { question: question(&world, host), group: ONE, reply: items };
+    answer(&mut world, told);
+    let put = world.request(host, Operation::put(key.clone(), bytes("v")), SOON);
+    let process = world.hosts[host].process.as_ref().expect("it is up");
+    let (number, tx) = process.clients.committing().expect("it commits");
+    let results = Vec::from([(ONE, Vec::from([Ok(Done::Put)]))]);
+    let reply = Reply::Outcome { tx, outcome: serializable::Outcome::Committed(results) };
+    answer(&mut world, Message::Told { question: number, group: ONE, reply });
+    let scan = world.request(host, Operation::Scan { from: Cursor::at(0), limit: 9 }, SOON);
+    let number = question(&world, host);
+    let listed = Message::Listed { question: number, group: ONE, keys: Vec::new(), next: None };
+    answer(&mut world, listed);
+    assert_eq!(world.refusals.as_ref().map(Vec::len), Some(3));
+    world.cut.clear();
+    assert!(
+        world.run_until(SOON, |world| world.answers.len() == 3),
+        "those that were asked answer"
+    );
+    let told = |ticket| world.answers.iter().find(|it| it.1 == ticket).map(|it| it.2.clone());
+    assert_eq!(told(put), Some(Outcome::written()));
+    let is_value = |value: &str| Some(Outcome::value(Some(Bytes::from(value.to_owned()))));
+    assert!(told(get) == Some(Outcome::value(None)) || told(get) == is_value("v"));
+    assert!(matches!(told(scan), Some(Outcome::Page { .. })), "{:?}", told(scan));
 }

@@ -372,7 +372,8 @@ fn a_group_that_does_not_decide_aborts_nothing() {
     let process = world.hosts[host].process.as_ref().expect("it is up");
     let (question, tx) = process.clients.committing().expect("it commits");
     let reply = Reply::Outcome { tx, outcome: serializable::Outcome::Aborted(Cause::Timeout) };
-    let (from, group) = (world.hosts[host].me, GroupId(2));
+    let asked = world.leader(GroupId(2)).expect("somebody leads");
+    let (from, group) = (world.hosts[asked].me, GroupId(2));
     let told = Message::Told { question, group, reply };
     world.turn(host, |process, cx| process.on_message(from, told, cx));
     let written = Outcome::Transacted([ItemOutcome::Written, ItemOutcome::Written].into());
