@@ -54,7 +54,8 @@ pub enum Input {
         /// Tombstones of entries up to here are dropped; 0 while a copy is made.
         purge: crate::vsr::Op,
     },
-    /// A client was not heard of for long.
+    /// A client was not heard of for long. Said again as long as it is so: it is dropped when there
+    /// is room for that in the log.
     ClientGone(super::number::Client),
 }
 

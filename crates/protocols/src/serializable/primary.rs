@@ -95,7 +95,7 @@ pub struct Primary {
     pub clock: WallMs,
     /// The highest horizon that was proposed.
     pub horizon: u64,
-    /// Clients that were proposed to be gone because they have counted too far.
+    /// Clients that were proposed to be gone.
     pub gone: BTreeSet<Client>,
     /// What is remembered that is ahead of time.
     pub ahead: Ahead,

@@ -236,10 +236,15 @@ impl Primary {
         }
     }
 
-    /// Nothing more was heard of a client.
+    /// Nothing more was heard of a client. If there is no room now, or some of its transactions
+    /// are to be told to other groups first, that is said again.
     pub fn client_gone(&mut self, client: Client, cx: &mut Context<'_>) {
-        let has_any = cx.state.head.outcomes.range((client, 0)..=(client, u64::MAX)).next();
-        if has_any.is_some() {
+        let is_endless = mutant!("txn_gone_again_and_again");
+        let head = &cx.state.head;
+        let lowest = if is_endless { 0 } else { head.lowest(client) };
+        let has_any = head.outcomes.range((client, lowest)..=(client, u64::MAX)).next().is_some();
+        let has_room = self.gone.len() < FORGET_MAX && !self.is_full();
+        if has_any && (has_room || is_endless) && (self.gone.insert(client) || is_endless) {
             self.propose(Entry::ClientGone { client }, cx);
         }
     }

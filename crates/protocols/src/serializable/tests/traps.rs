@@ -2,6 +2,7 @@
 
 mod ahead;
 mod bounds;
+mod gone;
 mod groups;
 mod losses;
 mod names;
