@@ -170,8 +170,15 @@ impl Primary {
         let reading = reading.clone();
         let reply = match &reading.asked {
             ReadRequest::Keys(keys) => {
-                self.expire(keys.iter(), cx);
+                let may_expire = self.may_propose() || mutant!("txn_reads_expire_all");
+                if may_expire {
+                    self.expire(keys.iter(), cx);
+                }
                 if let Some(key) = keys.iter().find(|key| self.hides(key, cx)) {
+                    if !may_expire {
+                        // It is looked at again when there is room.
+                        self.crowded.insert(key.clone());
+                    }
                     return self.wait(ticket, key);
                 }
                 self.show(keys, cx)

@@ -10,7 +10,7 @@ use std::vec::Vec;
 
 const MIB: usize = 1024 * 1024;
 
-fn large(bytes: usize) -> Act {
+pub fn large(bytes: usize) -> Act {
     let value = crate::serializable::Raw(Bytes::from(vec![b'x'; bytes]));
     Act::Put { value, expiry: crate::serializable::Expiry::Never }
 }

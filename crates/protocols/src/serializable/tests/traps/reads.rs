@@ -166,6 +166,33 @@ fn what_was_seen_to_have_expired_is_not_seen_again() {
     assert_eq!(world.answer(again), Some(&Reply::Items(Vec::from([item(2, None)]))));
 }
 
+/// Where the log stands, what a read would have to remove waits until there is room again.
+#[test]
+fn reads_of_what_has_expired_fill_no_log() {
+    let mut world = World::new(1);
+    let at = world.now.0 / 1_000_000 + 100;
+    let lives = || Act::Put { value: key("v"), expiry: Expiry::At(at) };
+    let large = super::bounds::large(8 * 1024 * 1024);
+    world.commit_tx(tx(1, 1), &[], &[("1x", lives()), ("1z", lives()), ("1y", large)]);
+    world.settle();
+    // Each leaves all of a large value.
+    for client in 2..12 {
+        world.commit_tx(tx(client, client), &[], &[("1y", Act::Append(key("more")))]);
+    }
+    world.groups[ONE].replicas[0].skew_ms = 200;
+    let in_hand = |world: &World| world.groups[ONE].replicas[0].member.in_hand();
+    let before = in_hand(&world);
+    let tickets = [&["1x"][..], &["1x", "1z"]].map(|names| world.ask(ONE, read(names)));
+    world.confirm(ONE);
+    assert_eq!(in_hand(&world), before, "nothing is proposed");
+    assert_eq!(tickets.map(|ticket| world.answer(ticket).is_some()), [false; 2]);
+    world.settle();
+    let none = || item(2, None);
+    assert_eq!(world.answer(tickets[0]), Some(&Reply::Items([none()].into())));
+    assert_eq!(world.answer(tickets[1]), Some(&Reply::Items([none(), none()].into())));
+    world.check_quiet();
+}
+
 #[test]
 fn a_clock_does_not_run_backwards_over_views() {
     let mut world = World::new(1);
