@@ -103,7 +103,7 @@ impl Serializable {
     /// Everything was read: what follows from it.
     pub(super) fn has_read(&mut self, mut doing: Doing, cx: &mut Context<'_>) {
         let told = doing.sheet.evaluate();
-        if told.is_ok() && doing.sheet.is_write() {
+        if told.is_ok() && (doing.sheet.is_write() || doing.commits_reads) {
             return self.commit(doing, cx);
         }
         // It only reads, or changes nothing because of what it has read.
@@ -190,6 +190,7 @@ impl Doing {
             sheet,
             priority: None,
             conflicts: 0,
+            commits_reads: false,
             phase: Phase::Reading(BTreeMap::new()),
             again: Time(0),
             wait: Span(0),
@@ -198,7 +199,6 @@ impl Doing {
         }
     }
 
-    /// Tells whoever waits for it why it was not done, or may not have been.
     /// A host is asked, for a group.
     pub fn note_asked(&mut self, group: GroupId, node: NodeId) {
         let asked = self.asked.entry(group).or_default();
@@ -213,6 +213,7 @@ impl Doing {
         asked.is_some_and(|asked| asked.contains(&node)) || mutant!("lane_anybody_answers")
     }
 
+    /// Tells whoever waits for it why it was not done, or may not have been.
     pub fn refuse(&mut self, refusal: Refusal, cx: &mut Context<'_>) {
         if let Some(ticket) = self.ticket.take() {
             // It rests on nothing that this node stores.

@@ -43,6 +43,9 @@ pub struct Doing {
     pub priority: Option<u64>,
     /// How often it was tried again after a conflict.
     pub conflicts: u32,
+    /// Whether it is committed like what writes, though it only reads: what was read has changed
+    /// too often.
+    pub commits_reads: bool,
     /// Where it stands.
     pub phase: Phase,
     /// When what is not answered is asked again.

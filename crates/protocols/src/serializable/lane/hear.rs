@@ -12,7 +12,7 @@ use quorate_kernel::mutant;
 use quorate_kernel::operation::{Cursor, Outcome, Refusal};
 use quorate_kernel::probe;
 
-/// How often what was only read is read again before it is committed like what writes.
+/// How often what was only read may have changed before it is committed like what writes.
 const CHECKS_MAX: u32 = 3;
 /// It may have been done, or not.
 const OUTCOME_UNKNOWN: Outcome = Outcome::Refused(Refusal::OutcomeUnknown);
@@ -125,14 +125,17 @@ impl Serializable {
         }
     }
 
-    /// What was read is current no more: it is read again, or committed like what writes.
+    /// What was read is current no more: it is read again, and after some times committed then like
+    /// what writes.
     fn has_changed(&mut self, mut doing: Doing, cx: &mut Context<'_>) {
         probe!("serializable/lane_read_again");
         self.counters.conflicts += 1;
         doing.conflicts += 1;
-        if doing.conflicts.is_multiple_of(CHECKS_MAX) && doing.sheet.evaluate().is_ok() {
+        doing.commits_reads |= doing.conflicts >= CHECKS_MAX;
+        if doing.commits_reads && mutant!("lane_commits_what_has_changed") {
             return self.commit(doing, cx);
         }
+        // What was read is not current, so nothing that rests on it commits.
         self.attempt(doing, cx);
     }
 
@@ -224,19 +227,19 @@ impl Serializable {
     /// A group lists keys.
     pub(super) fn on_listed(
         &mut self,
+        from: Incarnation,
         (question, group): (u64, GroupId),
         keys: Vec<Raw>,
         next: Option<Raw>,
-        from: Incarnation,
         cx: &mut Context<'_>,
     ) {
         let Some(doing) = self.clients.get_mut(question) else { return };
-        let Phase::Listing { group: asked, from, .. } = &doing.phase else { return };
-        invariant!(self.shape.groups().any(|one| one == *asked), "a group that there is is asked");
-        let ascend = keys.windows(2).all(|pair| pair[0] < pair[1]);
         if !doing.has_asked(group, from.node) {
             return cx.fx.refuse("who was asked answers");
         }
+        let Phase::Listing { group: asked, from, .. } = &doing.phase else { return };
+        invariant!(self.shape.groups().any(|one| one == *asked), "a group that there is is asked");
+        let ascend = keys.windows(2).all(|pair| pair[0] < pair[1]);
         let goes_on =
             next.as_ref().is_none_or(|next| next > from && keys.iter().all(|it| it < next));
         let listed: Option<Vec<_>> = keys.iter().map(place::of_client).collect();

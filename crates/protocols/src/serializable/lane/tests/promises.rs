@@ -1,8 +1,10 @@
 //! What clients are promised, each in the smallest schedule that shows it.
 
 use super::world::{Host, World, settings};
-use crate::serializable::lane::Settings;
+use crate::serializable::lane::client::Phase;
 use crate::serializable::lane::place::{self, Shape};
+use crate::serializable::lane::{Message, Settings};
+use crate::serializable::{self, Reply, Version};
 use bytes::Bytes;
 use quorate_kernel::change::{Change, Changed, Unchanged};
 use quorate_kernel::ids::GroupId;
@@ -284,6 +286,51 @@ fn what_is_read_in_several_groups_is_of_one_moment() {
         }
     }
     assert_eq!(torn, 0, "both have always the same value");
+}
+
+#[test]
+fn what_changes_while_it_is_read_is_committed_as_it_was_read_last() {
+    let mut world = three(2);
+    let leaders = [1, 2].map(|group| world.leader(GroupId(group)).expect("somebody leads"));
+    let host = (0..3).find(|at| !leaders.contains(at)).expect("two lead");
+    leaders.iter().for_each(|leader| world.part(host, *leader));
+    let get = |group| Item::Get { key: key_of(group, 2) };
+    world.request(host, transact([get(1), get(2)].into()), SOON);
+    let mut answer = |group: u64, reply: &dyn Fn(&Phase) -> Option<Reply>| {
+        let from = world.hosts[leaders[group as usize - 1]].me;
+        world.turn(host, |process, cx| {
+            let mut all = (1..99).rev();
+            let question = all.find(|it| process.clients.get(*it).is_some()).expect("it is asked");
+            let doing = process.clients.get(question).expect("it is there");
+            let reply = reply(&doing.phase).expect("it waits for that");
+            let told = Message::Told { question, group: GroupId(group), reply };
+            process.on_message(from, told, cx);
+        });
+    };
+    let of_version = |version| {
+        move |phase: &Phase| {
+            let item = serializable::Item { version: Version(version), content: None };
+            matches!(phase, Phase::Reading(_)).then(|| Reply::Items([item].into()))
+        }
+    };
+    let key = place::stored(&key_of(1, 2));
+    let changed = |phase: &Phase| {
+        matches!(phase, Phase::Checking(_)).then(|| Reply::Changed { key: key.clone() })
+    };
+    for version in [7, 8, 9] {
+        answer(1, &of_version(version));
+        answer(2, &of_version(version));
+        answer(1, &changed);
+    }
+    // It is read once more, and rests on that.
+    answer(1, &of_version(0));
+    answer(2, &of_version(0));
+    world.cut.clear();
+    assert!(world.run_until(SOON, |world| !world.answers.is_empty()));
+    let absent = || ItemOutcome::Value(None);
+    assert_eq!(world.answers[0].2, Outcome::Transacted([absent(), absent()].into()));
+    let process = world.hosts[host].process.as_ref().expect("it is up");
+    assert_eq!(process.counters.conflicts, 3, "no group has refused it");
 }
 
 #[test]
