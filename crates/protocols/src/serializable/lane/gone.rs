@@ -17,19 +17,25 @@ use quorate_kernel::time::{Span, Time};
 /// How long a client may be silent before it is gone.
 pub const GONE: Span = Span::secs(60);
 
-/// When a primary has heard clients last. Lost with its view: the next one begins to wait anew.
+/// When a primary has heard clients last for whom something is remembered. Lost with its view: the
+/// next one begins to wait anew.
 #[derive(Debug, Default)]
 pub struct Heard(BTreeMap<Client, Time>);
 
 impl Heard {
-    /// A request has come.
+    /// A request has come. Of whoever nothing is remembered nothing is noted: anybody can make up
+    /// names, and who is remembered later is heard from then on.
     pub fn hear(&mut self, request: &Request, now: Time) {
         let client = match request {
             Request::Commit(commit) => commit.rank.tx.client,
             Request::Outcome { token } => token.tx.client,
             Request::Read { .. } | Request::ReadAny { .. } | Request::Check { .. } => return,
         };
-        self.0.insert(client, now);
+        if mutant!("lane_hears_of_anybody") {
+            self.0.insert(client, now);
+        } else if let Some(since) = self.0.get_mut(&client) {
+            *since = now;
+        }
     }
 
     /// This node leads no more.
@@ -41,7 +47,7 @@ impl Heard {
     fn gone(&mut self, head: &Head, now: Time) -> Vec<Client> {
         let known = clients(head);
         let is_silent = |since: Time| now - since >= GONE;
-        self.0.retain(|client, since| known.contains(client) || !is_silent(*since));
+        self.0.retain(|client, _| known.contains(client));
         for client in &known {
             self.0.entry(*client).or_insert(now);
         }
@@ -69,5 +75,31 @@ impl Serializable {
             probe!("serializable/lane_gone");
             self.handle(group, Input::ClientGone(client), cx);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::serializable::{Recorded, Token, TxId};
+
+    #[test]
+    fn clients_are_noted_for_whom_something_is_remembered() {
+        let ask = |client| {
+            let tx = TxId { counter: 5, client: Client(client) };
+            Request::Outcome { token: Token { tx, coordinator: GroupId(1) } }
+        };
+        let at = |secs| Time(0) + Span::secs(secs);
+        let (mut heard, mut head) = (Heard::default(), Head::default());
+        (0..9).for_each(|client| heard.hear(&ask(client), at(1)));
+        assert!(heard.0.is_empty(), "nothing is remembered for them");
+        let recorded = Recorded { groups: Vec::new(), outcome: Ok(Vec::new()) };
+        head.outcomes.insert((Client(2), 5), recorded);
+        assert!(heard.gone(&head, at(2)).is_empty());
+        heard.hear(&ask(2), at(30));
+        assert!(heard.gone(&head, at(89)).is_empty(), "it has asked since");
+        assert_eq!(heard.gone(&head, at(90)), [Client(2)]);
+        head.outcomes.clear();
+        assert!(heard.gone(&head, at(91)).is_empty() && heard.0.is_empty());
     }
 }

@@ -167,7 +167,7 @@ impl Serializable {
         let mut on = serializable::Context { state, is_settled, table, now, wall, out: &mut out };
         hosted.member.handle(input, &mut on);
         // Nothing behind one that was refused is taken: the order would be another.
-        let mut not_taken = 0;
+        let (mut not_taken, mut not_confirmed) = (0, Vec::new());
         for action in out {
             match action {
                 serializable::Action::Propose(entry) => {
@@ -177,7 +177,7 @@ impl Serializable {
                 }
                 serializable::Action::Confirm(ticket) => {
                     if !self.confirm(group, ticket, cx) {
-                        self.handle(group, Input::NotConfirmed(ticket), cx);
+                        not_confirmed.push(ticket);
                     }
                 }
                 serializable::Action::Send { to, message } => self.send_between(to, message, cx),
@@ -194,6 +194,10 @@ impl Serializable {
         if not_taken > 0 {
             probe!("serializable/lane_refused");
             self.handle(group, Input::NotTaken(not_taken), cx);
+        }
+        // Behind that: what follows may propose more.
+        for ticket in not_confirmed {
+            self.handle(group, Input::NotConfirmed(ticket), cx);
         }
     }
 
@@ -337,6 +341,12 @@ impl Serializable {
         if !self.names_groups(&message) && !mutant!("lane_hears_of_any_group") {
             return cx.fx.refuse("a group of the keyspace speaks, of groups of the keyspace");
         }
+        // What a group says rests on its log, so one of its members says it. Who is none as far as
+        // is known here may have become one since: it says it again, and by then that is known.
+        if !self.routes.is_member(message.group(), from.node) && !mutant!("lane_any_host_speaks") {
+            probe!("serializable/lane_speaks_for_another");
+            return;
+        }
         let leads = self.groups.get(&to).is_some_and(|hosted| hosted.member.leads());
         if leads {
             let mut groups = self.shape.groups();
@@ -353,12 +363,6 @@ impl Serializable {
         if let Some(leads) = self.leads(group).filter(|_| to.node != cx.me.node) {
             // It promises nothing.
             cx.fx.send_early(to, Message::Leads(leads));
-        }
-        // What a group says rests on its log, so one of its members says it. Who is none as far as
-        // is known here may have become one since: it says it again, and by then that is known.
-        if !self.routes.is_member(message.group(), from.node) && !mutant!("lane_any_host_speaks") {
-            probe!("serializable/lane_speaks_for_another");
-            return;
         }
     }
 }
