@@ -343,12 +343,13 @@ impl Serializable {
                 }
                 continue;
             }
+            let asked = Time(doing.again.0.saturating_sub(doing.wait.0));
             doing.wait = Span((doing.wait.0 * 2).min(WAIT_MAX.0));
             doing.again = now + doing.wait;
             self.counters.retries += 1;
             for group in doing.phase.groups() {
                 if let Some(node) = doing.asked.get(&group).and_then(|asked| asked.last()) {
-                    self.routes.is_silent(group, *node);
+                    self.routes.is_late(group, *node, asked);
                 }
             }
             self.ask(question, None, cx);

@@ -31,6 +31,9 @@ impl Serializable {
         if !doing.has_asked(group, from.node) {
             return cx.fx.refuse("who was asked answers");
         }
+        if !matches!(reply, Reply::Refused(Refused::NotPrimary | Refused::NotReady)) {
+            self.routes.answers(group, from.node, cx.now);
+        }
         match (reply, &mut doing.phase) {
             (Reply::Refused(refused), _) => {
                 self.on_refused(from, (question, group), &refused, cx);
@@ -237,6 +240,7 @@ impl Serializable {
         if !doing.has_asked(group, from.node) {
             return cx.fx.refuse("who was asked answers");
         }
+        self.routes.answers(group, from.node, cx.now);
         let Phase::Listing { group: asked, from, .. } = &doing.phase else { return };
         invariant!(self.shape.groups().any(|one| one == *asked), "a group that there is is asked");
         let ascend = keys.windows(2).all(|pair| pair[0] < pair[1]);

@@ -54,6 +54,8 @@ struct Route {
     silent: u64,
     /// Whether the primary of the view has said that it serves.
     serves: bool,
+    /// Who has answered a question last, and when.
+    answered: Option<(NodeId, Time)>,
     /// What another says of a later view. No member has spoken since.
     claim: Option<Claim>,
 }
@@ -61,7 +63,8 @@ struct Route {
 impl Route {
     /// One that begins, or that somebody has told who may.
     fn new(members: &Arc<[NodeId]>, view: ViewNumber, serves: bool) -> Route {
-        Route { members: Arc::clone(members), view, silent: 0, serves, claim: None }
+        let (members, answered, claim) = (Arc::clone(members), None, None);
+        Route { members, view, silent: 0, serves, answered, claim }
     }
 
     /// The members and the view that are believed.
@@ -183,6 +186,23 @@ impl Routes {
         let before = view.epoch.0.checked_sub(1).map(Epoch)?;
         let asked = ViewNumber { view: view.view.wrapping_add(silent), ..view };
         Configuration::after(before, members, Op(0)).primary(group, asked)
+    }
+
+    /// A host answers a question as the primary of a group.
+    pub fn answers(&mut self, group: GroupId, node: NodeId, now: Time) {
+        if let Some(route) = self.of.get_mut(&group) {
+            route.answered = Some((node, now));
+        }
+    }
+
+    /// A host has not answered a question that it was asked so long ago. If it has answered another
+    /// one since, it is there: the question waits for something.
+    pub fn is_late(&mut self, group: GroupId, node: NodeId, asked: Time) {
+        let answered = self.of.get(&group).and_then(|route| route.answered);
+        let is_there = answered.is_some_and(|(one, at)| one == node && at >= asked);
+        if !is_there || mutant!("lane_late_is_silent") {
+            self.is_silent(group, node);
+        }
     }
 
     /// A host did not answer for a group, or says that it does not lead it: the next one is asked.

@@ -333,6 +333,42 @@ fn what_changes_while_it_is_read_is_committed_as_it_was_read_last() {
     assert_eq!(process.counters.conflicts, 3, "no group has refused it");
 }
 
+/// A read that waits for a key had others ask a host that does not lead.
+#[test]
+fn a_question_that_waits_turns_no_other_away() {
+    let groups = 4;
+    let mut world = three(groups);
+    let decides = world.leader(GroupId(1)).expect("somebody leads");
+    let other = (2..=groups).find(|group| world.leader(GroupId(*group)) != Some(decides));
+    let other = other.expect("the primaries are spread");
+    let applies = world.leader(GroupId(other)).expect("somebody leads");
+    let host = 3 - decides - applies;
+    // The client is told that it is done, and one group holds the key until it hears that.
+    world.cut.insert((decides, applies));
+    let put = |group| Item::Put { key: key_of(group, groups), value: bytes("v") };
+    let told = world.ask(host, transact([put(1), put(other)].into()), SOON);
+    assert!(matches!(told, Outcome::Transacted(_)), "{told:?}");
+    world.request(host, Operation::get(key_of(other, groups)), SOON);
+    let is_its = |key: &Bytes| {
+        let group = Shape::new(groups).group_of(&place::stored(key));
+        group == GroupId(other) && *key != key_of(other, groups)
+    };
+    let mut names = (0..).map(|number| Bytes::from(format!("k{number}")));
+    let free = names.find(is_its).expect("there is one");
+    for _ in 0..30 {
+        let began = world.now;
+        let told = world.ask(host, Operation::get(free.clone()), SOON);
+        assert_eq!(told, Outcome::value(None));
+        assert!(world.now - began < Span::millis(20), "{:?}", world.now - began);
+        world.run(Span::millis(50));
+    }
+    assert!(world.answers.is_empty(), "the other one waits");
+    world.cut.clear();
+    let is_told = |world: &mut World| !world.answers.is_empty();
+    assert!(world.run_until(SOON, is_told), "and is answered");
+    assert_eq!(world.answers[0].2, Outcome::value(Some(bytes("v"))));
+}
+
 #[test]
 fn parts_and_fields_say_who_holds_what() {
     struct Seen(BTreeMap<&'static str, String>, usize);
