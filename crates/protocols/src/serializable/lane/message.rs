@@ -155,6 +155,18 @@ pub fn weight(message: &vsr::Message) -> usize {
     }
 }
 
+/// About how many bytes of a replica's message travel beside its head.
+#[must_use]
+pub fn tail_bytes(message: &vsr::Message) -> usize {
+    match message {
+        vsr::Message::Prepare { entries, .. } | vsr::Message::NewState { entries, .. } => {
+            entries.iter().map(|entry| entry.bytes().len()).sum()
+        }
+        vsr::Message::Checkpoint { body, .. } => body.len(),
+        _ => 0,
+    }
+}
+
 fn bytes_of<T: Serialize>(value: &T) -> Bytes {
     postcard::to_allocvec(value).expect("plain data always serializes").into()
 }

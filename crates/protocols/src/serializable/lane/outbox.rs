@@ -4,15 +4,21 @@
 //! once. Beats go to each host by itself, and share a frame with those of other groups.
 
 use super::Serializable;
-use super::message::{Message, PARTS_MAX, weight};
+use super::message::{Message, PARTS_MAX, tail_bytes, weight};
 use crate::vsr;
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use quorate_kernel::effects::{Effects, Recipients, Release};
 use quorate_kernel::ids::{GroupId, Incarnation, NodeId, Start};
-use quorate_kernel::limits::HEADER_BYTES_USUAL;
+use quorate_kernel::limits::{FRAME_BYTES_MAX, HEADER_BYTES_USUAL, VSR_ENTRIES_BYTES_MAX};
 use quorate_kernel::mutant;
+
+/// The most bytes that travel beside the heads of messages that go together. A message with more
+/// goes alone: it fits a frame, but two of them need not.
+const TAILS_BYTES_MAX: usize = 4 * VSR_ENTRIES_BYTES_MAX;
+
+const _: () = assert!(TAILS_BYTES_MAX + HEADER_BYTES_USUAL < FRAME_BYTES_MAX);
 
 /// When a frame may leave, the soonest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -29,6 +35,7 @@ type To = (When, Start, Arc<[NodeId]>);
 struct Bundle {
     parts: Vec<(GroupId, vsr::Message)>,
     weight: usize,
+    tail_bytes: usize,
 }
 
 /// What waits for the end of the turn.
@@ -69,14 +76,17 @@ impl Outbox {
     }
 
     fn add(&mut self, to: To, group: GroupId, message: vsr::Message) {
-        let weight = weight(&message);
+        let (weight, tail_bytes) = (weight(&message), tail_bytes(&message));
         let bundle = self.open.entry(to.clone()).or_default();
-        let is_full =
-            bundle.weight + weight > HEADER_BYTES_USUAL - 1 || bundle.parts.len() == PARTS_MAX;
+        let is_long = bundle.tail_bytes + tail_bytes > TAILS_BYTES_MAX;
+        let is_full = bundle.weight + weight > HEADER_BYTES_USUAL - 1
+            || bundle.parts.len() == PARTS_MAX
+            || (is_long && !mutant!("lane_bundles_without_bytes"));
         if is_full && !bundle.parts.is_empty() {
             self.full.push((to, core::mem::take(bundle)));
         }
         bundle.weight += weight;
+        bundle.tail_bytes += tail_bytes;
         bundle.parts.push((group, message));
     }
 
@@ -97,5 +107,41 @@ impl Outbox {
                 When::Lane => fx.send(to, message),
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::vsr::{Entry, Epoch, Op, ViewNumber};
+    use bytes::Bytes;
+    use quorate_kernel::effects::Effect;
+    use std::vec;
+
+    /// What leaves, where so many groups prepare entries of so many bytes in one turn.
+    fn sent(bytes: &[usize]) -> Vec<usize> {
+        let (mut outbox, mut fx) = (Outbox::default(), Effects::default());
+        let to: Arc<[NodeId]> = [1, 2].map(NodeId).into();
+        let view = ViewNumber::first(Epoch(1));
+        for (group, bytes) in (1..).zip(bytes) {
+            let entries = Vec::from([Entry::command(view, Bytes::from(vec![0; *bytes]))]);
+            let message = vsr::Message::Prepare { view, from: Op(1), entries, commit: Op(0) };
+            outbox.push(GroupId(group), (&to).into(), message, &Release::Early);
+        }
+        outbox.flush(&mut fx);
+        let parts = |effect: Effect<Message, _>| match effect {
+            Effect::Send { message: Message::Log(parts), .. } => parts.len(),
+            _ => panic!("nothing else is sent"),
+        };
+        fx.drain().map(parts).collect()
+    }
+
+    #[test]
+    fn large_entries_of_several_groups_share_no_frame() {
+        assert_eq!(sent(&[100, 100, 100]), [3]);
+        let half = TAILS_BYTES_MAX / 2;
+        assert_eq!(sent(&[half, half, half]), [2, 1]);
+        let large = 2 * TAILS_BYTES_MAX;
+        assert_eq!(sent(&[100, large, 100, large]), [1, 1, 1, 1], "each goes alone");
     }
 }
