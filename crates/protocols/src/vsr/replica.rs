@@ -13,6 +13,9 @@ use quorate_kernel::limits::{VSR_IN_FLIGHT_MAX, VSR_PAGE_BYTES_MAX};
 use quorate_kernel::mutant;
 use quorate_kernel::storage::Class;
 
+/// The most pages that a tick stores: others wait meanwhile.
+const STORED_PAGES_MAX: u64 = 32;
+
 impl Replica {
     /// Takes a message of a peer, or of itself.
     pub fn on_message(&mut self, from: Incarnation, message: Message, cx: &mut Context<'_>) {
@@ -151,10 +154,11 @@ impl Replica {
         if self.install.is_some() {
             return;
         }
-        let applied = self.applied;
-        if applied.since(self.log.base().op) > self.settings.kept {
+        let (applied, kept) = (self.applied, self.settings.kept);
+        let waiting = applied.since(self.log.base().op);
+        if waiting > kept {
             let (machine, mut store) = cx.machine();
-            machine.store(applied, VSR_PAGE_BYTES_MAX, &mut store);
+            machine.store(applied, stored_bytes(waiting, kept), &mut store);
         }
         self.trim(cx);
     }
@@ -251,4 +255,25 @@ impl Replica {
     }
 }
 
+/// About how many bytes a tick stores where so many entries wait for it: more where more do, so
+/// that under load the log and what is not stored do not grow for ever.
+fn stored_bytes(waiting: u64, kept: u64) -> usize {
+    let pages = waiting.checked_div(kept).unwrap_or(waiting);
+    let pages = if mutant!("stores_at_one_pace") { 1 } else { pages.clamp(1, STORED_PAGES_MAX) };
+    pages as usize * VSR_PAGE_BYTES_MAX
+}
+
 const _: () = assert!(TICK.0 > 0, "time passes between two ticks");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_is_stored_where_more_waits() {
+        let pages = |waiting, kept| stored_bytes(waiting, kept) / VSR_PAGE_BYTES_MAX;
+        assert_eq!([pages(1025, 1024), pages(2047, 1024), pages(5 * 1024, 1024)], [1, 1, 5]);
+        let most = STORED_PAGES_MAX as usize;
+        assert_eq!([pages(u64::MAX, 1024), pages(3, 0), pages(0, 0)], [most, 3, 1]);
+    }
+}
