@@ -136,7 +136,8 @@
 //! - If a group has lost its data, what it had decided or voted is unknown. A transaction of
 //!   several groups may then have changed some of them alone; who asks the group that has lost its
 //!   vote is told that nobody knows. Who asks a coordinator that has lost its decision is told that
-//!   it has failed, though others may have changed: a lane tells its clients of such a loss.
+//!   it has failed, though others may have changed. A lane counts such losses; its clients are told
+//!   nothing else.
 //! - A primary whose clock is ahead removes early what expires, as long as it leads.
 //! - A name that has ended is not compared with what it was used for: who uses one twice is
 //!   answered how the first ended. Nor can groups compare what each of them was asked for under one
