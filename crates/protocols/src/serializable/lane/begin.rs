@@ -1,6 +1,7 @@
 //! Operations of clients begin: what is refused at once, and what is asked first.
 
 use super::client::{Doing, Phase};
+use super::hosted::wall;
 use super::items::Sheet;
 use super::place::{self, KEY_BYTES_MAX};
 use super::{Context, Serializable};
@@ -133,7 +134,7 @@ impl Serializable {
 
     /// Commits: every group that it touches is asked.
     pub(super) fn commit(&mut self, mut doing: Doing, cx: &mut Context<'_>) {
-        let tx = self.clients.name();
+        let tx = self.clients.name(wall(cx));
         let priority = *doing.priority.get_or_insert(tx.counter);
         let mut acts = doing.sheet.acts();
         if mutant!("lane_share_lost") {

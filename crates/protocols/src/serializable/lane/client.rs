@@ -171,9 +171,13 @@ impl Clients {
         self.hosts.iter().copied()
     }
 
-    /// A name for a transaction.
-    pub fn name(&mut self) -> TxId {
+    /// A name for a transaction, no lower than the first at this time: what is under way must not
+    /// look as old as the start of this host.
+    pub fn name(&mut self, now: WallMs) -> TxId {
         self.counter += 1;
+        if !mutant!("lane_counts_without_time") && !mutant!("lane_names_used_twice") {
+            self.counter = self.counter.max(TxId::first(self.me, now).counter);
+        }
         let is_new = self.open.insert(self.counter);
         invariant!(is_new, "a counter is given out once");
         TxId { counter: self.counter, client: self.me }

@@ -4,7 +4,7 @@ use super::world::{Host, World, settings};
 use crate::serializable::lane::client::Phase;
 use crate::serializable::lane::place::{self, Shape};
 use crate::serializable::lane::{Message, Settings};
-use crate::serializable::{self, Reply, Version};
+use crate::serializable::{self, Reply, TxId, Version};
 use bytes::Bytes;
 use quorate_kernel::change::{Change, Changed, Unchanged};
 use quorate_kernel::ids::GroupId;
@@ -331,6 +331,21 @@ fn what_changes_while_it_is_read_is_committed_as_it_was_read_last() {
     assert_eq!(world.answers[0].2, Outcome::Transacted([absent(), absent()].into()));
     let process = world.hosts[host].process.as_ref().expect("it is up");
     assert_eq!(process.counters.conflicts, 3, "no group has refused it");
+}
+
+/// What is as old as all that is remembered is dropped, and taken for what has ended.
+#[test]
+fn names_are_no_older_than_their_transactions() {
+    let mut world = three(1);
+    world.run(Span::secs(60));
+    for host in 0..3 {
+        let ticket = world.request(host, Operation::put(bytes("k"), bytes("v")), SOON);
+        let process = world.hosts[host].process.as_ref().expect("it is up");
+        let (_, tx) = process.clients.committing().expect("it commits");
+        assert!(tx >= TxId::first(tx.client, world.now.0 / 1_000_000), "{tx:?}");
+        let is_told = |world: &mut World| world.answers.iter().any(|it| it.1 == ticket);
+        assert!(world.run_until(SOON, is_told));
+    }
 }
 
 /// A read that waits for a key had others ask a host that does not lead.
