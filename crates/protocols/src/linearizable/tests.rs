@@ -18,6 +18,7 @@
 //! | [`members`] | members that come, go, lag behind and come back |
 //! | [`gathers`] | members that forget while their group becomes smaller |
 //! | [`owed`] | what members owe each other while their group changes |
+//! | [`invitations`] | invitations that come too late, and how often they are sent |
 //! | [`answers`] | refusals, explanations, other modes |
 //! | [`departures`] | groups that shrink, and the end of a whole cluster |
 //! | [`splits`] | groups that are cut in two |
@@ -48,6 +49,7 @@ mod epochs;
 mod fences;
 mod gathers;
 mod golden;
+mod invitations;
 mod last_comers;
 mod leavers;
 mod losses;

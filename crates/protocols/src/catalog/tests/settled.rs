@@ -91,6 +91,23 @@ fn that_a_node_has_joined_says_nothing_once_another_has_the_partition() {
     assert!(tenures(&after(&third, handed_over(a))).is_empty());
 }
 
+/// Of two records under one number a host keeps the first. So whatever changes a record gives it
+/// another number, also where only a former holder is struck out.
+#[test]
+fn whatever_changes_a_record_gives_it_a_higher_number() {
+    let first = single(&[1, 2]);
+    let second = moved(&first, 3);
+    let third = moved(&second, 4);
+    let [a, _, c] = [&first, &second, &third].map(|catalog| record(catalog).partitions[0].since);
+    let fourth = after(&third, joined(c));
+    let fifth = after(&fourth, handed_over(a));
+    let sixth = after(&fifth, Decree::Gone { lane: LANE, node: NodeId(3) });
+    assert!(tenures(&sixth).is_empty());
+    let all = [first, second, third, fourth, fifth, sixth];
+    let numbers = all.map(|catalog| record(&catalog).changed);
+    assert!(numbers.windows(2).all(|pair| pair[0] < pair[1]), "{numbers:?}");
+}
+
 #[test]
 fn that_a_node_has_handed_over_says_nothing_of_who_has_the_partition() {
     let first = single(&[1, 2]);

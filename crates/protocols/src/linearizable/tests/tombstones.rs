@@ -267,3 +267,24 @@ fn a_get_ends_although_a_removal_was_left_halfway() {
          # told get k: value b",
     );
 }
+
+/// A removal is announced again and again while one member is away. It is the same one each time: a
+/// later announcement would say of the first that it was enforced, and a put that had read at the
+/// one that was away, which knows of neither, would be refused.
+#[test]
+fn a_removal_that_was_given_up_is_announced_as_it_was() {
+    after_delete(
+        "cut 3
+         run 4s
+         show 1 tombstones_purged
+         # last 1: tombstones_purged 0
+         mend 3
+         put 4 k b
+         deliver ReadA 4->2
+         deliver ReadA 4->3
+         deliver ReadB
+         deliver WriteA
+         deliver WriteB
+         # told put k b: written",
+    );
+}
