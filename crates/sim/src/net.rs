@@ -304,6 +304,19 @@ mod tests {
     }
 
     #[test]
+    fn a_held_frame_is_late_until_it_has_arrived() {
+        let mut net = net(&section(Distribution::Constant { us: 5 }), &[]);
+        let mut queue = Queue::default();
+        net.send(0, 1, 0, &frame(), &mut queue);
+        assert!(!net.is_late(1), "it takes as long as any other");
+        net.hold_next(0, 1, 10_000);
+        net.send(0, 1, 100, &frame(), &mut queue);
+        net.heal(&[true, true, true]);
+        assert!(net.is_late(15_100));
+        assert!(!net.is_late(15_101));
+    }
+
+    #[test]
     fn a_matrix_sets_links_apart() {
         let matrix = parse_matrix("# means\n0, 10, 20\n10, 0, 30 # far\n20, 30, 0\n").unwrap();
         let mut net = net(&section(Distribution::Constant { us: 1 }), &matrix);
