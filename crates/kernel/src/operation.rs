@@ -213,12 +213,6 @@ pub enum Control {
         /// Although what nobody else holds is lost with it.
         force: bool,
     },
-    /// Of a keyspace on fixed partitions: which host holds each of them, as its engine encodes it;
-    /// an older map than the known one changes nothing. Answered with [`Outcome::Noted`].
-    Place {
-        /// The map.
-        map: Bytes,
-    },
     /// Of the catalog: make, alter or drop a keyspace. Answered with [`Outcome::Noted`].
     Keyspace(KeyspaceOrder),
     /// Of the overlay: have all hosts finish what they do for clients and end, at one time.

@@ -9,6 +9,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::ids::{Incarnation, Ticket};
+use quorate_kernel::news::{News, Topic};
 use quorate_kernel::operation::{Control, Outcome, Refusal};
 use quorate_kernel::part::Part;
 use quorate_kernel::process::{Inspect, Process, Recovery, Request};
@@ -137,19 +138,6 @@ impl Merkle {
         }
         self.take_partitions(false, cx);
     }
-
-    fn on_placed(&mut self, ticket: Ticket, map: &[u8], cx: &mut Context<'_>) {
-        match postcard::from_bytes::<Map>(map) {
-            Ok(map) if map.fits(self.settings.shape) => {
-                self.take_map(map, cx);
-                cx.fx.answer(ticket, Outcome::Noted);
-            }
-            _ => {
-                let why = "the map is not one of this keyspace's partitions".into();
-                refuse(ticket, Refusal::Membership { why }, cx);
-            }
-        }
-    }
 }
 
 /// Deletes everything of a replica.
@@ -167,6 +155,7 @@ fn discard(actor: Actor, cx: &mut Context<'_>) {
 impl Process for Merkle {
     type Message = Message;
     type Timer = Timer;
+    const HEARS: &'static [Topic] = &[Topic::Keyspace];
 
     fn start(&mut self, recovery: Recovery, cx: &mut Context<'_>) {
         self.recover(recovery, cx);
@@ -214,7 +203,6 @@ impl Process for Merkle {
         cx: &mut Context<'_>,
     ) {
         match control {
-            Control::Place { map } => self.on_placed(ticket, &map, cx),
             Control::Examine { .. } => cx.fx.answer(ticket, Outcome::parts(self.parts())),
             _ => refuse(ticket, Refusal::Unsupported, cx),
         }
@@ -225,6 +213,11 @@ impl Process for Merkle {
             Timer::Operations => self.on_alarm(cx),
             Timer::Sync => self.on_sync_time(cx),
         }
+    }
+
+    fn on_news(&mut self, news: News<'_>, cx: &mut Context<'_>) {
+        let News::Keyspace(keyspace) = news else { unreachable!("a lane is told what it hears") };
+        self.take_map(Map::of(keyspace), cx);
     }
 
     fn parts(&self) -> Vec<Part> {

@@ -5,6 +5,7 @@ use super::super::message::{Message, Part};
 use super::super::{Merkle, Settings};
 use bytes::Bytes;
 use quorate_kernel::ids::ClusterId;
+use quorate_kernel::keyspace::Keyspace;
 use quorate_kernel::storage::Class;
 use quorate_kernel::time::Span;
 use quorate_kernel::view::{Change, View, ViewId};
@@ -14,8 +15,7 @@ use quorate_protocols::causal::message::Pair;
 use quorate_protocols::causal::page;
 use quorate_protocols::causal::token::Tokens;
 use quorate_protocols::dots::object::Object;
-use quorate_protocols::testing::siblings::{self, Move};
-use quorate_protocols::testing::{Scripted, word};
+use quorate_protocols::testing::{Scripted, siblings, word};
 use std::format;
 use std::string::{String, ToString};
 use std::vec::Vec;
@@ -30,13 +30,9 @@ fn shape(first_view: &View, options: &[&str]) -> Shape {
     Shape::new(number(options, "partitions=").unwrap_or(members), replicas)
 }
 
-fn first_map(first_view: &View, options: &[&str]) -> Map {
-    Map::first(shape(first_view, options), first_view.members())
-}
-
 impl Scripted for Merkle {
     fn born(first_view: &View, options: &[&str]) -> Merkle {
-        let map = first_map(first_view, options);
+        let map = Map::of(&Merkle::record(first_view, options));
         let tokens = Tokens::new(b"secret", ClusterId(1));
         let mut settings = Settings::usual(shape(first_view, options), Some(map), tokens);
         settings.sync_interval = Span::millis(100);
@@ -49,8 +45,8 @@ impl Scripted for Merkle {
         panic!("the baseline has no views")
     }
 
-    fn map(first_view: &View, options: &[&str], moves: &[Move]) -> Bytes {
-        siblings::moved(first_map(first_view, options), moves)
+    fn record(first_view: &View, options: &[&str]) -> Keyspace {
+        siblings::first(shape(first_view, options), first_view.members())
     }
 
     fn name(message: &Message) -> &'static str {

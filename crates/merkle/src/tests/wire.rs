@@ -11,6 +11,7 @@ use quorate_protocols::causal::message::{Carried, Pair};
 use quorate_protocols::causal::page;
 use quorate_protocols::dots::dot::{Actor, Dot, Partition};
 use quorate_protocols::dots::object::{Object, Version};
+use quorate_protocols::testing::siblings::first;
 use std::vec::Vec;
 
 fn messages() -> Vec<Message> {
@@ -19,7 +20,7 @@ fn messages() -> Vec<Message> {
     let (key, object) = (data_key(b"k"), Object::default().to_bytes());
     let parts = Vec::from([Part { home: 1, at: 2, hashes: Vec::from([[3; 16], [4; 16]]) }]);
     let leaf = Leaf { home: 1, at: 5, keys: Vec::from([(key.clone(), [6; 16])]) };
-    let map = Map::first(Shape::new(3, 3), &[NodeId(1), NodeId(2), NodeId(3)]);
+    let map = Map::of(&first(Shape::new(3, 3), &[1, 2, 3].map(NodeId)));
     Vec::from([
         Message::ReadA { op: 1, key: key.clone() },
         Message::ReadB { op: 1, partition: Partition(1), is_serving: true, object: object.clone() },

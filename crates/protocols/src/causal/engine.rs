@@ -117,7 +117,6 @@ impl Process for Causal {
         cx: &mut Context<'_>,
     ) {
         match control {
-            Control::Place { map } => self.on_placed(ticket, &map, cx),
             // What the catalog decided is all there is to know of it.
             Control::Examine { .. } => cx.fx.answer(ticket, Outcome::parts(self.parts())),
             Control::Explain { .. }

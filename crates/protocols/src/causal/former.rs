@@ -216,11 +216,6 @@ pub(super) fn take_over(replica: &mut Replica, clock: &Clock) {
     }
 }
 
-/// The tenures behind a map, as who hands a map to an engine may add them.
-pub(super) fn tenures_of(bytes: &[u8]) -> Option<Vec<Tenure>> {
-    if bytes.is_empty() { Some(Vec::new()) } else { postcard::from_bytes(bytes).ok() }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::Settings;

@@ -124,15 +124,6 @@ pub struct Map {
 }
 
 impl Map {
-    /// The first map: these hosts in turn.
-    #[must_use]
-    pub fn first(shape: Shape, hosts: &[NodeId]) -> Map {
-        assert!(hosts.len() >= usize::from(shape.replicas), "each replica is on a host of its own");
-        let place = |partition: usize| Place { host: hosts[partition % hosts.len()], since: 1 };
-        let places = (0..usize::from(shape.partitions)).map(place).collect();
-        Map { version: 1, places, gone: BTreeSet::new() }
-    }
-
     /// The map of a keyspace as the catalog has it.
     #[must_use]
     pub fn of(keyspace: &Keyspace) -> Map {
@@ -177,39 +168,6 @@ impl Map {
     #[must_use]
     pub fn is_gone(&self, host: NodeId) -> bool {
         self.gone.contains(&host)
-    }
-
-    /// The next map, with one host in place of another wherever that held something. With `gone`
-    /// the other is gone for good; otherwise it hands over first what it alone may have.
-    #[must_use]
-    pub fn replaced(&self, out: NodeId, into: NodeId, gone: bool) -> Map {
-        let mut next = self.clone();
-        next.version += 1;
-        for place in next.places.iter_mut().filter(|place| place.host == out) {
-            *place = Place { host: into, since: next.version };
-        }
-        if gone {
-            next.gone.insert(out);
-        }
-        next
-    }
-
-    /// The next map, with a host that is gone for good and whose partitions nobody has taken yet.
-    #[must_use]
-    pub fn without(&self, host: NodeId) -> Map {
-        let mut next = self.clone();
-        next.version += 1;
-        next.gone.insert(host);
-        next
-    }
-
-    /// The next map, with one partition at another host.
-    #[must_use]
-    pub fn moved(&self, partition: Partition, into: NodeId) -> Map {
-        let mut next = self.clone();
-        next.version += 1;
-        next.places[usize::from(partition.0)] = Place { host: into, since: next.version };
-        next
     }
 
     /// Whether what was decoded is a map of this shape: every key on distinct hosts.

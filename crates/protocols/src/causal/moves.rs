@@ -3,8 +3,7 @@
 //! The engine decides nothing here. A catalog gives out the versions, and nodes pass the newest on;
 //! one that is cut off serves from the map it has.
 
-use super::former::{Former, tenures_of};
-use super::get::refuse;
+use super::former::Former;
 use super::keys::{BIRTH, MAP, state_bytes};
 use super::map::Map;
 use super::message::Message;
@@ -14,11 +13,10 @@ use super::{Causal, Context};
 use crate::dots::dot::{Actor, Partition};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use quorate_kernel::ids::{Incarnation, Ticket};
+use quorate_kernel::ids::Incarnation;
 use quorate_kernel::invariant;
 use quorate_kernel::keyspace::{Keyspace, Settlement};
 use quorate_kernel::mutant;
-use quorate_kernel::operation::{Outcome, Refusal};
 use quorate_kernel::probe;
 use quorate_kernel::time::{Span, Time};
 
@@ -29,23 +27,6 @@ const TOLD_AGAIN: Span = Span::secs(11);
 const TOLD_MAX: usize = 8;
 
 impl Causal {
-    /// A catalog tells which host holds what.
-    pub(super) fn on_placed(&mut self, ticket: Ticket, map: &[u8], cx: &mut Context<'_>) {
-        let decoded = postcard::take_from_bytes::<Map>(map).ok();
-        let decoded = decoded.and_then(|(map, rest)| Some((map, tenures_of(rest)?)));
-        match decoded {
-            Some((map, tenures)) if map.fits(self.settings.shape) => {
-                self.note_former(map.version, &tenures);
-                self.take_map(map, cx);
-                cx.fx.answer(ticket, Outcome::Noted);
-            }
-            _ => {
-                let why = "the map is not one of this keyspace's partitions".into();
-                refuse(ticket, Refusal::Membership { why }, cx);
-            }
-        }
-    }
-
     /// A node with an older map asks for this one's.
     pub(super) fn on_map_asked(&mut self, from: Incarnation, version: u64, cx: &mut Context<'_>) {
         if from == cx.me {

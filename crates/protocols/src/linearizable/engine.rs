@@ -215,7 +215,6 @@ impl Process for Linearizable {
             | Control::Remove { .. }
             | Control::Shutdown
             | Control::Idle
-            | Control::Place { .. }
             | Control::Keyspace(_) => {
                 // Nothing was done.
                 cx.fx.answer_early(ticket, Outcome::Refused(Refusal::Unsupported));

@@ -26,11 +26,7 @@ impl Overlay {
             Control::Examine { .. } => {
                 return cx.fx.answer_early(ticket, Outcome::parts(Vec::new()));
             }
-            Control::Explain { .. }
-            | Control::Place { .. }
-            | Control::Shutdown
-            | Control::Idle
-            | Control::Keyspace(_) => {
+            Control::Explain { .. } | Control::Shutdown | Control::Idle | Control::Keyspace(_) => {
                 // Nothing was done, so nothing need be durable.
                 return cx.fx.answer_early(ticket, Outcome::Refused(Refusal::Unsupported));
             }

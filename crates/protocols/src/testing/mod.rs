@@ -28,6 +28,7 @@ pub mod views;
 pub mod world;
 
 use bytes::Bytes;
+use quorate_kernel::keyspace::Keyspace;
 use quorate_kernel::process::Process;
 use quorate_kernel::storage::Class;
 use quorate_kernel::view::{Change, View, ViewId};
@@ -45,9 +46,9 @@ pub trait Scripted: Process {
     /// What tells a member that this change was decided to follow a view.
     fn decided(follows: ViewId, change: Change) -> Self::Message;
 
-    /// The map of an engine on fixed partitions, after these replacements; see [`siblings::Move`].
-    fn map(_first_view: &View, _options: &[&str], _moves: &[siblings::Move]) -> Bytes {
-        panic!("this engine has no map")
+    /// The catalog's first record of a keyspace on fixed partitions.
+    fn record(_first_view: &View, _options: &[&str]) -> Keyspace {
+        panic!("this engine has no partitions")
     }
 
     /// The name of the message's variant.

@@ -1,15 +1,17 @@
-//! Commands for engines that keep siblings, and are placed by a map.
+//! Commands for engines that keep siblings, on fixed partitions.
 
 use super::Scripted;
 use super::script::{Done, bytes, number};
 use super::world::World;
-use crate::causal::map::Map;
+use crate::causal::map::Shape;
 use bytes::Bytes;
-use quorate_kernel::ids::{NodeId, Ticket};
-use quorate_kernel::keyspace::Tenure;
-use quorate_kernel::operation::{Control, Operation, Outcome};
-use quorate_kernel::time::Time;
+use quorate_kernel::ids::{LaneId, NodeId};
+use quorate_kernel::keyspace::{Keyspace, Partition, Tenure};
+use quorate_kernel::news::News;
+use quorate_kernel::operation::{Operation, Outcome};
 use std::borrow::ToOwned;
+use std::string::ToString;
+use std::sync::Arc;
 use std::vec::Vec;
 
 /// One host takes another's partitions; the former may be gone for good. If both are the same it is
@@ -24,25 +26,34 @@ pub struct Move {
     pub gone: bool,
 }
 
-/// The map after these moves, as the catalog hands it to an engine, and who held what before.
-pub fn moved(first: Map, moves: &[Move]) -> Bytes {
-    let next = |map: Map, one: &Move| match one.into == one.out {
-        true => map.without(NodeId(one.out)),
-        false => map.replaced(NodeId(one.out), NodeId(one.into), one.gone),
-    };
-    let mut tenures: Vec<Tenure> = Vec::new();
-    let map = moves.iter().fold(first, |map, one| {
-        let former = map.partitions_of(NodeId(one.out)).filter_map(|at| {
-            let since = map.place(at)?.since;
-            Some(Tenure { partition: u32::from(at.0), since, node: NodeId(one.out) })
-        });
-        tenures.extend(former);
-        tenures.retain(|tenure| !(one.gone && tenure.node == NodeId(one.out)));
-        next(map.clone(), one)
-    });
-    let mut bytes = postcard::to_allocvec(&map).expect("plain data always serializes");
-    bytes.extend(postcard::to_allocvec(&tenures).expect("plain data always serializes"));
-    bytes.into()
+/// The first record of a keyspace: these hosts have its partitions in turn.
+pub fn first(shape: Shape, hosts: &[NodeId]) -> Keyspace {
+    let number = |name: &str, number: u16| (name.to_owned(), number.to_string());
+    let settings = [number("partitions", shape.partitions), number("replicas", shape.replicas)];
+    let record = Keyspace::new("k", LaneId(1), "causal", settings.into(), 1);
+    let nodes = hosts.iter().cycle().take(usize::from(shape.partitions));
+    let place = |node: &NodeId| Partition { node: *node, since: 1, is_settled: true };
+    Keyspace { partitions: nodes.map(place).collect(), ..record }
+}
+
+/// The record after one more move.
+pub fn moved(mut record: Keyspace, one: &Move) -> Keyspace {
+    let (out, into) = (NodeId(one.out), NodeId(one.into));
+    record.changed += 1;
+    for (partition, place) in (0..).zip(&mut record.partitions) {
+        if place.node != out {
+            continue;
+        }
+        record.former.push(Tenure { partition, since: place.since, node: out });
+        if into != out {
+            *place = Partition { node: into, since: record.changed, is_settled: false };
+        }
+    }
+    if one.gone {
+        record.gone.insert(out);
+        record.former.retain(|tenure| tenure.node != out);
+    }
+    record
 }
 
 /// An operation of a script's words.
@@ -94,7 +105,7 @@ pub fn context_of(outcome: &Outcome) -> Option<Bytes> {
     }
 }
 
-/// Gives a node, or all that are up, a map.
+/// Tells a node, or all that are up, who holds what.
 pub(super) fn place<P: Scripted>(world: &mut World<P>, node: &str, words: &[&str]) -> Done {
     let mut moves = Vec::new();
     for word in words {
@@ -115,21 +126,22 @@ pub(super) fn place<P: Scripted>(world: &mut World<P>, node: &str, words: &[&str
 }
 
 impl<P: Scripted> World<P> {
-    /// A catalog gives a node the map after these replacements.
-    pub fn place(&mut self, id: u64, moves: &[Move]) {
+    /// The catalog's record after these moves.
+    pub fn record(&self, moves: &[Move]) -> Keyspace {
         let options: Vec<&str> = self.options.iter().map(|option| &option[..]).collect();
-        let map = P::map(&self.first_view, &options, moves);
-        self.place_bytes(id, map);
+        moves.iter().fold(P::record(&self.first_view, &options), moved)
     }
 
-    /// The same, with the bytes that the catalog hands over.
-    pub fn place_bytes(&mut self, id: u64, map: Bytes) {
-        let control = Control::Place { map };
-        // It is answered like a request, by a number of its own.
-        let ticket = Ticket(self.answers.len() as u64);
-        let shown = Operation::get(Bytes::from_static(b"(map)"));
-        self.answers.push((shown, None));
-        self.step(id, |process, cx| process.on_control(ticket, control, Time(u64::MAX), cx));
+    /// A node's catalog has the record after these moves.
+    pub fn place(&mut self, id: u64, moves: &[Move]) {
+        let record = self.record(moves);
+        self.tell(id, &record);
+    }
+
+    /// A node's catalog has this record.
+    pub fn tell(&mut self, id: u64, record: &Keyspace) {
+        let record = Arc::new(record.clone());
+        self.step(id, |process, cx| process.on_news(News::Keyspace(&record), cx));
         self.settle();
     }
 

@@ -2,6 +2,8 @@
 
 use super::subject::Subject;
 use super::world::World;
+use quorate_kernel::ids::{LaneId, NodeId};
+use quorate_kernel::keyspace::{Keyspace, Partition};
 use quorate_protocols::causal::map::Shape;
 
 /// What is run.
@@ -69,6 +71,29 @@ impl Run {
     #[must_use]
     pub fn shape(&self) -> Shape {
         Shape::new(self.nodes, self.replicas)
+    }
+
+    /// Whether writes are sent to the other replicas at once.
+    #[must_use]
+    pub fn replicates_on_write(&self) -> bool {
+        self.loss_ppm < 1_000_000
+    }
+
+    /// The catalog's first record: each node has the partition of its number.
+    #[must_use]
+    pub fn record(&self, nodes: &[NodeId]) -> Keyspace {
+        let place = |node: &NodeId| Partition { node: *node, since: 1, is_settled: true };
+        let replication = if self.replicates_on_write() { "on" } else { "off" };
+        let settings = [
+            ("partitions", self.nodes.to_string()),
+            ("replicas", self.replicas.to_string()),
+            ("replication", replication.to_owned()),
+        ];
+        let settings = settings.map(|(name, word)| (name.to_owned(), word)).into();
+        Keyspace {
+            partitions: nodes.iter().map(place).collect(),
+            ..Keyspace::new("measured", LaneId(1), "causal", settings, 1)
+        }
     }
 }
 

@@ -69,7 +69,7 @@ impl Subject for Causal {
         Causal::new(causal::Settings {
             sync_interval: Span::micros(run.sync_us),
             strip_interval: Span::micros(run.strip_us),
-            replicate_on_write: run.loss_ppm < 1_000_000,
+            replicate_on_write: run.replicates_on_write(),
             limits: causal::Limits { backoff_intervals: 1, ..causal::Limits::default() },
             ..causal::Settings::usual(run.shape(), Some(map.clone()), tokens())
         })
@@ -102,7 +102,7 @@ impl Subject for Merkle {
     fn born(run: &Run, map: &Map) -> Merkle {
         Merkle::new(quorate_merkle::Settings {
             sync_interval: Span::micros(run.sync_us),
-            replicate_on_write: run.loss_ppm < 1_000_000,
+            replicate_on_write: run.replicates_on_write(),
             width: run.width,
             ..quorate_merkle::Settings::usual(run.shape(), Some(map.clone()), tokens())
         })

@@ -8,6 +8,8 @@ use super::watch::Watch;
 use bytes::{Bytes, BytesMut};
 use quorate_kernel::effects::{Effect, Effects, Recipients};
 use quorate_kernel::ids::{Incarnation, LaneId, NodeId, Start, Ticket};
+use quorate_kernel::keyspace::Keyspace;
+use quorate_kernel::news::News;
 use quorate_kernel::operation::Operation;
 use quorate_kernel::process::{Context, Recovery, Request, Timer as _};
 use quorate_kernel::rng::{Rng, mix};
@@ -19,6 +21,7 @@ use quorate_protocols::dots::object::Object;
 use quorate_sim::delay::{Delay, Distribution};
 use quorate_sim::queue::Queue;
 use std::collections::HashMap;
+use std::sync::Arc;
 
 /// How long clients wait.
 const DEADLINE: Span = Span::secs(10);
@@ -59,7 +62,7 @@ pub(super) enum Event<M> {
     /// A node hears who holds what.
     Place {
         node: usize,
-        map: Bytes,
+        record: Arc<Keyspace>,
     },
 }
 
@@ -68,7 +71,8 @@ pub(super) struct World<S: Subject> {
     pub nodes: Vec<Node<S>>,
     /// The node at each partition.
     pub at: Vec<usize>,
-    pub map: Map,
+    /// The catalog's record of who holds what.
+    pub record: Keyspace,
     pub now: u64,
     pub rng: Rng,
     pub watch: Watch,
@@ -120,7 +124,7 @@ impl<S: Subject> World<S> {
             run: run.clone(),
             nodes: Vec::new(),
             at: Vec::new(),
-            map: Map::first(run.shape(), &ids),
+            record: run.record(&ids),
             now: 0,
             rng: Rng::new(run.seed),
             watch: Watch::new(run),
@@ -158,7 +162,7 @@ impl<S: Subject> World<S> {
         self.nodes.push(Node {
             me: Incarnation { node: node_id(index), start: Start(1) },
             partition,
-            engine: S::born(&self.run, &self.map),
+            engine: S::born(&self.run, &Map::of(&self.record)),
             stored: Stored::default(),
             is_up: true,
             machine: usize::from(partition) % self.run.machines,
@@ -213,7 +217,10 @@ impl<S: Subject> World<S> {
                 });
             }
             Event::Churn => self.replace_one(),
-            Event::Place { node, map } => self.place(node, map),
+            Event::Place { node, record } => {
+                let news = News::Keyspace(&record);
+                self.step(node, |engine, cx| engine.on_news(news, cx));
+            }
         }
     }
 

@@ -1,16 +1,13 @@
 //! What must still hold of an actor once it is closed.
 
-use super::super::map::{Map, Shape};
 use super::traps::{CausalWorld, ask, bytes, calm, deliver_all, get, put};
 use crate::testing::siblings::Move;
 use crate::testing::world::{Flight, Setup, World};
 use bytes::Bytes;
-use quorate_kernel::ids::NodeId;
-use quorate_kernel::keyspace::Tenure;
+use quorate_kernel::keyspace::Keyspace;
 use quorate_kernel::operation::Operation;
 use quorate_kernel::time::{Span, Time};
 use quorate_kernel::write::{WriteId, WriteName};
-use std::vec::Vec;
 
 /// Time passes; everything arrives but what `is_lost` names by its name, sender and receiver.
 pub(super) fn run(world: &mut CausalWorld, span: Span, is_lost: impl Fn(&str, u64, u64) -> bool) {
@@ -121,18 +118,13 @@ fn a_late_answer_brings_nothing_of_a_closed_actor_back() {
 fn a_former_actor_that_only_a_context_names_is_closed() {
     let setup = Setup { members: 3, spares: 1, is_memory: true, ..Setup::default() };
     let mut world: CausalWorld = World::new(&setup);
-    let hosts: Vec<NodeId> = (1..=3).map(NodeId).collect();
-    let map = Map::first(Shape::new(3, 3), &hosts).replaced(NodeId(3), NodeId(4), false);
-    let place = |world: &mut CausalWorld, tenures: &[Tenure]| {
-        let mut bytes = postcard::to_allocvec(&map).expect("plain data always serializes");
-        bytes.extend(postcard::to_allocvec(tenures).expect("plain data always serializes"));
-        for node in 1..=4 {
-            world.place_bytes(node, bytes.clone().into());
-        }
+    let mut record = world.record(&[Move { out: 3, into: 4, gone: false }]);
+    let place = |world: &mut CausalWorld, record: &Keyspace| {
+        (1..=4).for_each(|node| world.tell(node, record));
     };
     put(&mut world, 3, "k", "v", Bytes::new());
     calm(&mut world, Span::secs(5));
-    place(&mut world, &[Tenure { partition: 2, since: 1, node: NodeId(3) }]);
+    place(&mut world, &record);
     calm(&mut world, Span::secs(10));
     assert_eq!(world.field(3, "leaving"), "0");
     let (values, context) = get(&mut world, 1, "k");
@@ -140,7 +132,8 @@ fn a_former_actor_that_only_a_context_names_is_closed() {
     (1..=4).for_each(|node| world.crash(node));
     world.flights.clear();
     (1..=4).for_each(|node| world.restart(node, true));
-    place(&mut world, &[]);
+    record.former.clear();
+    place(&mut world, &record);
     for number in 0..3 {
         let name = Some(WriteName { id: WriteId(number), age: Span(0) });
         let key = bytes("k");

@@ -2,12 +2,10 @@
 
 use super::closing::{closed, run};
 use super::traps::{CausalWorld, ask, bytes, calm, get, put};
-use crate::causal::map::{Map, Shape};
-use crate::testing::siblings::{Move, moved};
+use crate::testing::siblings::Move;
 use crate::testing::world::{Setup, World};
 use bytes::Bytes;
 use quorate_kernel::ids::NodeId;
-use quorate_kernel::keyspace::Tenure;
 use quorate_kernel::operation::Operation;
 use quorate_kernel::time::Span;
 use std::format;
@@ -33,13 +31,10 @@ fn pass_on(world: &mut CausalWorld, hosts: &[u64], holders: &mut [u64; 3], round
         calm(world, Span::secs(1));
     }
     // The former holders have handed over, and all hear of it.
-    let shape = Shape::new(3, 3);
-    let first = Map::first(shape, &[1, 2, 3].map(NodeId));
-    let bytes = moved(first, &moves);
-    let (mut map, _) = postcard::take_from_bytes::<Map>(&bytes).expect("it was just encoded");
-    map.version += 1;
-    let bytes: Bytes = postcard::to_allocvec(&map).expect("plain data always serializes").into();
-    hosts.iter().for_each(|host| world.place_bytes(*host, bytes.clone()));
+    let mut record = world.record(&moves);
+    record.changed += 1;
+    record.former.clear();
+    hosts.iter().for_each(|host| world.tell(*host, &record));
     calm(world, Span::secs(5));
 }
 
@@ -116,19 +111,14 @@ fn nothing_is_closed_while_a_holder_that_nobody_heard_of_may_hand_over() {
     assert_eq!(number(&mut world, 1, "leaving"), 0);
     moves.push(Move { out: 4, into: 5, gone: false });
     // The first has handed over, by the record.
-    let placed = moved(Map::first(Shape::new(3, 3), &[1, 2, 3].map(NodeId)), &moves);
-    let (map, tenures) = postcard::take_from_bytes::<Map>(&placed).expect("it was just encoded");
-    let tenures: Vec<Tenure> = postcard::from_bytes(tenures).expect("it was just encoded");
-    let left: Vec<Tenure> = tenures.into_iter().filter(|one| one.node != NodeId(1)).collect();
-    let parts = [postcard::to_allocvec(&map), postcard::to_allocvec(&left)];
-    let record =
-        Bytes::from(parts.map(|part| part.expect("plain data always serializes")).concat());
-    [1, 2, 3, 5].iter().for_each(|node| world.place_bytes(*node, record.clone()));
+    let mut record = world.record(&moves);
+    record.former.retain(|tenure| tenure.node != NodeId(1));
+    [1, 2, 3, 5].iter().for_each(|node| world.tell(*node, &record));
     run(&mut world, Span::secs(6), |_, from, to| [from, to].contains(&4));
     for node in [2, 3, 5] {
         assert_eq!(closed(&mut world, node), 0, "the fourth may have more, says {node}");
     }
-    world.place_bytes(4, record);
+    world.tell(4, &record);
     calm(&mut world, Span::secs(5));
     assert_eq!(number(&mut world, 4, "leaving"), 0);
     for node in [2, 3, 5] {

@@ -10,6 +10,7 @@ use super::super::{page, plain};
 use crate::dots::clock::Clock;
 use crate::dots::dot::{Actor, Dot, Partition};
 use crate::dots::object::{Object, Version};
+use crate::testing::siblings::{Move, first, moved};
 use bytes::{Bytes, BytesMut};
 use quorate_kernel::ids::NodeId;
 use quorate_kernel::wire::Body;
@@ -74,7 +75,8 @@ fn messages() -> Vec<Message> {
         page: page.clone(),
     };
     let hosts: Vec<NodeId> = (1..=3).map(NodeId).collect();
-    let map = Map::first(Shape::new(3, 3), &hosts).replaced(NodeId(2), NodeId(9), true);
+    let record = first(Shape::new(3, 3), &hosts);
+    let map = Map::of(&moved(record, &Move { out: 2, into: 9, gone: true }));
     let keys = plain::pack(&[Bytes::from_static(b"k"), Bytes::new()]);
     let mut all = Vec::from([
         Message::ReadA { op: 1, key: key.clone() },

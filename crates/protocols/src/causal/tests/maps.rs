@@ -2,6 +2,7 @@
 
 use super::super::map::{Map, Shape};
 use crate::dots::dot::Partition;
+use crate::testing::siblings::{Move, first, moved};
 use proptest::prelude::*;
 use quorate_kernel::ids::NodeId;
 use std::vec::Vec;
@@ -50,16 +51,16 @@ proptest! {
         shape in any_shape(), extra in 0u64..5,
         moves in proptest::collection::vec(any::<(u8, bool)>(), 0..8)
     ) {
-        let mut map = Map::first(shape, &hosts(u64::from(shape.replicas) + extra));
-        prop_assert!(map.fits(shape));
+        let mut record = first(shape, &hosts(u64::from(shape.replicas) + extra));
+        prop_assert!(Map::of(&record).fits(shape));
         for (number, (out, gone)) in moves.into_iter().enumerate() {
-            let known: Vec<NodeId> = map.hosts().into_iter().collect();
+            let known: Vec<NodeId> = Map::of(&record).hosts().into_iter().collect();
             let out = known[usize::from(out) % known.len()];
-            let next = map.replaced(out, NodeId(1000 + number as u64), gone);
-            prop_assert!(next.fits(shape) && next.version == map.version + 1);
+            record = moved(record, &Move { out: out.0, into: 1000 + number as u64, gone });
+            let next = Map::of(&record);
+            prop_assert!(next.fits(shape) && next.version == record.changed);
             prop_assert!(next.partitions_of(out).next().is_none());
             prop_assert_eq!(next.is_gone(out), gone);
-            map = next;
         }
     }
 }
@@ -67,11 +68,14 @@ proptest! {
 #[test]
 fn what_is_no_map_of_this_keyspace_does_not_fit() {
     let shape = Shape::new(64, 3);
-    let map = Map::first(shape, &hosts(3));
+    let mut record = first(shape, &hosts(3));
+    let map = Map::of(&record);
     assert!(map.fits(shape), "64 partitions on 3 hosts: nothing wraps around");
     assert!(!map.fits(Shape::new(63, 3)) && !map.fits(Shape::new(64, 4)));
-    assert!(!map.moved(Partition(5), NodeId(1)).fits(shape), "two replicas on one host");
-    assert!(map.moved(Partition(5), NodeId(9)).fits(shape));
+    record.partitions[5].node = NodeId(1);
+    assert!(!Map::of(&record).fits(shape), "two replicas on one host");
+    record.partitions[5].node = NodeId(9);
+    assert!(Map::of(&record).fits(shape));
 }
 
 #[test]

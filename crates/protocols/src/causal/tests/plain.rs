@@ -5,6 +5,7 @@ use super::super::map::{Map, Shape};
 use super::super::token::Tokens;
 use super::super::{self as causal, Causal, ENGINE};
 use super::traps::{CausalWorld, ask, bytes, calm, deliver_all, get, put, world};
+use crate::testing::siblings::first;
 use bytes::Bytes;
 use quorate_kernel::ids::{ClusterId, LaneId, NodeId};
 use quorate_kernel::keyspace::{Keyspace, Partition, Settings, Tenure};
@@ -203,7 +204,7 @@ fn partitions_are_examined_as_the_catalog_has_them_and_owed_until_they_are_refil
     assert_eq!([1, 2, 3].map(|node| parts[1].seats_of(NodeId(node))), [0, 1, 1]);
     assert!(parts[0].range.contains(0) && parts[1].range.contains(u64::MAX));
     assert!(!parts[0].range.contains(1 << 63) && parts[1].range.contains(1 << 63));
-    lane.durable.map = Some(Map::first(Shape::new(2, 1), &[NodeId(1), NodeId(2)]));
+    lane.durable.map = Some(Map::of(&first(Shape::new(2, 1), &[NodeId(1), NodeId(2)])));
     (lane.volatile.is_settled, lane.volatile.has_refilled) = (true, true);
     assert!(lane.parts().iter().all(|part| !part.owes));
 }

@@ -1,12 +1,9 @@
 //! Data that was lost, or that goes elsewhere, comes back, and nothing is said to be there before.
 
-use super::super::map::{Map, Shape};
 use super::traps::{CausalWorld, bytes, calm, delete, get, put};
-use crate::testing::siblings::{Move, moved};
+use crate::testing::siblings::Move;
 use crate::testing::world::{Setup, World};
 use bytes::Bytes;
-use quorate_kernel::ids::NodeId;
-use quorate_kernel::keyspace::Tenure;
 use quorate_kernel::time::Span;
 use std::format;
 use std::string::{String, ToString};
@@ -23,16 +20,11 @@ fn to(out: u64, into: u64) -> Move {
 
 /// The same, and what was held before that version was handed over.
 fn place_all_since(world: &mut CausalWorld, moves: &[Move], since: u64) {
-    let first = Map::first(Shape::new(4, 1), &[NodeId(1)]);
-    let bytes = moved(first, moves);
-    let (map, rest) = postcard::take_from_bytes::<Map>(&bytes).expect("it was just encoded");
-    let mut tenures: Vec<Tenure> = postcard::from_bytes(rest).expect("it was just encoded");
-    tenures.retain(|tenure| tenure.since >= since);
-    let mut bytes = postcard::to_allocvec(&map).expect("plain data always serializes");
-    bytes.extend(postcard::to_allocvec(&tenures).expect("plain data always serializes"));
+    let mut record = world.record(moves);
+    record.former.retain(|tenure| tenure.since >= since);
     for node in 1..=world.count() {
         if world.is_up(node) {
-            world.place_bytes(node, bytes.clone().into());
+            world.tell(node, &record);
         }
     }
 }

@@ -10,15 +10,15 @@ use super::super::page;
 use super::super::replica::Record;
 use super::super::token::Tokens;
 use super::super::unstripped::{context_of, dot_value_of};
-use super::super::{Causal, Plain, Settings};
+use super::super::{Causal, Settings};
 use crate::dots::clock::Entry;
 use crate::dots::context::CausalContext;
 use crate::dots::dot::{ALL, Actor, Counter, Dot};
 use crate::dots::object::Object;
-use crate::testing::siblings::{self, Move};
-use crate::testing::{Scripted, word};
+use crate::testing::{Scripted, siblings, word};
 use bytes::Bytes;
 use quorate_kernel::ids::ClusterId;
+use quorate_kernel::keyspace::Keyspace;
 use quorate_kernel::storage::Class;
 use quorate_kernel::view::{Change, View, ViewId};
 use std::format;
@@ -34,42 +34,54 @@ fn shape(first_view: &View, options: &[&str]) -> Shape {
     Shape::new(count("partitions=").unwrap_or(members.max(replicas)), replicas)
 }
 
-fn first_map(first_view: &View, options: &[&str]) -> Map {
-    Map::first(shape(first_view, options), first_view.members())
+/// How the words of a script set a keyspace.
+fn words(options: &[&str]) -> Vec<(&'static str, String)> {
+    let is_given = |option: &str| options.contains(&option);
+    let on_off = |is_on| if is_on { "on" } else { "off" }.to_string();
+    let value_bytes_max = if is_given("long") { 9 << 20 } else { 1000 };
+    let mut words = Vec::from([
+        ("value", value_bytes_max.to_string()),
+        ("replication", on_off(!is_given("lazy"))),
+        ("read_repair", on_off(is_given("repair"))),
+        ("siblings", if is_given("newest") { "newest" } else { "error" }.to_string()),
+    ]);
+    for name in ["w", "r"] {
+        let count = |option: &&str| option.strip_prefix(name)?.strip_prefix('=').map(String::from);
+        words.extend(options.iter().find_map(count).map(|count| (name, count)));
+    }
+    words
 }
 
 impl Scripted for Causal {
     fn born(first_view: &View, options: &[&str]) -> Causal {
-        let map = first_map(first_view, options);
+        let record = Causal::record(first_view, options);
         let tokens = Tokens::new(b"secret", ClusterId(1));
-        let mut settings = Settings::usual(shape(first_view, options), Some(map), tokens);
-        settings.value_bytes_max = 1000;
+        let map = Some(Map::of(&record));
+        let mut settings = Settings::usual(shape(first_view, options), map, tokens);
         for option in options {
-            match *option {
-                "lazy" => settings.replicate_on_write = false,
-                "repair" => settings.read_repair = true,
-                "long" => settings.value_bytes_max = 9 << 20,
-                "newest" => settings.plain = Plain::Newest,
-                option => match option.split_once('=') {
-                    Some(("w", count)) => settings.w = count.parse().expect("a number"),
-                    Some(("r", count)) => settings.r = count.parse().expect("a number"),
-                    Some(("page", keys)) => {
-                        settings.limits.scan_keys = keys.parse().expect("a number");
-                    }
-                    Some(("partitions" | "replicas", _)) => {}
-                    _ => panic!("no option {option}"),
-                },
+            match (*option, option.split_once('=')) {
+                (_, Some(("page", keys))) => {
+                    settings.limits.scan_keys = keys.parse().expect("a number");
+                }
+                ("lazy" | "repair" | "long" | "newest", _)
+                | (_, Some(("w" | "r" | "partitions" | "replicas", _))) => {}
+                _ => panic!("no option {option}"),
             }
         }
-        Causal::new(settings)
+        let mut engine = Causal::new(settings);
+        engine.alter(&record);
+        engine
     }
 
     fn decided(_view: ViewId, _change: Change) -> Message {
         panic!("this engine has no views")
     }
 
-    fn map(first_view: &View, options: &[&str], moves: &[Move]) -> Bytes {
-        siblings::moved(first_map(first_view, options), moves)
+    fn record(first_view: &View, options: &[&str]) -> Keyspace {
+        let mut record = siblings::first(shape(first_view, options), first_view.members());
+        let words = words(options).into_iter().map(|(name, word)| (name.to_string(), word));
+        record.settings.extend(words);
+        record
     }
 
     fn name(message: &Message) -> &'static str {

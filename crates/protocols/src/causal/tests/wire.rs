@@ -7,6 +7,7 @@ use super::super::page;
 use crate::dots::clock::{Clock, Entry};
 use crate::dots::dot::{Actor, COUNTER_MAX, Dot, Partition};
 use crate::dots::object::{Object, Version};
+use crate::testing::siblings::{Move, first, moved};
 use bytes::{Bytes, BytesMut};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -165,7 +166,8 @@ fn of_clients() -> impl Strategy<Value = Message> {
 fn of_replicas() -> impl Strategy<Value = Message> {
     let map = (1u16..9, 1u64..9).prop_map(|(partitions, out)| {
         let hosts: Vec<NodeId> = (1..=8).map(NodeId).collect();
-        Map::first(Shape::new(partitions, 1), &hosts).replaced(NodeId(out), NodeId(99), out > 4)
+        let record = first(Shape::new(partitions, 1), &hosts);
+        Map::of(&moved(record, &Move { out, into: 99, gone: out > 4 }))
     });
     prop_oneof![
         (any_pair(), any_clock(), any_window(), any::<bool>())
@@ -332,7 +334,7 @@ fn messages_keep_their_bytes() {
         Message::ScanA { pair, step: 1, key },
         Message::ScanB { pair, to: actor, step: 1, clock, page: empty(), next: Vec::new() },
         Message::MapA { version: 1 },
-        Message::MapB { map: Map::first(Shape::new(1, 1), &[NodeId(1)]) },
+        Message::MapB { map: Map::of(&first(Shape::new(1, 1), &[NodeId(1)])) },
         Message::LeftA { actor },
         Message::LeftB { actor, map: u64::MAX },
     ];
