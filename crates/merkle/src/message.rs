@@ -8,7 +8,7 @@ use quorate_kernel::wire::{Decoder, Encoder, Wire};
 use quorate_kernel::write::WriteId;
 use quorate_protocols::causal::keys::is_data_key;
 use quorate_protocols::causal::map::Map;
-use quorate_protocols::causal::message::{Carried, Pair, TellContext};
+use quorate_protocols::causal::message::{Pair, TellContext};
 use quorate_protocols::causal::page;
 use quorate_protocols::dots::dot::Partition;
 use quorate_protocols::dots::object::{Object, is_counter};
@@ -150,21 +150,6 @@ pub enum Message {
         /// The map.
         map: Map,
     },
-}
-
-impl Message {
-    /// What a message of anti-entropy carries of objects; none of any other message.
-    #[must_use]
-    pub fn carried(&self) -> Option<Carried> {
-        match self {
-            Message::Roots { .. }
-            | Message::Buckets { .. }
-            | Message::Leaves { .. }
-            | Message::Keys { .. } => Some(Carried::default()),
-            Message::Repair { page, .. } => Some(page::carried(page)),
-            _ => None,
-        }
-    }
 }
 
 /// The bytes of leaves: `home u16, at u32, count u32`, then each key as `length u16, key, hash`.

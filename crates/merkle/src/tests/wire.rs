@@ -7,10 +7,9 @@ use quorate_kernel::ids::NodeId;
 use quorate_kernel::wire::{Body, Encoder, Wire};
 use quorate_protocols::causal::keys::data_key;
 use quorate_protocols::causal::map::{Map, Shape};
-use quorate_protocols::causal::message::{Carried, Pair};
-use quorate_protocols::causal::page;
-use quorate_protocols::dots::dot::{Actor, Dot, Partition};
-use quorate_protocols::dots::object::{Object, Version};
+use quorate_protocols::causal::message::Pair;
+use quorate_protocols::dots::dot::{Actor, Partition};
+use quorate_protocols::dots::object::Object;
 use quorate_protocols::testing::siblings::first;
 use std::vec::Vec;
 
@@ -50,26 +49,6 @@ fn every_message_is_read_back() {
         let body = Body::encode(&message, &mut BytesMut::new()).expect("it fits");
         assert_eq!(body.decode(), Ok(message));
     }
-}
-
-#[test]
-fn what_messages_carry_is_counted() {
-    let key = data_key(b"k");
-    let mut object = Object::default();
-    let dot = Dot { counter: 1, ..Dot::default() };
-    object.versions.insert(dot, Version { id: None, value: Bytes::from_static(b"four") });
-    object.context.raise(dot.actor, 1);
-    let (bytes, mut page) = (object.to_bytes(), BytesMut::new());
-    page::push(&mut page, &key, &bytes, &[]);
-    page::push(&mut page, &key, &[], &[]);
-    let pair = Pair { from: Actor::default(), to: Partition(1), map: 1 };
-    let repair = Message::Repair { pair, wants: true, page: page.freeze() };
-    let expected = Carried { data: 2 * key.len() + 4, clocks: bytes.len() - 4 };
-    assert_eq!(repair.carried(), Some(expected));
-    let whole = Body::encode(&repair, &mut BytesMut::new()).expect("it fits").frame_bytes();
-    assert!(whole > expected.data + expected.clocks);
-    let carried = messages().iter().filter_map(Message::carried).collect::<Vec<_>>();
-    assert_eq!(carried, [Carried::default(); 5], "of five kinds, none with an object");
 }
 
 /// A message with other tails than its own.

@@ -1,8 +1,6 @@
 //! What replicas and coordinators say to each other. New variants are only appended.
 
 use super::map::Map;
-use super::page;
-pub use super::page::Carried;
 pub use super::window::Window;
 use crate::dots::clock::{Clock, Entry};
 use crate::dots::context::CausalContext;
@@ -298,18 +296,6 @@ pub enum Message {
         #[serde(skip)]
         object: Bytes,
     },
-}
-
-impl Message {
-    /// What a message of anti-entropy carries of objects; none of any other message.
-    #[must_use]
-    pub fn carried(&self) -> Option<Carried> {
-        match self {
-            Message::SyncA { .. } => Some(Carried::default()),
-            Message::SyncB { page, .. } => Some(page::carried(page)),
-            _ => None,
-        }
-    }
 }
 
 /// How many bytes of objects a page holds before it is closed; the last object may exceed it.

@@ -95,6 +95,8 @@ pub mod map;
 pub mod message;
 pub(crate) mod moves;
 pub mod names;
+#[cfg(any(test, feature = "testing"))]
+mod observed;
 pub(crate) mod operations;
 pub mod page;
 pub(crate) mod plain;

@@ -101,27 +101,6 @@ pub fn read(mut page: Bytes) -> Result<Vec<Entry>, WireError> {
     Ok(entries)
 }
 
-/// What of a message's bytes are objects; the rest is what the protocol adds (DottedDB Fig. 4).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Carried {
-    /// Bytes of keys and values.
-    pub data: usize,
-    /// Bytes of objects' clocks.
-    pub clocks: usize,
-}
-
-/// What a page carries.
-pub fn carried(page: &Bytes) -> Carried {
-    let mut carried = Carried::default();
-    for Entry { key, object, .. } in read(page.clone()).into_iter().flatten() {
-        carried.data += key.len() + object.value_bytes();
-        if !object.is_empty() {
-            carried.clocks += object.to_bytes().len() - object.value_bytes();
-        }
-    }
-    carried
-}
-
 fn piece(page: &mut Bytes) -> Result<Bytes, WireError> {
     if page.len() < 4 {
         return Err(WireError::Truncated { what: "page" });

@@ -1,11 +1,11 @@
 //! Contexts of stored objects stand beside them, so that no value is written again when they go.
 
-use super::keys::{Kind, data_key, state_bytes, state_value, state_value_and_rest, stored};
+use super::Context;
+use super::keys::{Kind, state_bytes, state_value, state_value_and_rest, stored};
 use super::map::Shape;
 use super::replica::Replica;
-use super::{Causal, Context};
 use crate::dots::context::CausalContext;
-use crate::dots::dot::{Actor, Counter, Dot, Partition};
+use crate::dots::dot::{Actor, Counter, Dot};
 use crate::dots::object::Object;
 use alloc::vec::Vec;
 use bytes::Bytes;
@@ -55,15 +55,6 @@ pub(super) fn dot_value_of(bytes: &[u8]) -> (Bytes, CausalContext, Option<WriteI
         postcard::from_bytes(rest).expect("the store returns the names that were put into it")
     });
     (key.into(), context.into_iter().collect(), name)
-}
-
-impl Causal {
-    /// What is left of the context of a client's key at a partition here, beside the stored object.
-    #[must_use]
-    pub fn beside(&self, at: Partition, key: &[u8]) -> Option<&CausalContext> {
-        let replica = self.durable.replicas.get(&at)?;
-        replica.unstripped.get(&data_key(key)).map(|beside| &beside.context)
-    }
 }
 
 impl Replica {

@@ -116,13 +116,6 @@ impl Object {
         self.versions.values().map(|version| version.value.len()).sum()
     }
 
-    /// How many actors its clock names, in versions or context: what DottedDB Fig. 1 counts.
-    #[must_use]
-    pub fn clock_entries(&self) -> usize {
-        let named = self.versions.keys().map(|dot| dot.actor);
-        named.chain(self.context.iter().map(|(actor, _)| actor)).collect::<BTreeSet<_>>().len()
-    }
-
     /// The stored form, which is the wire form too: `head length u32 | head | values`.
     #[must_use]
     pub fn to_bytes(&self) -> Bytes {

@@ -10,6 +10,7 @@
 //! |---|---|
 //! | [`run`] | what is run, and what was found |
 //! | [`subject`] | what the world must know of an engine |
+//! | [`carried`] | what messages and objects consist of |
 //! | `table` | what a node stores |
 //! | `phases` | loading, measuring, resting |
 //! | `world` | nodes, machines, network |
@@ -18,6 +19,7 @@
 //! | `watch` | what becomes of each update at each replica |
 //! | [`quiet`] | two replicas that have converged, or differ in a few keys |
 
+pub mod carried;
 mod churn;
 mod clients;
 mod phases;

@@ -1,5 +1,6 @@
 //! Loading, measuring, resting.
 
+use super::carried::clock_entries;
 use super::run::{Findings, Piece, Traffic};
 use super::subject::Subject;
 use super::watch::key_of;
@@ -113,7 +114,7 @@ impl<S: Subject> World<S> {
             node.stored.each_object().map(move |(key, bytes)| whole(node, key, bytes))
         });
         for object in stored {
-            entries += object.clock_entries();
+            entries += clock_entries(&object);
             versions += object.versions.len();
             objects += 1;
         }

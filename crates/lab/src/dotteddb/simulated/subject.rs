@@ -1,5 +1,6 @@
 //! What the world must know of an engine.
 
+use super::carried::Carried;
 use super::run::Run;
 use super::table::Stored;
 use quorate_kernel::ids::ClusterId;
@@ -7,7 +8,6 @@ use quorate_kernel::process::{Inspect, Process};
 use quorate_kernel::time::Span;
 use quorate_merkle::Merkle;
 use quorate_protocols::causal::map::Map;
-use quorate_protocols::causal::message::Carried;
 use quorate_protocols::causal::token::Tokens;
 use quorate_protocols::causal::{self, Causal};
 use quorate_protocols::dots::context::CausalContext;
@@ -80,7 +80,11 @@ impl Subject for Causal {
     }
 
     fn carried(message: &Self::Message) -> Option<Carried> {
-        message.carried()
+        match message {
+            causal::message::Message::SyncA { .. } => Some(Carried::default()),
+            causal::message::Message::SyncB { page, .. } => Some(Carried::of(page)),
+            _ => None,
+        }
     }
 
     fn metadata(&self, stored: &Stored) -> u64 {
@@ -113,7 +117,15 @@ impl Subject for Merkle {
     }
 
     fn carried(message: &Self::Message) -> Option<Carried> {
-        message.carried()
+        use quorate_merkle::message::Message;
+        match message {
+            Message::Roots { .. }
+            | Message::Buckets { .. }
+            | Message::Leaves { .. }
+            | Message::Keys { .. } => Some(Carried::default()),
+            Message::Repair { page, .. } => Some(Carried::of(page)),
+            _ => None,
+        }
     }
 
     fn metadata(&self, _stored: &Stored) -> u64 {

@@ -5,6 +5,7 @@
 //! where its own version was stored, one whose coordinator knew it, or an object whose context
 //! covers it (its client had seen it at another replica).
 
+use super::carried::clock_entries;
 use super::run::{Piece, Run, Times};
 use quorate_kernel::limits::GROUP_MEMBERS_MAX;
 use quorate_protocols::causal::keys::hash_of_key;
@@ -88,7 +89,7 @@ impl Watch {
         waiting.remove(&number_of(key));
         if let Some(object) = value {
             self.piece.writes += 1;
-            self.piece.entries += object.clock_entries() as u64;
+            self.piece.entries += clock_entries(object) as u64;
             if !object.context.is_empty() {
                 waiting.insert(number_of(key), object.clone());
             }
