@@ -44,12 +44,16 @@ pub mod stamps;
 pub mod statistics;
 
 use clap::Parser;
-use quorate_cli::exit::{self, Failure};
+use quorate_cli::exit;
 use quorate_kernel::engine::Engine;
+use quorate_sim::args::SimArgs;
 use std::process::ExitCode;
 
 /// What the hosts that are measured serve beside the engines of the product.
 pub const ENGINES: &[&Engine] = &[&quorums::ENGINE];
+
+/// What scenarios can name beside the engines of the product.
+pub const SIMULATED: &[&Engine] = &[&quorums::ENGINE, &quorate_merkle::rules::MERKLE];
 
 /// Repeats papers' measurements with this program's engines, and writes tables and pictures.
 #[derive(Debug, Parser)]
@@ -73,20 +77,23 @@ enum Command {
     Door(door::DoorArgs),
     /// Kill one host under load: how long until every key has all its replicas again
     Kill(killed::KillArgs),
+    /// Run simulated clusters under faults, as `quorate sim` does, also of engines of the lab
+    #[command(after_help = "Example: quorate-lab sim --seeds 0..100 --scenario \
+                            crates/lab/scenarios/merkle.toml")]
+    Sim(Box<SimArgs>),
 }
 
 /// Runs the command line of this process.
 #[must_use]
 pub fn run() -> ExitCode {
-    exit::end(measure(&Cli::parse().command))
-}
-
-fn measure(command: &Command) -> Result<(), Failure> {
-    match command {
+    quorate_sim::engines::declare(SIMULATED);
+    let measured = match &Cli::parse().command {
         Command::Cats(args) => cats::run(args),
         Command::Dotteddb(args) => dotteddb::run(args),
         Command::Join(args) => moved::run(args),
         Command::Door(args) => door::run(args),
         Command::Kill(args) => killed::run(args),
-    }
+        Command::Sim(args) => return quorate_sim::command::main(args),
+    };
+    exit::end(measured)
 }

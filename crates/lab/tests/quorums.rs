@@ -1,9 +1,10 @@
 //! What consistent quorums are for: without them a change of views is enough for the judge to
 //! condemn what clients are told. The same worlds are harmless with them.
 
-use quorate_lab::quorums::{ENGINE, STAMPS};
+use quorate_lab::SIMULATED;
+use quorate_lab::quorums::STAMPS;
+use quorate_sim::engines;
 use quorate_sim::keyspace::Word;
-use quorate_sim::lab;
 use quorate_sim::prepared::Prepared;
 use quorate_sim::scenario::Scenario;
 use quorate_sim::seed::{Report, Runner, Setup};
@@ -12,7 +13,7 @@ use std::sync::LazyLock;
 const SEEDS: u64 = 12;
 
 static SCENARIO: LazyLock<Scenario> = LazyLock::new(|| {
-    lab::declare(&[&ENGINE]);
+    engines::declare(SIMULATED);
     Scenario::parse("quorums", include_str!("../scenarios/quorums.toml")).expect("it is a scenario")
 });
 

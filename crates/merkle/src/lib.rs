@@ -1,5 +1,5 @@
-//! MerkleDB, the baseline that DottedDB is measured against. **Only the lab and the simulator use
-//! it; no keyspace can choose it.**
+//! MerkleDB, the baseline that DottedDB is measured against. **Only the lab uses it; no keyspace
+//! can choose it.**
 //!
 //! From the evaluation of R. Gonçalves, P. S. Almeida, C. Baquero, V. Fonte, "DottedDB:
 //! Anti-Entropy without Merkle Trees, Deletes without Tombstones" (SRDS 2017), §III-A and §V-B: the

@@ -1,4 +1,4 @@
-//! The baseline as a value, for the simulator: no list of the product's engines has it.
+//! The baseline as a value, for scenarios of the lab: no list of the product's engines has it.
 
 use super::{Settings, lane};
 use alloc::boxed::Box;

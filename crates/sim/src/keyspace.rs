@@ -1,6 +1,6 @@
 //! What a scenario says of one keyspace: its engine, its settings, and what its clients do.
 
-use crate::lab;
+use crate::engines;
 use crate::workload::section::{Kind, WorkloadSection};
 use quorate_kernel::engine::{Engine, Pace, find};
 use quorate_kernel::keyspace::{NewKeyspace, Settings};
@@ -90,7 +90,7 @@ impl KeyspaceSection {
     /// There is none of this name.
     pub fn engine(&self) -> Result<Option<&'static Engine>, String> {
         let Some(name) = &self.engine else { return Ok(None) };
-        find(lab::engines(), name).map(Some).map_err(|refusal| refusal.to_string())
+        find(engines::all(), name).map(Some).map_err(|refusal| refusal.to_string())
     }
 
     /// All its settings; none of the catalog.

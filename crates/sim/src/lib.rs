@@ -17,7 +17,7 @@
 //! | [`groups`] | what hosts say of groups, and what must hold of all together |
 //! | [`workload`] | clients, what they ask, and what is promised to them |
 //! | [`scenario`], [`keyspace`], [`shipped`], [`prepared`] | scenario files |
-//! | [`lab`] | the engines that scenarios can name |
+//! | [`engines`] | the engines that scenarios can name |
 //! | [`plant`] | bugs that tests plant into lanes |
 //! | [`trace`] | one line for each event, and their hash |
 //! | [`seed`] | runs one seed and judges it |
@@ -32,12 +32,12 @@ pub mod clock;
 pub mod command;
 pub mod delay;
 pub mod disk;
+pub mod engines;
 pub mod fault;
 pub mod forger;
 pub mod groups;
 pub mod host;
 pub mod keyspace;
-pub mod lab;
 pub mod light;
 mod machines;
 pub mod marks;

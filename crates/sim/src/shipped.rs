@@ -18,7 +18,7 @@ const SCENARIOS: &[(&str, &str)] = shipped!(".toml":
     "ring", "elastic", "split", "churning", "paper", "tombs", "purges", "stale", "lagging",
     "swarm60", "shrinking", "withering", "retiring", "retiring-power",
     "causal-calm", "causal-loss", "causal-lazy", "causal-split", "causal-crash",
-    "causal-churn", "causal-wiped", "causal-memory", "causal-moves", "causal-skew", "causal-merkle",
+    "causal-churn", "causal-wiped", "causal-memory", "causal-moves", "causal-skew",
     "causal-single", "causal-two", "causal-five", "causal-power", "causal-memory-moves",
     "causal-retries", "causal-pages",
     "catalog-calm", "catalog-partition", "catalog-churn", "catalog-power",

@@ -3,8 +3,8 @@
 
 use quorate_kernel::effects::Release;
 use quorate_kernel::lane::{Lane, Raised};
+use quorate_sim::engines;
 use quorate_sim::host::Wrap;
-use quorate_sim::lab;
 use quorate_sim::plant::{Bug, Planted};
 use quorate_sim::prepared::Prepared;
 use quorate_sim::scenario::Scenario;
@@ -15,7 +15,7 @@ const SEEDS: u64 = 300;
 
 /// The scenario, made ready once for all tests of this process.
 static COUNTER: LazyLock<Prepared> = LazyLock::new(|| {
-    lab::declare(&[&quorate_counter::ENGINE]);
+    engines::declare(&[&quorate_counter::ENGINE]);
     let scenario = Scenario::parse("counter", include_str!("../scenarios/counter.toml"));
     Prepared::new(scenario.expect("it is a scenario")).expect("it is valid")
 });

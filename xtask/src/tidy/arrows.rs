@@ -20,7 +20,7 @@ const ARROWS: [(&str, &[&str]); 17] = [
     ("node", &["kernel"]),
     ("chart", &[]),
     ("bench", &["kernel", "doors", "chart"]),
-    ("sim", &["kernel", "protocols", "doors", "check", "store", "node", "merkle"]),
+    ("sim", &["kernel", "protocols", "doors", "check", "store", "node"]),
     ("host", &["kernel", "protocols", "doors", "store", "node"]),
     ("gateway", &["kernel", "doors", "store", "api", "host"]),
     ("cli", &["kernel", "protocols", "doors", "check", "store", "sim", "bench", "host", "gateway"]),

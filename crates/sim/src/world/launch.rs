@@ -2,9 +2,9 @@
 
 use super::World;
 use super::founders::Founders;
+use crate::engines;
 use crate::host::{Host, Surroundings, Wrap};
 use crate::keyspace::usual_pace;
-use crate::lab;
 use crate::prepared::Prepared;
 use crate::queue::HostIndex;
 use crate::scenario::Scenario;
@@ -67,7 +67,7 @@ impl Lanes {
         let born = (LaneId::KEYSPACES.0..).map(LaneId).take(self.founding.len());
         let keyspaces = self.founding.clone();
         let catalog = Settings {
-            engines: lab::engines(),
+            engines: engines::all(),
             lanes: if ring.is_some() { born.collect() } else { Vec::new() },
             founding: ring.cloned().map(|ring| Founding { ring, keyspaces }),
         };
@@ -89,7 +89,7 @@ impl Lanes {
             let usual = usual_pace();
             let pace = of_lane.map_or(&usual, |known| &known.pace);
             let opening = Opening { keyspace, cluster, signing_key, pace };
-            let spec = open(lab::engines(), &opening, recovery).ok()?;
+            let spec = open(engines::all(), &opening, recovery).ok()?;
             Some(match of_lane.and_then(|known| known.wrap) {
                 Some(wrap) => LaneSpec { process: wrap(spec.process), ..spec },
                 None => spec,

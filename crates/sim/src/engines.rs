@@ -1,9 +1,8 @@
-//! The engines that scenarios can name: those of the product, one to come and a baseline of the lab
-//! that no cluster serves, and those that a program declares as its own.
+//! The engines that scenarios can name: those of the product, one to come that no cluster serves
+//! yet, and those that a program declares as its own.
 
 use quorate_kernel::engine::Engine;
-use quorate_merkle::rules::MERKLE;
-use quorate_protocols::{engines, serializable::ENGINE as TO_COME};
+use quorate_protocols::{engines::ENGINES, serializable::ENGINE as TO_COME};
 use std::sync::OnceLock;
 
 static ALL: OnceLock<Vec<&'static Engine>> = OnceLock::new();
@@ -18,11 +17,10 @@ pub fn declare(own: &[&'static Engine]) {
 
 /// All of them.
 #[must_use]
-pub fn engines() -> &'static [&'static Engine] {
+pub fn all() -> &'static [&'static Engine] {
     ALL.get_or_init(|| with(&[]))
 }
 
 fn with(own: &[&'static Engine]) -> Vec<&'static Engine> {
-    let extra = [&TO_COME, &MERKLE];
-    engines::ENGINES.iter().chain(&extra).chain(own).copied().collect()
+    ENGINES.iter().chain(&[&TO_COME]).chain(own).copied().collect()
 }
