@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     fn a_handler_asserts_twice() {
-        let path = "crates/protocols/src/causal/get.rs";
+        let path = "crates/protocols/src/causal/coordinate/get.rs";
         let handler = |name: &str, body: &str| {
             format!("\nfn {name}(&mut self, from: Incarnation, op: u64) {{\n{body}}}\n")
         };
