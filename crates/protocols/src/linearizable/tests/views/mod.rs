@@ -1,0 +1,11 @@
+//! Groups whose members change: hosts that come, leave or are removed, and groups that are split.
+
+mod departures;
+mod drains;
+mod members;
+mod outpaced;
+mod owed;
+mod pairs;
+mod parents;
+mod removals;
+mod splits;
