@@ -12,9 +12,9 @@
 //! A host that cannot be reached is named in the answer. It runs on, and can change its groups if
 //! it and others like it are a majority of them: the operator must see to it.
 
-use super::message::Message;
-use super::timer::Timer;
-use super::{Context, Overlay};
+use crate::overlay::message::Message;
+use crate::overlay::timer::Timer;
+use crate::overlay::{Context, Overlay};
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -47,7 +47,7 @@ pub enum Stage {
 
 /// A shutdown, as one node sees it.
 #[derive(Debug, Default)]
-pub(super) struct Shutdown {
+pub(crate) struct Shutdown {
     stage: Closing,
     told_at: Option<Time>,
     /// Whether its own host has nothing under way for clients.
@@ -95,7 +95,7 @@ impl Order {
 
 impl Overlay {
     /// An operator has the cluster shut down.
-    pub(super) fn order_shutdown(&mut self, ticket: Ticket, cx: &mut Context<'_>) {
+    pub(crate) fn order_shutdown(&mut self, ticket: Ticket, cx: &mut Context<'_>) {
         if self.state.shutdown.stage != Closing::No {
             return Self::refuse_shutdown(ticket, cx);
         }
@@ -150,7 +150,7 @@ impl Overlay {
     }
 
     /// A host that an operator asked tells this one.
-    pub(super) fn on_close(&mut self, from: Incarnation, is_over: bool, cx: &mut Context<'_>) {
+    pub(crate) fn on_close(&mut self, from: Incarnation, is_over: bool, cx: &mut Context<'_>) {
         let before = self.state.shutdown.stage;
         if is_over && let Some(order) = self.state.shutdown.order.take() {
             // Two were asked at one time, and the other one was faster.
@@ -169,7 +169,7 @@ impl Overlay {
     }
 
     /// A host that was told says how far it is.
-    pub(super) fn on_closing(&mut self, from: Incarnation, stage: Stage, cx: &mut Context<'_>) {
+    pub(crate) fn on_closing(&mut self, from: Incarnation, stage: Stage, cx: &mut Context<'_>) {
         invariant!(self.state.shutdown.ends(), "who tells others ends by itself");
         let before = self.state.shutdown.stage;
         let Some(order) = &mut self.state.shutdown.order else { return };
@@ -181,12 +181,12 @@ impl Overlay {
     }
 
     /// The own host has nothing under way for clients.
-    pub(super) fn on_idle(&mut self, cx: &mut Context<'_>) {
+    pub(crate) fn on_idle(&mut self, cx: &mut Context<'_>) {
         self.state.shutdown.is_idle = true;
         self.go_on_closing(cx);
     }
 
-    pub(super) fn on_shutdown_timer(&mut self, cx: &mut Context<'_>) {
+    pub(crate) fn on_shutdown_timer(&mut self, cx: &mut Context<'_>) {
         let shutdown = &self.state.shutdown;
         if shutdown.stage == Closing::Over {
             return;

@@ -1,8 +1,8 @@
 //! An operator's orders about hosts, and what is wrong with those that are refused.
 
-use super::learn::Origin;
-use super::{Context, Overlay};
 use crate::gossip::record::{HostRecord, News};
+use crate::overlay::learn::Origin;
+use crate::overlay::{Context, Overlay};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -13,7 +13,7 @@ use quorate_kernel::ring::Standing;
 impl Overlay {
     /// Takes an order or refuses it. One that is taken is durable before it is answered and before
     /// anybody hears of it.
-    pub(super) fn order(&mut self, ticket: Ticket, control: &Control, cx: &mut Context<'_>) {
+    pub(crate) fn order(&mut self, ticket: Ticket, control: &Control, cx: &mut Context<'_>) {
         let wish = match control {
             Control::Drain { node, undo: false, replicas } => {
                 self.may_drain(*node, Standing::Leaving, *replicas)

@@ -2,7 +2,7 @@
 //!
 //! Pure functions, for servers and simulators alike.
 
-use super::{Context, Overlay};
+use crate::overlay::{Context, Overlay};
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use quorate_kernel::ids::NodeId;
@@ -77,7 +77,7 @@ fn near(former: &[u64], low: u64, width: u64, wanted: u64) -> Option<u64> {
 impl Overlay {
     /// Two hosts stand in one place: of two that joined at once, both took a former token. The
     /// lower node has it ([`Ring::new`]), so the other takes another, or it would stand nowhere.
-    pub(super) fn give_way(&mut self, to: NodeId, cx: &mut Context<'_>) {
+    pub(crate) fn give_way(&mut self, to: NodeId, cx: &mut Context<'_>) {
         let state = &self.state;
         let (own, other) = (&state.own().record.tokens, state.record(to));
         let is_lower = |record: &&crate::gossip::record::HostRecord| {

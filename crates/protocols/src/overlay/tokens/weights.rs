@@ -11,11 +11,11 @@
 //! the next change waits until everything has moved and was weighed again.
 
 use super::balance::{Decision, Least, Model, TokenMove};
-use super::message::Message;
-use super::{Context, Overlay};
 use crate::detector;
 use crate::gossip::record::News;
 use crate::gossip::rumours::FANOUT;
+use crate::overlay::message::Message;
+use crate::overlay::{Context, Overlay};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -90,7 +90,7 @@ struct Word {
 
 /// What is known of everybody's load.
 #[derive(Debug, Default)]
-pub(super) struct Known {
+pub(crate) struct Known {
     words: BTreeMap<NodeId, Word>,
     /// The advice to this node that stood at the last look, and whose it was.
     noted: Option<(NodeId, Advice)>,
@@ -106,7 +106,7 @@ pub(super) struct Known {
 
 impl Overlay {
     /// Looks at the load of all hosts: acts on advice, and advises if this host has the most to do.
-    pub(super) fn look_at_balance(&mut self, cx: &mut Context<'_>) {
+    pub(crate) fn look_at_balance(&mut self, cx: &mut Context<'_>) {
         let Some(balance) = self.settings.balance else { return };
         let ring = self.ring();
         let shape = ring.shape();
@@ -178,7 +178,7 @@ impl Overlay {
     }
 
     /// The lanes have said how much they have to do: everybody hears of it.
-    pub(super) fn weigh(&mut self, cx: &mut Context<'_>) {
+    pub(crate) fn weigh(&mut self, cx: &mut Context<'_>) {
         let mut shapes = self.lanes.values().map(|lane| lane.shape);
         let first = shapes.next().unwrap_or(0);
         let shape = if shapes.all(|shape| shape == first) { first } else { 0 };
@@ -203,7 +203,7 @@ impl Overlay {
     }
 
     /// Passes on what is new, once in a period.
-    pub(super) fn spread_weights(&mut self, cx: &mut Context<'_>) {
+    pub(crate) fn spread_weights(&mut self, cx: &mut Context<'_>) {
         let hosts = &self.state.hosts;
         let mut batches: Vec<Vec<Weights>> = Vec::new();
         let mut bytes = NEWS_BYTES_MAX;
@@ -231,7 +231,7 @@ impl Overlay {
     }
 
     /// A peer passes on what is new there.
-    pub(super) fn on_weights(&mut self, words: Vec<Weights>, cx: &mut Context<'_>) {
+    pub(crate) fn on_weights(&mut self, words: Vec<Weights>, cx: &mut Context<'_>) {
         let rounds = rounds(self.state.hosts.len());
         for weights in words {
             let node = weights.who.node;
@@ -249,7 +249,7 @@ impl Overlay {
     }
 
     /// In how many periods the load is looked at.
-    pub(super) fn look_periods(&self) -> Option<u64> {
+    pub(crate) fn look_periods(&self) -> Option<u64> {
         Some((self.settings.balance?.look.0 / detector::PERIOD.0).max(1))
     }
 }
