@@ -1,10 +1,10 @@
 //! What this member observes, and what it makes of what all have observed.
 
-use super::action::Context;
-use super::message::{Alert, Body};
-use super::number::RollId;
-use super::roll::Roll;
-use super::timer::STALL;
+use crate::membership::action::Context;
+use crate::membership::message::{Alert, Body};
+use crate::membership::number::RollId;
+use crate::membership::roll::Roll;
+use crate::membership::timer::STALL;
 use alloc::vec::Vec;
 use quorate_kernel::effects::Release;
 use quorate_kernel::ids::{Incarnation, NodeId};
@@ -13,7 +13,7 @@ use quorate_kernel::{invariant, mutant, probe};
 
 impl Roll {
     /// Probes the subjects, and reports those that do not answer.
-    pub(super) fn tick_edges(&mut self, late: Option<Span>, cx: &mut Context<'_>) {
+    pub(crate) fn tick_edges(&mut self, late: Option<Span>, cx: &mut Context<'_>) {
         let is_stalled = late.is_some_and(|late| late > STALL);
         if is_stalled && !mutant!("roll_blames_all_after_a_stall") {
             // It was paused, not the others: their answers may have come and gone meanwhile.
@@ -29,7 +29,7 @@ impl Roll {
     }
 
     /// Reports a member; no more than once in a configuration.
-    pub(super) fn report(&mut self, subject: NodeId, cx: &Context<'_>) {
+    pub(crate) fn report(&mut self, subject: NodeId, cx: &Context<'_>) {
         let rings = self.rings.between(self.me, subject);
         if rings != 0 && !self.outbox.has(subject) {
             self.outbox.raise(Alert { subject, rings, member: None }, cx.now);
@@ -37,7 +37,7 @@ impl Roll {
     }
 
     /// Tells what was found; joins in where others wait for this member's word; proposes.
-    pub(super) fn tick_alerts(&mut self, cx: &mut Context<'_>) {
+    pub(crate) fn tick_alerts(&mut self, cx: &mut Context<'_>) {
         let shape = self.configuration().shape;
         let lingering: Vec<_> = self
             .cut
@@ -71,7 +71,7 @@ impl Roll {
     }
 
     /// An observer has found something.
-    pub(super) fn on_alerts(&mut self, from: Incarnation, alerts: &[Alert], cx: &mut Context<'_>) {
+    pub(crate) fn on_alerts(&mut self, from: Incarnation, alerts: &[Alert], cx: &mut Context<'_>) {
         invariant!(self.is_member(), "who is out counts no alerts");
         for alert in alerts {
             let configuration = &self.head.configuration;
@@ -96,7 +96,7 @@ impl Roll {
 
     /// An observer asks whether this node is there. Whoever takes part answers, in whatever
     /// configuration.
-    pub(super) fn on_probe(
+    pub(crate) fn on_probe(
         &mut self,
         from: Incarnation,
         roll: RollId,
@@ -117,7 +117,7 @@ impl Roll {
     }
 
     /// A subject has answered.
-    pub(super) fn on_probe_ack(&mut self, from: Incarnation, nonce: u64) {
+    pub(crate) fn on_probe_ack(&mut self, from: Incarnation, nonce: u64) {
         let before = self.edges.len();
         self.edges.answered(from.node, nonce);
         invariant!(self.edges.len() == before, "an answer makes no subject");
