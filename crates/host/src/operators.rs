@@ -16,7 +16,7 @@ use quorate_kernel::storage::Durability;
 use quorate_kernel::time::Time;
 use quorate_node::node::Node;
 use quorate_node::pump::Input;
-use quorate_protocols::catalog::moves;
+use quorate_protocols::catalog::partitions::moves;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use tokio::sync::oneshot;

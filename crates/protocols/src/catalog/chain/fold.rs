@@ -1,7 +1,7 @@
 //! The catalog itself: what all decrees so far come to.
 
 use super::decree::{Decree, Entry, are_bounded, is_birth};
-use super::partitions;
+use crate::catalog::partitions::seats;
 use crate::reconfigure::{Ground, Value};
 use alloc::collections::BTreeMap;
 use alloc::format;
@@ -102,7 +102,7 @@ impl Catalog {
                     return Err(refused("a bound of the catalog is passed"));
                 }
                 let replicas = settings.get("replicas").and_then(|text| text.parse().ok());
-                partitions::check(places, replicas.unwrap_or(1))
+                seats::check(places, replicas.unwrap_or(1))
             }
             Decree::Alter { lane, settings } => {
                 let keyspace = self.of(*lane)?;
@@ -120,7 +120,7 @@ impl Catalog {
                     let why = format!("partition {partition} was replaced meanwhile");
                     return Err(CatalogRefusal::Partitions { why });
                 }
-                partitions::check_replacement(keyspace, *partition as usize, *to)
+                seats::check_replacement(keyspace, *partition as usize, *to)
             }
             Decree::Settle { lane, partition, since } => {
                 judge_settle(self.of(*lane)?, *partition, *since)

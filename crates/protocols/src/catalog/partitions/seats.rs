@@ -26,7 +26,7 @@ pub fn near(count: usize, replicas: usize, partition: usize) -> impl Iterator<It
 }
 
 /// Whether a node has no partition near one. It may have that one itself.
-pub(super) fn is_free(places: &[NodeId], replicas: usize, partition: usize, node: NodeId) -> bool {
+pub(crate) fn is_free(places: &[NodeId], replicas: usize, partition: usize, node: NodeId) -> bool {
     let count = places.len();
     (1..replicas.min(count)).all(|apart| {
         let both = [(partition + apart) % count, (partition + count - apart) % count];
@@ -35,7 +35,7 @@ pub(super) fn is_free(places: &[NodeId], replicas: usize, partition: usize, node
 }
 
 /// Checks that partitions with keys in common are of distinct nodes.
-pub(super) fn check(places: &[NodeId], replicas: usize) -> Result<(), CatalogRefusal> {
+pub(crate) fn check(places: &[NodeId], replicas: usize) -> Result<(), CatalogRefusal> {
     let meets = |partition: &usize| !is_free(places, replicas, *partition, places[*partition]);
     match (0..places.len()).find(meets) {
         None if places.is_empty() || places.len() >= replicas => Ok(()),
@@ -48,7 +48,7 @@ pub(super) fn check(places: &[NodeId], replicas: usize) -> Result<(), CatalogRef
 
 /// Checks that a node can have a partition: it has none near it, and all those near it are settled,
 /// so that of the replicas of a key one at most is copied at a time.
-pub(super) fn check_replacement(
+pub(crate) fn check_replacement(
     keyspace: &Keyspace,
     partition: usize,
     to: NodeId,
@@ -71,13 +71,13 @@ pub(super) fn check_replacement(
 }
 
 /// The hosts that may be given partitions, in the order of their nodes.
-pub(super) fn takers(ring: &Ring) -> impl Iterator<Item = &RingHost> {
+pub(crate) fn takers(ring: &Ring) -> impl Iterator<Item = &RingHost> {
     ring.hosts().iter().filter(|host| host.standing == Standing::Up && !host.is_suspected)
 }
 
 /// Spreads partitions over the hosts that take part, as evenly as may be, and in
 /// [columns](super::columns) where that can be.
-pub(super) fn spread(
+pub(crate) fn spread(
     ring: &Ring,
     count: usize,
     replicas: usize,

@@ -3,10 +3,10 @@
 
 use super::decree::{Entry, Origin};
 use super::fold::Catalog;
-use super::message::{Message, Purpose};
-use super::state::{Doing, Running, Want, Wish};
-use super::timer::Timer;
-use super::{CatalogLane, Context, keys};
+use crate::catalog::message::{Message, Purpose};
+use crate::catalog::state::{Doing, Running, Want, Wish};
+use crate::catalog::timer::Timer;
+use crate::catalog::{CatalogLane, Context, keys};
 use crate::reconfigure::{self, Ground, Proposer, Step, backoff};
 use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
@@ -23,7 +23,7 @@ use quorate_kernel::time::Time;
 
 impl CatalogLane {
     /// An operator orders something.
-    pub(super) fn on_order(
+    pub(crate) fn on_order(
         &mut self,
         ticket: Ticket,
         order: KeyspaceOrder,
@@ -47,7 +47,7 @@ impl CatalogLane {
     }
 
     /// Puts a wish into the queue.
-    pub(super) fn wish(
+    pub(crate) fn wish(
         &mut self,
         ticket: Option<Ticket>,
         want: Want,
@@ -66,7 +66,7 @@ impl CatalogLane {
     }
 
     /// Takes up the next wish, if none is in hand.
-    pub(super) fn proceed(&mut self, cx: &mut Context<'_>) {
+    pub(crate) fn proceed(&mut self, cx: &mut Context<'_>) {
         while self.state.running.is_none() {
             let Some(wish) = self.state.waiting.pop_front() else { return };
             let Some(catalog) = self.state.stored.catalog.clone() else {
@@ -123,7 +123,7 @@ impl CatalogLane {
         }
     }
 
-    pub(super) fn begin(&mut self, wish: Wish, doing: Doing, cx: &mut Context<'_>) {
+    pub(crate) fn begin(&mut self, wish: Wish, doing: Doing, cx: &mut Context<'_>) {
         let heard = BTreeSet::new();
         self.state.running = Some(Running { wish, doing, attempts: 0, heard });
         self.on_retry(cx);
@@ -131,7 +131,7 @@ impl CatalogLane {
     }
 
     /// Asks the question that is open, for the first time or again.
-    pub(super) fn on_retry(&mut self, cx: &mut Context<'_>) {
+    pub(crate) fn on_retry(&mut self, cx: &mut Context<'_>) {
         if self.muster_again(cx) {
             return;
         }
@@ -166,7 +166,7 @@ impl CatalogLane {
     }
 
     /// A step of the consensus arrives.
-    pub(super) fn on_decide(
+    pub(crate) fn on_decide(
         &mut self,
         from: Incarnation,
         message: reconfigure::Message<Entry>,
@@ -291,7 +291,7 @@ impl CatalogLane {
     }
 
     /// Answers what has waited too long.
-    pub(super) fn on_deadline(&mut self, cx: &mut Context<'_>) {
+    pub(crate) fn on_deadline(&mut self, cx: &mut Context<'_>) {
         let (now, state) = (cx.now, &mut self.state);
         let mut late: Vec<Wish> = Vec::new();
         state.waiting.retain(|wish| {

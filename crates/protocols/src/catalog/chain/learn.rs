@@ -2,9 +2,9 @@
 
 use super::decree::{Entry, Origin};
 use super::fold::Catalog;
-use super::message::{Message, Purpose};
-use super::state::{Doing, Want};
-use super::{CatalogLane, Context, keys};
+use crate::catalog::message::{Message, Purpose};
+use crate::catalog::state::{Doing, Want};
+use crate::catalog::{CatalogLane, Context, keys};
 use crate::reconfigure::{Acceptor, Value};
 use alloc::collections::BTreeSet;
 use alloc::sync::Arc;
@@ -17,7 +17,7 @@ use quorate_kernel::probe;
 
 impl CatalogLane {
     /// A peer says how many links it has.
-    pub(super) fn on_length(
+    pub(crate) fn on_length(
         &mut self,
         from: Incarnation,
         version: u64,
@@ -70,7 +70,7 @@ impl CatalogLane {
     }
 
     /// A peer tells what was decided to follow a link.
-    pub(super) fn on_entries(
+    pub(crate) fn on_entries(
         &mut self,
         from: Incarnation,
         follows: u64,
@@ -95,7 +95,7 @@ impl CatalogLane {
     }
 
     /// A peer tells all there is.
-    pub(super) fn on_snapshot(&mut self, catalog: &Arc<Catalog>, cx: &mut Context<'_>) {
+    pub(crate) fn on_snapshot(&mut self, catalog: &Arc<Catalog>, cx: &mut Context<'_>) {
         if catalog.version() <= self.state.version() {
             return;
         }
@@ -115,7 +115,7 @@ impl CatalogLane {
 
     /// Takes over links that follow one this node has, as far as they are new; answers who wanted
     /// the new ones.
-    pub(super) fn append(
+    pub(crate) fn append(
         &mut self,
         follows: u64,
         entries: &[Entry],
@@ -160,7 +160,7 @@ impl CatalogLane {
     }
 
     /// Stores the catalog with all that must change in one step with it.
-    pub(super) fn store(&mut self, cx: &mut Context<'_>) {
+    pub(crate) fn store(&mut self, cx: &mut Context<'_>) {
         let stored = &mut self.state.stored;
         let Some(catalog) = &stored.catalog else { return };
         cx.fx.put_state(keys::CATALOG, keys::value(catalog));
@@ -202,7 +202,7 @@ impl CatalogLane {
     }
 
     /// All other hosts that have not left, as far as is known.
-    pub(super) fn others(&self, me: NodeId) -> Vec<NodeId> {
+    pub(crate) fn others(&self, me: NodeId) -> Vec<NodeId> {
         self.state.ring.others(me).collect()
     }
 }

@@ -1,7 +1,7 @@
 //! Partitions of hosts that leave go to others, one by one.
 
 use super::columns::Columns;
-use super::partitions::{check_replacement, is_free, near, takers};
+use super::seats::{check_replacement, is_free, near, takers};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use quorate_kernel::ids::NodeId;
@@ -16,7 +16,7 @@ use quorate_kernel::ring::{Ring, RingHost, Standing};
 /// gives up what it has elsewhere. That never fails where the map came about by columns, and the
 /// rest can always be taken then. What a host had that is gone for good is not kept waiting for
 /// that. Any other map may be a dead end, unless at least `2 * replicas - 1` hosts stay.
-pub(super) fn next_replacement(keyspace: &Keyspace, ring: &Ring) -> Option<(usize, NodeId)> {
+pub(crate) fn next_replacement(keyspace: &Keyspace, ring: &Ring) -> Option<(usize, NodeId)> {
     let standing = |node: NodeId| ring.host(node).map(|host| host.standing);
     let is_going = |node: NodeId| standing(node).is_some_and(|standing| standing != Standing::Up);
     let places: Vec<NodeId> = keyspace.partitions.iter().map(|place| place.node).collect();
@@ -136,7 +136,7 @@ impl Moves<'_> {
 }
 
 /// The next partitions that should have other nodes, none of which stands in another's way.
-pub(super) fn replacements(keyspace: &Keyspace, ring: &Ring, most: usize) -> Vec<(usize, NodeId)> {
+pub(crate) fn replacements(keyspace: &Keyspace, ring: &Ring, most: usize) -> Vec<(usize, NodeId)> {
     let (mut after, mut all) = (keyspace.clone(), Vec::new());
     while all.len() < most
         && let Some((partition, to)) = next_replacement(&after, ring)
@@ -170,7 +170,7 @@ pub fn stuck(keyspace: &Keyspace, ring: &Ring, node: NodeId) -> Option<usize> {
 /// had. That comes before its partitions are given away: whoever fetches a partition near one of
 /// them must know that nothing is to be had there, or it would never settle, and they never be
 /// given away.
-pub(super) fn next_gone(keyspace: &Keyspace, ring: &Ring) -> Option<NodeId> {
+pub(crate) fn next_gone(keyspace: &Keyspace, ring: &Ring) -> Option<NodeId> {
     let has_left = |node: NodeId| ring.host(node).is_some_and(|h| h.standing == Standing::Left);
     let holders = keyspace.partitions.iter().map(|place| place.node);
     let may_be = |node: &NodeId| {

@@ -10,7 +10,7 @@
 //! Only counts are looked at, and they are the map's: that a host is down changes none of them.
 
 use super::columns::Columns;
-use super::partitions::{is_free, near, takers};
+use super::seats::{is_free, near, takers};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::cmp::Reverse;
@@ -24,7 +24,7 @@ const DETOURS_MAX: usize = 16;
 /// The next partition that should go to a host that has fewer, and that host. Nothing while
 /// anything of the keyspace is on the move, while somebody who has partitions leaves, or while the
 /// cluster ends.
-pub(super) fn next_levelling(keyspace: &Keyspace, ring: &Ring) -> Option<(usize, NodeId)> {
+pub(crate) fn next_levelling(keyspace: &Keyspace, ring: &Ring) -> Option<(usize, NodeId)> {
     let is_up = |node: NodeId| ring.host(node).is_some_and(|h| h.standing == Standing::Up);
     let is_quiet = keyspace.partitions.iter().all(|place| place.is_settled && is_up(place.node));
     if !is_quiet || !keyspace.former.is_empty() || ring.closing != Closing::No {
@@ -40,7 +40,7 @@ pub(super) fn next_levelling(keyspace: &Keyspace, ring: &Ring) -> Option<(usize,
 }
 
 /// The next step towards even counts over the hosts that are there, some of all; both ascending.
-pub(super) fn step(
+pub(crate) fn step(
     places: &[NodeId],
     replicas: usize,
     hosts: &[NodeId],
