@@ -6,12 +6,12 @@
 //! newest entry that a page can hold was executed. What lags or joins asks for one page after the
 //! other, so the source's lane decides the pace.
 
-use super::action::{Action, Context};
-use super::configuration::Configuration;
-use super::message::Message;
-use super::number::{Op, Position};
-use super::state::{Install, Replica};
-use super::timer::{ASK_AGAIN, COPY_KEPT};
+use crate::vsr::action::{Action, Context};
+use crate::vsr::configuration::Configuration;
+use crate::vsr::message::Message;
+use crate::vsr::number::{Op, Position};
+use crate::vsr::state::{Install, Replica};
+use crate::vsr::timer::{ASK_AGAIN, COPY_KEPT};
 use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::effects::Release;
@@ -42,7 +42,7 @@ pub struct Piece {
 impl Replica {
     /// Lets go of entries that the machine has stored the effects of, but for some that members who
     /// lag may ask for.
-    pub(super) fn trim(&mut self, cx: &mut Context<'_>) {
+    pub(crate) fn trim(&mut self, cx: &mut Context<'_>) {
         let now = cx.now;
         self.copies.retain(|_, (_, asked_at)| now - *asked_at <= COPY_KEPT);
         let stored = cx.machine.stored().min(self.applied);
@@ -56,7 +56,7 @@ impl Replica {
     }
 
     /// Somebody lacks more than the log holds.
-    pub(super) fn on_get_checkpoint(
+    pub(crate) fn on_get_checkpoint(
         &mut self,
         from: Incarnation,
         (nonce, at): (u64, Op),
@@ -103,7 +103,7 @@ impl Replica {
     /// The log of a source begins behind what is here: its state is copied. If one is being copied
     /// and its source does not answer, this one takes its place: it is there, and the members that
     /// are known here may all be gone.
-    pub(super) fn install_from(&mut self, source: NodeId, cx: &mut Context<'_>) {
+    pub(crate) fn install_from(&mut self, source: NodeId, cx: &mut Context<'_>) {
         if self.is_serving() && !mutant!("reads_while_copying") {
             // A primary lacks nothing that its epoch has committed. So a later one has begun, and
             // what the machine will hold is no state that this primary's entries follow.
@@ -137,7 +137,7 @@ impl Replica {
 
     /// A page that does not come is asked for again; in the end another source is asked for
     /// everything.
-    pub(super) fn tick_install(&mut self, cx: &mut Context<'_>) {
+    pub(crate) fn tick_install(&mut self, cx: &mut Context<'_>) {
         let Some(install) = &mut self.install else { return };
         let waits = install.asked_at.map(|at| cx.now - at);
         if waits.is_none_or(|wait| wait < ASK_AGAIN) && install.source.is_some() {
@@ -158,7 +158,7 @@ impl Replica {
     }
 
     /// The head of a copy, or a page of it.
-    pub(super) fn on_checkpoint(
+    pub(crate) fn on_checkpoint(
         &mut self,
         from: Incarnation,
         piece: Piece,
@@ -287,7 +287,7 @@ impl Replica {
             let is_handed_over = configuration.is_handed_over() && !mutant!("copies_are_not_held");
             self.head.is_held = is_handed_over && self.settings.may_forget();
             self.head.configuration = configuration;
-            cx.tell(super::action::Event::Members(self.head.configuration.clone()));
+            cx.tell(crate::vsr::action::Event::Members(self.head.configuration.clone()));
             self.begin_epoch(was_member, cx);
         }
         self.execute(cx);
@@ -297,12 +297,12 @@ impl Replica {
 
 impl Install {
     /// Whether a copy can be hoped for: not all of so many others were asked in vain, twice.
-    pub(super) fn may_come(&self, others: usize) -> bool {
+    pub(crate) fn may_come(&self, others: usize) -> bool {
         self.attempts < 2 * ATTEMPTS * others.max(1) as u32
     }
 
     /// A copy of which nothing has come.
-    pub(super) fn new(nonce: u64) -> Install {
+    pub(crate) fn new(nonce: u64) -> Install {
         Install {
             nonce,
             source: None,

@@ -4,12 +4,12 @@
 //! within a view only. It takes the place of what is here when all of it has come: the paper cuts
 //! the log off first, and a member that votes in between has lost what it acknowledged.
 
-use super::action::{Action, Context};
 use super::entry::Entry;
-use super::message::Message;
-use super::number::{Op, Position, ViewNumber};
-use super::state::{EntriesRequest, Replica, Stage, Status};
-use super::timer::ASK_AGAIN;
+use crate::vsr::action::{Action, Context};
+use crate::vsr::message::Message;
+use crate::vsr::number::{Op, Position, ViewNumber};
+use crate::vsr::state::{EntriesRequest, Replica, Stage, Status};
+use crate::vsr::timer::ASK_AGAIN;
 use alloc::vec::Vec;
 use quorate_kernel::effects::Release;
 use quorate_kernel::ids::{Incarnation, NodeId};
@@ -39,7 +39,7 @@ pub struct Told {
 
 impl Replica {
     /// Asks a node for entries, unless that is under way.
-    pub(super) fn ask(&mut self, source: NodeId, cx: &mut Context<'_>) {
+    pub(crate) fn ask(&mut self, source: NodeId, cx: &mut Context<'_>) {
         let is_waiting = |asked: &EntriesRequest| cx.now - asked.at < ASK_AGAIN;
         if source == self.me || self.asked.as_ref().is_some_and(is_waiting) {
             return;
@@ -71,7 +71,7 @@ impl Replica {
     }
 
     /// Somebody lacks entries.
-    pub(super) fn on_get_state(
+    pub(crate) fn on_get_state(
         &mut self,
         from: Incarnation,
         nonce: u64,
@@ -116,7 +116,7 @@ impl Replica {
     }
 
     /// Entries have come.
-    pub(super) fn on_new_state(
+    pub(crate) fn on_new_state(
         &mut self,
         from: Incarnation,
         told: Told,
@@ -345,7 +345,7 @@ impl Stage {
     }
 
     /// The position of the last entry in it, or of what is matched.
-    fn last(&self, log: &super::log::Log) -> Option<Position> {
+    fn last(&self, log: &super::stored::Log) -> Option<Position> {
         let view = match self.entries.last() {
             Some(entry) => Some(entry.view),
             None => log.view_at(self.matched),

@@ -1,11 +1,11 @@
 //! The normal case: the primary proposes, members append and acknowledge, a majority commits
 //! (Viewstamped Replication Revisited, §4.1).
 
-use super::action::{Action, Context};
-use super::entry::Entry;
-use super::message::Message;
-use super::number::{Op, ViewNumber};
-use super::state::Replica;
+use crate::vsr::action::{Action, Context};
+use crate::vsr::log::entry::Entry;
+use crate::vsr::message::Message;
+use crate::vsr::number::{Op, ViewNumber};
+use crate::vsr::state::Replica;
 use alloc::vec::Vec;
 use quorate_kernel::effects::Release;
 use quorate_kernel::ids::Incarnation;
@@ -16,7 +16,7 @@ use quorate_kernel::probe;
 
 impl Replica {
     /// The primary's entries of one turn.
-    pub(super) fn on_prepare(
+    pub(crate) fn on_prepare(
         &mut self,
         from: Incarnation,
         view: ViewNumber,
@@ -48,7 +48,7 @@ impl Replica {
 
     /// Whether entries can follow in the log of this replica's view: its primary has put them
     /// there, and nothing follows the end of the epoch.
-    pub(super) fn may_append(&self, entries: &[Entry]) -> bool {
+    pub(crate) fn may_append(&self, entries: &[Entry]) -> bool {
         let is_of_view = |entry: &Entry| entry.view == self.head.view;
         let is_open = entries.is_empty() || self.closing().is_none();
         let before_last = entries.split_last().map_or(&[][..], |(_, before)| before);
@@ -57,7 +57,7 @@ impl Replica {
     }
 
     /// A member's log is durable up to here, in this view.
-    pub(super) fn on_prepare_ok(
+    pub(crate) fn on_prepare_ok(
         &mut self,
         from: Incarnation,
         view: ViewNumber,
@@ -96,7 +96,7 @@ impl Replica {
     }
 
     /// Entries up to `commit` are committed, as far as they are here.
-    pub(super) fn commit_to(&mut self, commit: Op, cx: &mut Context<'_>) {
+    pub(crate) fn commit_to(&mut self, commit: Op, cx: &mut Context<'_>) {
         let commit = commit.min(self.log.end());
         if commit > self.commit {
             self.commit = commit;
@@ -109,7 +109,7 @@ impl Replica {
 
     /// Sends what the primary has appended since it was last called, and asks for its own
     /// acknowledgement.
-    pub(super) fn send_prepares(&mut self, cx: &mut Context<'_>) {
+    pub(crate) fn send_prepares(&mut self, cx: &mut Context<'_>) {
         let Some(primary) = &mut self.primary else { return };
         let (view, commit, end) = (self.head.view, self.commit, self.log.end());
         let (mut sent, asks) = (primary.sent, primary.asked < end);
@@ -132,7 +132,7 @@ impl Replica {
     }
 
     /// Acknowledges what has come in this turn, once for all of it.
-    pub(super) fn acknowledge(&mut self, cx: &mut Context<'_>) {
+    pub(crate) fn acknowledge(&mut self, cx: &mut Context<'_>) {
         if core::mem::take(&mut self.owes_ack) {
             self.send_prepare_ok(cx);
         }

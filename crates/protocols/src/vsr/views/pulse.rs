@@ -1,10 +1,10 @@
 //! The group's own pulse: beats of the primary, and who doubts that there is one.
 
-use super::action::{Action, Context};
-use super::message::Message;
-use super::number::{Op, ViewNumber};
-use super::state::{Replica, Status};
-use super::timer::{DEAF, DOUBT, DOUBT_KEPT, DOUBT_MAX, DOUBT_STEP};
+use crate::vsr::action::{Action, Context};
+use crate::vsr::message::Message;
+use crate::vsr::number::{Op, ViewNumber};
+use crate::vsr::state::{Replica, Status};
+use crate::vsr::timer::{DEAF, DOUBT, DOUBT_KEPT, DOUBT_MAX, DOUBT_STEP};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use quorate_kernel::effects::Release;
@@ -77,7 +77,7 @@ impl Replica {
     }
 
     /// The primary is there.
-    pub(super) fn on_beat(
+    pub(crate) fn on_beat(
         &mut self,
         from: Incarnation,
         view: ViewNumber,
@@ -105,7 +105,7 @@ impl Replica {
     }
 
     /// A member follows this primary.
-    pub(super) fn on_beat_ok(
+    pub(crate) fn on_beat_ok(
         &mut self,
         from: Incarnation,
         view: ViewNumber,
@@ -127,7 +127,7 @@ impl Replica {
     }
 
     /// A member hears no primary, and would begin a view.
-    pub(super) fn on_start_view_change(
+    pub(crate) fn on_start_view_change(
         &mut self,
         from: Incarnation,
         at: ViewNumber,
@@ -161,7 +161,7 @@ impl Replica {
     }
 
     /// A tick of the primary: it is there, unless it hears no majority.
-    pub(super) fn tick_primary(&mut self, cx: &mut Context<'_>) {
+    pub(crate) fn tick_primary(&mut self, cx: &mut Context<'_>) {
         if self.hears_majority(cx.now) {
             self.pulse.hear_primary(cx.now);
         } else if cx.now - self.pulse.since > DEAF {
@@ -182,7 +182,7 @@ impl Replica {
     }
 
     /// What the primary says every tick.
-    pub(super) fn beat(&self) -> Message {
+    pub(crate) fn beat(&self) -> Message {
         Message::Beat {
             view: self.head.view,
             commit: self.commit,
@@ -192,7 +192,7 @@ impl Replica {
     }
 
     /// A tick of who does not lead.
-    pub(super) fn tick_member(&mut self, cx: &mut Context<'_>) {
+    pub(crate) fn tick_member(&mut self, cx: &mut Context<'_>) {
         let silence = cx.now - self.pulse.since;
         if silence > self.patience() {
             self.pulse.doubt();

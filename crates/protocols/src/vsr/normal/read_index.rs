@@ -4,9 +4,9 @@
 //! still is the primary: no later view had started when the read came if, after it, a majority says
 //! that it is in this view. One round of beats confirms all reads of a turn.
 
-use super::action::{Context, Event, Refused};
-use super::number::Op;
-use super::state::{Replica, Status};
+use crate::vsr::action::{Context, Event, Refused};
+use crate::vsr::number::Op;
+use crate::vsr::state::{Replica, Status};
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 use quorate_kernel::effects::Release;
@@ -96,7 +96,7 @@ impl Replica {
     }
 
     /// Sends a round if reads came since the last one.
-    pub(super) fn send_round(&mut self, cx: &mut Context<'_>) {
+    pub(crate) fn send_round(&mut self, cx: &mut Context<'_>) {
         let newest = self.reads.waiting.back().map_or(0, |read| read.round);
         if newest <= self.reads.round {
             return;
@@ -121,7 +121,7 @@ impl Replica {
     }
 
     /// Tells of the reads that can be answered, in order.
-    pub(super) fn answer_reads(&mut self, cx: &mut Context<'_>) {
+    pub(crate) fn answer_reads(&mut self, cx: &mut Context<'_>) {
         if self.reads.is_empty() || !self.may_show() {
             return;
         }

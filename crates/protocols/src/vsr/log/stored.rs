@@ -6,10 +6,10 @@
 //! and, above it, how often that has happened. The newest entries are also in memory, because a
 //! handler does not see in the store what was written in the same input.
 
-use super::action::Action;
 use super::entry::Entry;
-use super::keys::Head;
-use super::number::{Op, Position, ViewNumber};
+use crate::vsr::action::Action;
+use crate::vsr::keys::Head;
+use crate::vsr::number::{Op, Position, ViewNumber};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use bytes::Bytes;

@@ -4,13 +4,13 @@
 //! primary which log it has. Logs stay where they are; the primary fetches what it lacks of the one
 //! it chooses, and tells by one position which log the view starts with.
 
-use super::action::{Action, Context};
-use super::entry::Entry;
-use super::keys::Head;
-use super::losses;
-use super::message::Message;
-use super::number::{Op, Position, ViewNumber};
-use super::state::{Primary, Replica, Status, Vote};
+use crate::vsr::action::{Action, Context};
+use crate::vsr::keys::Head;
+use crate::vsr::log::entry::Entry;
+use crate::vsr::losses;
+use crate::vsr::message::Message;
+use crate::vsr::number::{Op, Position, ViewNumber};
+use crate::vsr::state::{Primary, Replica, Status, Vote};
 use alloc::vec::Vec;
 use quorate_kernel::effects::Release;
 use quorate_kernel::ids::{Incarnation, NodeId};
@@ -20,7 +20,7 @@ use quorate_kernel::probe;
 
 impl Replica {
     /// Begins a view that has not started, as far as is known: votes for a log.
-    pub(super) fn begin_view(&mut self, view: ViewNumber, cx: &mut Context<'_>) {
+    pub(crate) fn begin_view(&mut self, view: ViewNumber, cx: &mut Context<'_>) {
         invariant!(!self.head.has_forgotten, "who has forgotten has no vote");
         self.raise(view, cx);
         self.vote(cx);
@@ -40,7 +40,7 @@ impl Replica {
     }
 
     /// A member has begun a view that this node leads if it starts.
-    pub(super) fn on_do_view_change(
+    pub(crate) fn on_do_view_change(
         &mut self,
         from: Incarnation,
         view: ViewNumber,
@@ -109,7 +109,7 @@ impl Replica {
 
     /// The whole log of the view is here: up to `matched` it was, and these follow. What else was
     /// there is cut off in the same step.
-    pub(super) fn enter(&mut self, matched: Op, entries: Vec<Entry>, cx: &mut Context<'_>) {
+    pub(crate) fn enter(&mut self, matched: Op, entries: Vec<Entry>, cx: &mut Context<'_>) {
         invariant!(self.status != Status::Normal, "a view is entered once");
         invariant!(matched >= self.commit, "what is committed stays");
         self.log.truncate(matched, cx.out);
@@ -124,7 +124,7 @@ impl Replica {
         self.save(cx);
         self.status = Status::Normal;
         self.stage = None;
-        self.recovery = super::state::Recovery::default();
+        self.recovery = crate::vsr::state::Recovery::default();
         self.has_started = true;
         self.pulse.start(cx.now);
         let votes = core::mem::take(&mut self.election).votes;
@@ -138,7 +138,7 @@ impl Replica {
     }
 
     /// This node leads its view from now on.
-    pub(super) fn lead(&mut self, cx: &mut Context<'_>) {
+    pub(crate) fn lead(&mut self, cx: &mut Context<'_>) {
         invariant!(self.known_primary() == Some(self.me), "a view has one primary");
         invariant!(self.primary.is_none(), "a view is led once");
         self.primary = Some(Primary::new(self.log.last()));
@@ -163,7 +163,7 @@ impl Replica {
     }
 
     /// A view has started with a log that ends like this.
-    pub(super) fn on_start_view(
+    pub(crate) fn on_start_view(
         &mut self,
         from: Incarnation,
         view: ViewNumber,
@@ -213,7 +213,7 @@ impl Replica {
 
 impl Replica {
     /// The view that this replica is in has started: its primary was heard.
-    pub(super) fn hear_started(&mut self, cx: &mut Context<'_>) {
+    pub(crate) fn hear_started(&mut self, cx: &mut Context<'_>) {
         self.has_started = true;
         self.pulse.hear_primary(cx.now);
         if self.status == Status::ViewChange && mutant!("truncate_first") {
@@ -225,7 +225,7 @@ impl Replica {
 
 impl Primary {
     /// The primary of a view whose log ends like this.
-    pub(super) fn new(began: Position) -> Primary {
+    pub(crate) fn new(began: Position) -> Primary {
         Primary {
             began,
             is_serving: false,

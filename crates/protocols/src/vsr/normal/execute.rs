@@ -1,9 +1,9 @@
 //! Executing what is committed, in order.
 
-use super::action::{Action, Context, Event};
-use super::configuration::Configuration;
-use super::number::{Epoch, Op, ViewNumber};
-use super::state::{Replica, Status};
+use crate::vsr::action::{Action, Context, Event};
+use crate::vsr::configuration::Configuration;
+use crate::vsr::number::{Epoch, Op, ViewNumber};
+use crate::vsr::state::{Replica, Status};
 use quorate_kernel::ids::NodeId;
 use quorate_kernel::invariant;
 use quorate_kernel::limits::VSR_EXECUTE_MAX;
@@ -12,7 +12,7 @@ use quorate_kernel::probe;
 
 impl Replica {
     /// Executes committed entries, as many as one turn should.
-    pub(super) fn execute(&mut self, cx: &mut Context<'_>) {
+    pub(crate) fn execute(&mut self, cx: &mut Context<'_>) {
         if self.install.is_some() {
             return;
         }
@@ -44,7 +44,7 @@ impl Replica {
 
     /// The primary serves once it has executed what earlier views may have committed: all that its
     /// log had when the view began.
-    pub(super) fn serve(&mut self, cx: &mut Context<'_>) {
+    pub(crate) fn serve(&mut self, cx: &mut Context<'_>) {
         let is_settled = self.is_settled() || mutant!("serve_before_replay");
         let applied = self.applied;
         let Some(primary) = &mut self.primary else { return };
@@ -59,7 +59,7 @@ impl Replica {
     /// to what is left of a log may not have heard of the one that has ended.
     fn change_epoch(&mut self, op: Op, (ended, members): (Epoch, &[NodeId]), cx: &mut Context<'_>) {
         invariant!(op == self.log.end(), "a change of members is the last entry of its epoch");
-        invariant!(super::configuration::are_members(members), "only members were proposed");
+        invariant!(crate::vsr::configuration::are_members(members), "only members were proposed");
         self.send_last_beat(cx);
         self.step_down(cx);
         let was_member = self.is_member();
@@ -75,17 +75,17 @@ impl Replica {
     }
 
     /// Takes its place in an epoch whose log up to its begin is here.
-    pub(super) fn begin_epoch(&mut self, was_member: bool, cx: &mut Context<'_>) {
+    pub(crate) fn begin_epoch(&mut self, was_member: bool, cx: &mut Context<'_>) {
         let first = ViewNumber::first(self.epoch());
         // A copy may be of a later view of the epoch; then that view's log is not here.
         let view = first.max(self.log.last().view);
-        self.election = super::state::Election::default();
+        self.election = crate::vsr::state::Election::default();
         self.stage = None;
         self.asked = None;
         self.owes_ack = false;
         self.has_started = false;
         self.started.clear();
-        self.pulse = super::pulse::Pulse::new(cx.now);
+        self.pulse = crate::vsr::views::pulse::Pulse::new(cx.now);
         self.head.view = view;
         let owed = core::mem::take(&mut self.head.owes);
         self.head.end = self.log.end();

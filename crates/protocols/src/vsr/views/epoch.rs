@@ -5,10 +5,10 @@
 //! next one's members begin with the log up to it, each when it has executed it. Who was removed
 //! tells them until a majority has.
 
-use super::action::{Context, Event, Refused};
-use super::message::Message;
-use super::number::{Epoch, Op, ViewNumber};
-use super::state::{Replica, Status};
+use crate::vsr::action::{Context, Event, Refused};
+use crate::vsr::message::Message;
+use crate::vsr::number::{Epoch, Op, ViewNumber};
+use crate::vsr::state::{Replica, Status};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use quorate_kernel::effects::Release;
@@ -29,7 +29,10 @@ impl Replica {
     /// # Panics
     /// The members are not ascending, or too many, or none.
     pub fn wish(&mut self, members: &[NodeId]) -> Result<(), Refused> {
-        assert!(super::configuration::are_members(members), "members ascend, within the limit");
+        assert!(
+            crate::vsr::configuration::are_members(members),
+            "members ascend, within the limit"
+        );
         let is_done = *members == *self.head.configuration.members;
         let closing = self.closing().is_some();
         let primary = self.primary.as_mut().ok_or(Refused::NotPrimary)?;
@@ -59,7 +62,7 @@ impl Replica {
             return;
         }
         if let Some(members) = primary.wish.take() {
-            self.append(super::Entry::members(view, &members), cx);
+            self.append(crate::vsr::Entry::members(view, &members), cx);
         }
     }
 
@@ -77,7 +80,7 @@ impl Replica {
     }
 
     /// The last beat of an epoch: its entry is committed, and who hears this begins the next.
-    pub(super) fn send_last_beat(&self, cx: &mut Context<'_>) {
+    pub(crate) fn send_last_beat(&self, cx: &mut Context<'_>) {
         if self.primary.is_none() {
             return;
         }
@@ -113,14 +116,14 @@ impl Replica {
     }
 
     /// Tells a primary how far this newcomer's log is, durably.
-    pub(super) fn tell_learned(&mut self, primary: NodeId, cx: &mut Context<'_>) {
+    pub(crate) fn tell_learned(&mut self, primary: NodeId, cx: &mut Context<'_>) {
         if self.install.is_none() && self.is_settled() {
             cx.send(primary, Message::Learned { end: self.commit }, Release::Lane);
         }
     }
 
     /// A newcomer has come so far.
-    pub(super) fn on_learned(&mut self, from: Incarnation, end: Op, _cx: &mut Context<'_>) {
+    pub(crate) fn on_learned(&mut self, from: Incarnation, end: Op, _cx: &mut Context<'_>) {
         let newcomers = self.newcomers();
         invariant!(!newcomers.contains(&self.me), "the primary is no newcomer");
         if newcomers.contains(&from.node)
@@ -135,7 +138,7 @@ impl Replica {
 
     /// A tick of who is no member: as long as it owes that, it tells the members that their epoch
     /// has begun, and has what they lack.
-    pub(super) fn tick_learner(&mut self, cx: &mut Context<'_>) {
+    pub(crate) fn tick_learner(&mut self, cx: &mut Context<'_>) {
         if self.head.owes && !mutant!("removed_stops_serving") {
             let others = self.others();
             // What is committed rests on a majority, not on this node's disk.
@@ -144,7 +147,7 @@ impl Replica {
     }
 
     /// An epoch has begun.
-    pub(super) fn on_start_epoch(&mut self, from: Incarnation, epoch: Epoch, cx: &mut Context<'_>) {
+    pub(crate) fn on_start_epoch(&mut self, from: Incarnation, epoch: Epoch, cx: &mut Context<'_>) {
         invariant!(self.head.view.epoch == self.epoch(), "a view is of the members' epoch");
         // A copy that is under way has taken the place of the state that the epoch began with, and
         // is not complete: until it is, this node has nothing that another may drop.
@@ -174,7 +177,7 @@ impl Replica {
 
     /// The first primary of the epoch waits until its epoch is durable: a proposal that leaves
     /// before could be made otherwise after a restart that knows nothing of it.
-    pub(super) fn start_epoch(&mut self, cx: &mut Context<'_>) {
+    pub(crate) fn start_epoch(&mut self, cx: &mut Context<'_>) {
         let is_first = self.head.view == ViewNumber::first(self.epoch());
         if is_first && self.known_primary() == Some(self.me) {
             let message = Message::EpochStarted { epoch: self.epoch() };
@@ -185,7 +188,7 @@ impl Replica {
     }
 
     /// A member is in this epoch.
-    pub(super) fn on_epoch_started(
+    pub(crate) fn on_epoch_started(
         &mut self,
         from: Incarnation,
         epoch: Epoch,

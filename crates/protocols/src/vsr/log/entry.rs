@@ -1,7 +1,7 @@
 //! Entries of the log.
 
-use super::configuration::are_members;
-use super::number::ViewNumber;
+use crate::vsr::configuration::are_members;
+use crate::vsr::number::ViewNumber;
 use alloc::vec::Vec;
 use bytes::{BufMut, Bytes, BytesMut};
 use core::fmt;
@@ -78,7 +78,7 @@ impl Entry {
     }
 
     /// Its bytes in the store: version, length of the head (u16, big-endian), head, command.
-    pub(super) fn stored(&self) -> Bytes {
+    pub(crate) fn stored(&self) -> Bytes {
         let head = postcard::to_allocvec(self).expect("plain data always serializes");
         let mut bytes = BytesMut::with_capacity(3 + head.len() + self.command.len());
         bytes.put_u8(VERSION);
@@ -113,7 +113,7 @@ impl fmt::Debug for Entry {
 /// only rise, and nothing of an epoch follows the change of members that ends it. No command of an
 /// epoch stands before what has begun it; that may be a change of members of a later epoch, where
 /// the one before was lost.
-pub(super) fn may_follow(entries: &[Entry], before: ViewNumber) -> bool {
+pub(crate) fn may_follow(entries: &[Entry], before: ViewNumber) -> bool {
     let fits = |pair: &[Entry]| match pair[0].kind {
         Kind::Command => {
             let rises = pair[0].view.epoch < pair[1].view.epoch;
@@ -127,7 +127,7 @@ pub(super) fn may_follow(entries: &[Entry], before: ViewNumber) -> bool {
 }
 
 /// The commands of entries, one behind the other: the tail of a message.
-pub(super) fn join(entries: &[Entry]) -> Bytes {
+pub(crate) fn join(entries: &[Entry]) -> Bytes {
     let mut full = entries.iter().filter(|entry| entry.length > 0);
     match (full.next(), full.next()) {
         (None, _) => Bytes::new(),
@@ -143,7 +143,7 @@ pub(super) fn join(entries: &[Entry]) -> Bytes {
 }
 
 /// Gives entries that came in a head their commands back; false if the tail is another one's.
-pub(super) fn split(entries: &mut [Entry], mut tail: Bytes) -> bool {
+pub(crate) fn split(entries: &mut [Entry], mut tail: Bytes) -> bool {
     for entry in entries {
         let length = entry.length as usize;
         if length > tail.len() || (length > 0 && entry.kind != Kind::Command) {
