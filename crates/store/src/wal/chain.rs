@@ -4,8 +4,8 @@
 //! counts if it follows the one before it. Who begins a segment has synced the one before, and its
 //! first group says so: a hole with groups of a later segment behind it is never a torn tail.
 
-use crate::group::{Found, HEAD_BYTES, Head, Header, PAGE_BYTES, Salt, look};
-use crate::segments::{List, path_of};
+use crate::wal::group::{Found, HEAD_BYTES, Head, Header, PAGE_BYTES, Salt, look};
+use crate::wal::segments::{List, path_of};
 use quorate_kernel::ids::Lsn;
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -84,7 +84,7 @@ pub(crate) fn read(log: &Path) -> io::Result<Chain> {
     let mut chain = Chain::default();
     let list = match List::read(log) {
         Err(error) if error.kind() == ErrorKind::InvalidData => {
-            chain.fault(log.join(crate::segments::LIST), 0, "the list of segments is damaged");
+            chain.fault(log.join(crate::wal::segments::LIST), 0, "the list of segments is damaged");
             return Ok(chain);
         }
         list => list?,

@@ -1,7 +1,7 @@
 //! Who a data directory is: what `quorate init`, or a join, writes once and nothing changes
 //! afterwards.
 
-use crate::files::{seal, unseal};
+use crate::data_directory::files::{seal, unseal};
 use crate::text::{self, HostText};
 use quorate_kernel::ids::{ClusterId, NodeId};
 use quorate_kernel::keyspace::NewKeyspace;

@@ -5,9 +5,9 @@
 //! that, as in a new directory, it has its length alone and gets its blocks in its first use. The
 //! list is replaced whole after each new segment, so one that is gone is missed.
 
-use crate::access::FILE_MODE;
-use crate::files::{seal, sync_directory, unseal, write_atomically};
-use crate::group::{Header, PAGE_BYTES, Salt};
+use crate::data_directory::access::FILE_MODE;
+use crate::data_directory::files::{seal, sync_directory, unseal, write_atomically};
+use crate::wal::group::{Header, PAGE_BYTES, Salt};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind};

@@ -2,9 +2,9 @@
 //! what is left of one.
 
 use super::{BEFORE_IDENTITY, DATABASE, FORMAT, FORMAT_TEXT, FORMAT_VERSION, IDENTITY, SEGMENTS};
+use crate::data_directory::start::{START, read_start};
 use crate::error::DirectoryError;
 use crate::identity::Identity;
-use crate::start::{START, read_start};
 use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;

@@ -4,11 +4,11 @@
 //! mark and what any group of the log claims. Damage behind all of that is a torn tail: it is
 //! copied aside and erased. Anything else is refused, and the directory stays as it is.
 
-use crate::access::{FILE_MODE, create_directory};
-use crate::chain::{Chain, Damage, Tail};
+use crate::data_directory::access::{FILE_MODE, create_directory};
+use crate::data_directory::files::sync_directory;
 use crate::error::DirectoryError;
-use crate::files::sync_directory;
-use crate::segments::{Segment, path_of};
+use crate::wal::chain::{Chain, Damage, Tail};
+use crate::wal::segments::{Segment, path_of};
 use quorate_kernel::ids::{Lsn, Start};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};

@@ -17,12 +17,12 @@
 mod found;
 
 use self::found::{check_format, occupant, read_identity};
-use crate::access::{self, FILE_MODE};
+use crate::data_directory::access::{self, FILE_MODE};
+use crate::data_directory::files::{sync_directory, write_atomically};
+use crate::data_directory::mark::Mark;
+use crate::data_directory::start::{START, StartText, boot, raise, read_start, start_text};
 use crate::error::DirectoryError;
-use crate::files::{sync_directory, write_atomically};
 use crate::identity::Identity;
-use crate::mark::Mark;
-use crate::start::{START, StartText, boot, raise, read_start, start_text};
 use quorate_kernel::ids::{ClusterId, Incarnation, Lsn, Start};
 use quorate_kernel::sighting::Past;
 use quorate_kernel::storage::Durability;

@@ -3,7 +3,7 @@
 //! Reads ask what is known at the moment. Who leaves entries out of tables asks what is **synced**:
 //! a trim that a loss of power takes back must find the entries again.
 
-use crate::memtable::Memtable;
+use crate::tables::memtable::Memtable;
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use fjall::compaction::filter::{
     CompactionFilter, CompactionFilterResult, Context, Factory, ItemAccessor, Verdict,

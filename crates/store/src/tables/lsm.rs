@@ -5,10 +5,10 @@
 //! and FIFO compaction stay off and `clear` is never called: each had a bug that lost or mangled
 //! data.
 
+use crate::data_directory::files::sync_directory;
 use crate::error::DirectoryError;
-use crate::files::sync_directory;
-use crate::memtable::Memtable;
-use crate::trimmed::{Firsts, Trimmed};
+use crate::tables::memtable::Memtable;
+use crate::wal::trimmed::{Firsts, Trimmed};
 use bytes::Bytes;
 use fjall::compaction::filter::Factory;
 use fjall::{

@@ -2,7 +2,7 @@
 //!
 //! [`DiskLog`] keeps all the promises of [`Log`]; an [`Engine`] only commits and persists.
 
-use crate::mark::Mark;
+use crate::data_directory::mark::Mark;
 use quorate_kernel::error::Fatal;
 use quorate_kernel::ids::Lsn;
 use quorate_kernel::mutant;

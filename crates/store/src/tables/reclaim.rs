@@ -8,9 +8,9 @@
 //! take long is left to the database.
 //!
 
-use crate::backlog::Backlog;
-use crate::tables::{Tables, fatal};
-use crate::wal::Ground;
+use crate::tables::backlog::Backlog;
+use crate::tables::lsm::{Tables, fatal};
+use crate::wal::write::Ground;
 use fjall::AbstractTree;
 use quorate_kernel::error::Fatal;
 use std::thread::JoinHandle;

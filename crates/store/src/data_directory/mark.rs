@@ -8,7 +8,7 @@
 //! older. A slot is `magic (8) | count (8) | lsn (8) | how many sightings (8) | each: node (8),
 //! start (4), run (8), synced (8) | checksum (8)`, big-endian.
 
-use crate::access::FILE_MODE;
+use crate::data_directory::access::FILE_MODE;
 use quorate_kernel::ids::{Lsn, NodeId, Start};
 use quorate_kernel::limits::HOSTS_MAX;
 use quorate_kernel::sighting::Sighting;

@@ -1,6 +1,6 @@
 //! Small files that are either wholly the old one or wholly the new one after a crash.
 
-use crate::access::FILE_MODE;
+use crate::data_directory::access::FILE_MODE;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;

@@ -4,15 +4,15 @@
 //! it is in the memtable. A full memtable becomes a table on a thread of its own, and a segment is
 //! used again when the tables hold all that it does.
 
-use crate::backlog::{Backlog, Ready, Retired, Sealed, Task, failed};
-use crate::chain::{self, Chain};
-use crate::files::sync_directory;
-use crate::group::{self, HEAD_BYTES, Head, PAGE_BYTES, Records, Salt, record_bytes};
+use crate::data_directory::files::sync_directory;
 use crate::log::Engine;
-use crate::memtable::{Memtable, Memtables};
-use crate::segments::{List, Segment};
-use crate::tables::Tables;
-use crate::trimmed::Trimmed;
+use crate::tables::backlog::{Backlog, Ready, Retired, Sealed, Task, failed};
+use crate::tables::lsm::Tables;
+use crate::tables::memtable::{Memtable, Memtables};
+use crate::wal::chain::{self, Chain};
+use crate::wal::group::{self, HEAD_BYTES, Head, PAGE_BYTES, Records, Salt, record_bytes};
+use crate::wal::segments::{List, Segment};
+use crate::wal::trimmed::Trimmed;
 use bytes::Bytes;
 use quorate_kernel::entries;
 use quorate_kernel::error::Fatal;

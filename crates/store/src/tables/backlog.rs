@@ -8,9 +8,9 @@
 //! free. Its zeros are written in step with the groups, and not while nothing is logged, so no
 //! group waits for many of them. Where a segment is waited for, the rest of it has none.
 
-use crate::group::Header;
-use crate::memtable::Memtable;
-use crate::segments::{List, Making, PIECE_BYTES, Segment, remove_unfinished};
+use crate::tables::memtable::Memtable;
+use crate::wal::group::Header;
+use crate::wal::segments::{List, Making, PIECE_BYTES, Segment, remove_unfinished};
 use quorate_kernel::error::Fatal;
 use quorate_kernel::ids::Lsn;
 use quorate_kernel::mutant;

@@ -1,7 +1,7 @@
 //! The start counter of a data directory, how the last start ended, and what past starts spoke.
 
+use crate::data_directory::files::{seal, unseal};
 use crate::error::DirectoryError;
-use crate::files::{seal, unseal};
 use quorate_kernel::ids::{Lsn, Start};
 use quorate_kernel::sighting::{Past, Spoken};
 use serde::{Deserialize, Serialize};
