@@ -1,11 +1,11 @@
 //! Segments of a log of several uses, with groups longer than a segment, spoilt in every way: pages
 //! that are gone, changed, or those of another place or another segment.
 
-use crate::damage::PAGE;
+use crate::damage::log::PAGE;
+use crate::damage::recycling::segments;
 use crate::host::{contents, fast_clock, frozen_clock, new_directory, serve_with};
 use crate::image::Image;
 use crate::lives::{Model, options};
-use crate::recycling::segments;
 use quorate_kernel::rng::Rng;
 use quorate_kernel::storage::Log;
 use quorate_store::{DirectoryError, Options};

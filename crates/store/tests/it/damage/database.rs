@@ -2,9 +2,9 @@
 //!
 //! It refuses with a clear error, or it holds all that was synced, and what is written later wins.
 
+use crate::damage::recycling::narrow;
 use crate::host::{Pairs, batch, contents, delete, frozen_clock, new_directory, put, serve_with};
 use crate::image::Image;
-use crate::recycling::narrow;
 use quorate_kernel::storage::Log;
 use quorate_store::{DirectoryError, Opened, Options};
 use std::path::Path;

@@ -1,7 +1,7 @@
 //! The damage table of segments that are used again, of tables that are written meanwhile, and of
 //! groups of several pages or segments.
 
-use crate::damage::{PAGE, Verdict};
+use crate::damage::log::{PAGE, Verdict};
 use crate::host::{
     Pairs, batch, contents, fast_clock, frozen_clock, key, new_directory, put, serve_with, small,
 };
