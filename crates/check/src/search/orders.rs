@@ -19,11 +19,11 @@
 //! - The present value is not overwritten while a remaining read needs it that ends before any
 //!   remaining write could bring the value back.
 
-use crate::memo::Memo;
-use crate::register::{ABSENT, Action, Kind};
-use crate::sources::Sources;
-use crate::timeline::{END, Event, Timeline};
-use crate::zones::Zones;
+use crate::histories::register::{ABSENT, Action, Kind};
+use crate::search::memo::Memo;
+use crate::search::sources::Sources;
+use crate::search::timeline::{END, Event, Timeline};
+use crate::search::zones::Zones;
 use alloc::vec::Vec;
 
 /// What the search found.

@@ -7,11 +7,11 @@
 //! their values, then it explains their presence, too; so a contradiction here is one.
 
 use crate::explain;
+use crate::histories::register::{ABSENT, Action, Kind, Partition};
 use crate::history::History;
-use crate::register::{ABSENT, Action, Kind, Partition};
 use crate::report::Verdict;
 use crate::scan::{Chain, chains};
-use crate::search::{Finding, Search};
+use crate::search::orders::{Finding, Search};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 

@@ -5,7 +5,7 @@
 //! even by way of others, get values of their own. That changes nothing about whether an order
 //! exists, but it leaves far fewer reads whose write must be guessed: deletes all write the same.
 
-use crate::register::{ABSENT, Action, Kind};
+use crate::histories::register::{ABSENT, Action, Kind};
 use alloc::vec::Vec;
 
 /// A write among those of its value.

@@ -6,8 +6,8 @@
 
 use crate::atomic::Judge;
 use crate::explain::{Explanation, act, found, milliseconds};
+use crate::histories::register::value_of;
 use crate::history::{Completion, Entry, History};
-use crate::register::value_of;
 use crate::report::Verdict;
 use alloc::boxed::Box;
 use alloc::format;

@@ -35,7 +35,7 @@ mod step;
 use crate::explain::{Explanation, shown};
 use crate::history::{Entry, History};
 use crate::report::Verdict;
-use crate::search::Finding;
+use crate::search::orders::Finding;
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;

@@ -11,8 +11,8 @@
 //! Scans are not judged: a page may show what a delete has replaced by a slower clock.
 
 use crate::explain::{Explanation, act, milliseconds, returned};
+use crate::histories::register::{Partition, value_of};
 use crate::history::{Completion, Entry, History};
-use crate::register::{Partition, value_of};
 use crate::report::Verdict;
 use alloc::boxed::Box;
 use alloc::format;

@@ -4,9 +4,9 @@
 //! order of the whole would still be one of the rest: reads, and writes that no remaining read can
 //! have seen.
 
+use crate::histories::register::{ABSENT, Action, Kind};
 use crate::history::NEVER;
-use crate::register::{ABSENT, Action, Kind};
-use crate::search::{Finding, Search};
+use crate::search::orders::{Finding, Search};
 use alloc::vec::Vec;
 use core::ops::Range;
 

@@ -1,5 +1,5 @@
-//! Whether some order of steps explains them all: the search of [`crate::search`] for a map in
-//! place of a register, over the same list of beginnings and ends and the same memory of states.
+//! Whether some order of steps explains them all: the search of [`crate::search::orders`] for a map
+//! in place of a register, over the same list of beginnings and ends and the same memory of states.
 //!
 //! A step may be taken when none that is still on the list ended before it began, and the map is as
 //! it needs. What keeps an order if there is one, and makes the search short:
@@ -11,9 +11,9 @@
 
 use super::open;
 use super::step::{Cell, Need, Step};
-use crate::memo::Memo;
-use crate::search::Finding;
-use crate::timeline::{END, Event, Timeline};
+use crate::search::memo::Memo;
+use crate::search::orders::Finding;
+use crate::search::timeline::{END, Event, Timeline};
 use alloc::vec::Vec;
 
 /// A step that can be taken next: of the known ones, or of the open ones.

@@ -1,12 +1,12 @@
 //! Few steps of a contradictory set that contradict each other.
 //!
-//! As in [`crate::reduce`], only that is removed without which every order of the whole would still
-//! be one of the rest: what a step needs, and then the step, if it leaves nothing that a remaining
-//! one may have found.
+//! As in [`crate::search::reduce`], only that is removed without which every order of the whole
+//! would still be one of the rest: what a step needs, and then the step, if it leaves nothing that
+//! a remaining one may have found.
 
 use super::search::Search;
 use super::step::{Need, Step};
-use crate::search::Finding;
+use crate::search::orders::Finding;
 use alloc::vec::Vec;
 use core::ops::Range;
 

@@ -10,8 +10,8 @@
 //! the operations of the value are judged one by one, each as a backward zone: then no conflict
 //! proves nothing.
 
-use crate::register::{ABSENT, Action, Kind};
-use crate::search::Finding;
+use crate::histories::register::{ABSENT, Action, Kind};
+use crate::search::orders::Finding;
 use alloc::vec::Vec;
 
 /// The operations of one value so far.
@@ -96,7 +96,7 @@ impl Zones {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::search::Search;
+    use crate::search::orders::Search;
     use quorate_kernel::rng::Rng;
 
     fn random_actions(rng: &mut Rng, values: u32) -> Vec<Action> {

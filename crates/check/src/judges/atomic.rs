@@ -8,12 +8,12 @@
 //! seen. A page of a scan reads the keys that it shows, and a whole scan the absence of the others.
 
 use crate::explain;
+use crate::histories::presence::Presence;
+use crate::histories::register::{Action, Partition};
 use crate::history::History;
-use crate::presence::Presence;
-use crate::register::{Action, Partition};
 use crate::report::Verdict;
 use crate::scan::has_scans;
-use crate::search::{Finding, Search};
+use crate::search::orders::{Finding, Search};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 

@@ -8,8 +8,8 @@
 //! as a get would show it is a question of linearizability ([`crate::linearizable`]).
 
 use crate::explain::{Explanation, act, shown};
+use crate::histories::register::Partition;
 use crate::history::{ClientId, Completion, Entry, History};
-use crate::register::Partition;
 use crate::report::Verdict;
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;

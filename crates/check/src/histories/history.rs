@@ -1,6 +1,6 @@
 //! What clients asked and what they were told, with the times of both.
 
-pub use crate::completion::Completion;
+pub use crate::histories::completion::Completion;
 use alloc::vec::Vec;
 use core::fmt;
 use quorate_kernel::operation::Operation;

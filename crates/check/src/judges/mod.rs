@@ -1,0 +1,9 @@
+//! Judges: one promise a file.
+
+pub mod atomic;
+pub mod catalog;
+pub mod durability;
+pub mod newest;
+pub mod scan;
+pub mod siblings;
+pub mod transactions;
