@@ -4,8 +4,8 @@ use super::refused::{EXPIRY, TRANSACTIONS};
 use super::spec::{ALL_KEYS, ONE_KEY, PAIRS, Run, Spec};
 use super::{Cx, Handled, Plan, check_key, check_value, integer, is, key, number};
 use crate::resp::error::CommandError;
-use crate::resp::frame::Command;
 use crate::resp::many::{Each, Many};
+use crate::resp::requests::frame::Command;
 use crate::resp::single::Single;
 use quorate_kernel::operation::Operation;
 
