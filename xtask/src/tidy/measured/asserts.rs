@@ -5,8 +5,8 @@
 //! There are no exceptions.
 
 use super::lengths::{Kind, Measure, Place};
-use super::source::{Function, Source};
-use super::tree::Tree;
+use crate::tidy::source::{Function, Source};
+use crate::tidy::tree::Tree;
 
 /// Where handlers are.
 const PROTOCOLS: &str = "crates/protocols/src";
@@ -57,9 +57,10 @@ fn lacks(function: &Function, lines: &[&str]) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{fires, passes};
-    use super::super::{Finding, ratchet};
+    use super::super::ratchet;
     use super::*;
+    use crate::tidy::Finding;
+    use crate::tidy::tests::{fires, passes};
 
     fn asserting(tree: &Tree) -> Vec<Finding> {
         ratchet::check("list.txt", tree, &measure(tree))

@@ -1,7 +1,7 @@
 //! How long files, functions and lines are, where they are too long.
 
-use super::source::Source;
-use super::tree::Tree;
+use crate::tidy::source::Source;
+use crate::tidy::tree::Tree;
 use std::fmt;
 
 /// What is measured.

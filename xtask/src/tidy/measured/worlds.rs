@@ -7,8 +7,8 @@
 //! their own: what they stand around is one part, and no promise is judged in them alone.
 
 use super::lengths::{Kind, Measure, Place};
-use super::source::{Source, line_of};
-use super::tree::{Tree, is_test};
+use crate::tidy::source::{Source, line_of};
+use crate::tidy::tree::{Tree, is_test};
 
 /// The one world, and what it stands on: the queue, and the hosts around it.
 const WORLD: [&str; 3] =
@@ -61,9 +61,10 @@ fn is_world(path: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{fires, passes};
-    use super::super::{Finding, ratchet};
+    use super::super::ratchet;
     use super::*;
+    use crate::tidy::Finding;
+    use crate::tidy::tests::{fires, passes};
 
     fn rule(tree: &Tree) -> Vec<Finding> {
         ratchet::check("list.txt", tree, &measure(tree))

@@ -3,9 +3,9 @@
 //! A line of the list is `kind | place | at most`. A place over its limit without a line is a
 //! finding; so is a line that allows more than there is, because what was won would be lost again.
 
-use super::Finding;
 use super::lengths::{Kind, Measure, Place, longest};
-use super::tree::Tree;
+use crate::tidy::Finding;
+use crate::tidy::tree::Tree;
 use std::collections::BTreeMap;
 
 /// Compares the measures with the list at `path`.

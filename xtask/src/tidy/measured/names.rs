@@ -6,10 +6,10 @@
 //! compiler. Every other place is an exception, and exceptions only shrink. Comments and tests may
 //! name whom they like.
 
-use super::engines;
 use super::lengths::{Kind, Measure, Place};
-use super::source::{Source, line_of};
-use super::tree::Tree;
+use crate::tidy::engines;
+use crate::tidy::source::{Source, line_of};
+use crate::tidy::tree::Tree;
 
 /// The folders below which a file or folder that is called after an engine is its own.
 const TWINS: [&str; 4] =
