@@ -6,11 +6,11 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 
 use crate::args::{DataArgs, Format, time};
-use crate::ceiling::{CeilingConfig, Kind};
 use crate::config::{Config, Extent, Stop};
 use crate::error::BenchError;
-use crate::rounds::Target;
-use crate::workload::Workload;
+use crate::load::mixes::Workload;
+use crate::rounds::ceiling::{CeilingConfig, Kind};
+use crate::rounds::turns::Target;
 
 /// The options of a measurement of what operations cost.
 #[derive(Clone, Debug, Args)]

@@ -6,8 +6,8 @@ use std::ops::Range;
 
 use quorate_kernel::rng::Rng;
 
-use crate::command::Commands;
-use crate::distribution::{Distribution, KeyChooser};
+use crate::load::command::Commands;
+use crate::load::distribution::{Distribution, KeyChooser};
 
 /// How many bytes of values one command of the load phase carries, at least one value.
 const LOAD_COMMAND_BYTES: usize = 16 * 1024;

@@ -7,12 +7,12 @@ use std::time::Duration;
 use clap::Args;
 
 use crate::args::{DataArgs, Format, endpoint, time};
-use crate::compare::CompareConfig;
 use crate::config::{Config, Extent, Stop};
-use crate::distribution::Distribution;
 use crate::error::BenchError;
-use crate::rounds::Target;
-use crate::workload::Workload;
+use crate::load::distribution::Distribution;
+use crate::load::mixes::Workload;
+use crate::rounds::compare::CompareConfig;
+use crate::rounds::turns::Target;
 
 /// The options of a comparison with redis-server.
 #[derive(Clone, Debug, Args)]

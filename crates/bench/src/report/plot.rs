@@ -1,7 +1,7 @@
 //! The charts of a report: throughput and latency over time, and latency by quantile.
 
-use crate::record::Interval;
-use crate::report::{ClassReport, Report};
+use crate::report::findings::{ClassReport, Report};
+use crate::report::record::Interval;
 use quorate_chart::svg::{Axis, Chart, Scale, Series, render};
 
 /// The whole picture of a report.

@@ -3,13 +3,13 @@
 use std::net::SocketAddr;
 use std::path::Path;
 
-use crate::child::Server;
 use crate::config::{Config, Stop};
-use crate::distribution::Distribution;
 use crate::error::BenchError;
-use crate::report::Report;
+use crate::load::distribution::Distribution;
+use crate::load::mixes::Workload;
+use crate::report::findings::Report;
+use crate::rounds::child::Server;
 use crate::run::{load, run};
-use crate::workload::Workload;
 
 /// A server to measure.
 #[derive(Clone, Debug)]

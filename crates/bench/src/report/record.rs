@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::spread::Spread;
+use crate::report::spread::Spread;
 use hdrhistogram::Histogram;
 use quorate_kernel::time::{Span, Time};
 use serde::{Deserialize, Serialize};

@@ -2,7 +2,7 @@
 
 use quorate_kernel::rng::Rng;
 
-use crate::distribution::fnv64;
+use crate::load::distribution::fnv64;
 
 /// The bytes of a key: `user` and sixteen hexadecimal digits of the hashed key number.
 pub const KEY_BYTES: usize = 20;

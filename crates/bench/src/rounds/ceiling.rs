@@ -8,12 +8,12 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::compare::Side;
 use crate::config::Config;
 use crate::error::BenchError;
-use crate::report::grouped;
-use crate::rounds::{Live, Rounds, Target};
-use crate::workload::Workload;
+use crate::load::mixes::Workload;
+use crate::report::findings::grouped;
+use crate::rounds::compare::Side;
+use crate::rounds::turns::{Live, Rounds, Target};
 
 /// What to measure.
 #[derive(Clone, Debug)]

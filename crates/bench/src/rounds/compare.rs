@@ -5,11 +5,11 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::config::Config;
-use crate::distribution::Distribution;
 use crate::error::BenchError;
-use crate::report::{Report, grouped, ratio};
-use crate::rounds::{Live, Rounds, Target};
-use crate::workload::Workload;
+use crate::load::distribution::Distribution;
+use crate::load::mixes::Workload;
+use crate::report::findings::{Report, grouped, ratio};
+use crate::rounds::turns::{Live, Rounds, Target};
 
 /// What to compare.
 #[derive(Clone, Debug)]

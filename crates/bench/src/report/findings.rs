@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::client::Outcome;
 use crate::config::{Config, Pace};
-use crate::distribution::Distribution;
-use crate::record::{Class, Interval, Latencies, Recorder, seconds};
-use crate::usage::ServerUsage;
-use crate::workload::Workload;
+use crate::load::distribution::Distribution;
+use crate::load::mixes::Workload;
+use crate::report::record::{Class, Interval, Latencies, Recorder, seconds};
+use crate::report::usage::ServerUsage;
 
 /// The quantiles that a report's curve has, besides the named ones.
 const CURVE_QUANTILES: [f64; 18] = [
