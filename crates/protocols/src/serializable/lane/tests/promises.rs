@@ -2,7 +2,7 @@
 
 use super::world::{Host, World, settings};
 use crate::serializable::lane::Settings;
-use crate::serializable::lane::place::{self, Shape};
+use crate::serializable::lane::places::place::{self, Shape};
 use bytes::Bytes;
 use quorate_kernel::ids::GroupId;
 use quorate_kernel::operation::{Operation, Outcome, Refusal};

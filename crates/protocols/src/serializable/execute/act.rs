@@ -1,7 +1,7 @@
 //! What a transaction does to a key, and what comes of it.
 
-use super::number::Version;
-use super::raw::Raw;
+use crate::serializable::number::Version;
+use crate::serializable::raw::Raw;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 

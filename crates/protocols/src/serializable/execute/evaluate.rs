@@ -2,9 +2,9 @@
 
 use super::act::{Act, ActError, Condition, Done, Effect, Expiry, WallMs, When};
 use super::items::Stored;
-use super::number::Version;
-use super::raw::Raw;
-use super::rules::VALUE_BYTES_MAX;
+use crate::serializable::number::Version;
+use crate::serializable::raw::Raw;
+use crate::serializable::rules::VALUE_BYTES_MAX;
 use alloc::string::{String, ToString};
 use bytes::{Bytes, BytesMut};
 use core::str;

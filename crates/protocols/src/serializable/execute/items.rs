@@ -2,10 +2,10 @@
 
 use super::act::WallMs;
 use super::evaluate::Content;
-use super::keys;
-use super::number::{TxId, Version};
-use super::raw::Raw;
-use super::sound::are_items;
+use crate::serializable::keys;
+use crate::serializable::number::{TxId, Version};
+use crate::serializable::raw::Raw;
+use crate::serializable::sound::are_items;
 use crate::vsr::{Op, Store};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;

@@ -4,7 +4,7 @@
 //! silent for [`GONE`] knows, is gone, or could not be heard. If it comes back and asks it is told
 //! that nobody knows any more, never that its transaction has failed.
 
-use super::{Context, Serializable};
+use crate::serializable::lane::{Context, Serializable};
 use crate::serializable::{Client, Head, Input, Request};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;

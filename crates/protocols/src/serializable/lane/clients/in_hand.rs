@@ -1,9 +1,9 @@
 //! What clients of this host have in hand: the paper's client library, at each host (§4.2).
 
 use super::items::Sheet;
-use super::message::Message;
-use super::reach::GRACE;
-use super::{Context, Serializable};
+use crate::serializable::lane::message::Message;
+use crate::serializable::lane::places::reach::GRACE;
+use crate::serializable::lane::{Context, Serializable};
 use crate::serializable::rules::{COUNTER_AHEAD_MS, COUNTERS_PER_MS};
 use crate::serializable::{Client, Commit, Raw, Request, Token, TxId, Version, WallMs};
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -290,7 +290,7 @@ impl Serializable {
     }
 
     /// Asks who has not answered; of one group alone if it is named.
-    pub(super) fn ask(&mut self, question: u64, of: Option<GroupId>, cx: &mut Context<'_>) {
+    pub(crate) fn ask(&mut self, question: u64, of: Option<GroupId>, cx: &mut Context<'_>) {
         let Some(doing) = self.clients.get_mut(question) else { return };
         if doing.is_held && of.is_some() {
             // All of it is asked for, or nothing.
@@ -309,7 +309,7 @@ impl Serializable {
     }
 
     /// Another node leads a group: what waits for that group is asked of it.
-    pub(super) fn ask_again(&mut self, group: GroupId, cx: &mut Context<'_>) {
+    pub(crate) fn ask_again(&mut self, group: GroupId, cx: &mut Context<'_>) {
         let questions: Vec<u64> = self.clients.doing.keys().copied().collect();
         for question in questions {
             self.ask(question, Some(group), cx);
@@ -317,7 +317,7 @@ impl Serializable {
     }
 
     /// Time has passed: questions are asked again, or given up.
-    pub(super) fn tick_clients(&mut self, cx: &mut Context<'_>) {
+    pub(crate) fn tick_clients(&mut self, cx: &mut Context<'_>) {
         let now = cx.now;
         let is_over = |doing: &Doing| doing.ticket.is_some() && doing.deadline <= now;
         let of = |doing: &BTreeMap<u64, Doing>, is_it: &dyn Fn(&Doing) -> bool| -> Vec<u64> {

@@ -1,13 +1,13 @@
 //! A group that votes and does what the coordinator decides.
 
-use super::engine::Context;
-use super::entry::{Entry, Prepared};
-use super::head::TakenBack;
-use super::message::{Cause, Message};
-use super::number::{Rank, TxId, VoteSeq};
-use super::primary::Primary;
-use super::rules::{FORGET_MAX, IN_HAND_MAX};
-use super::timer::{Again, WAIT};
+use crate::serializable::engine::Context;
+use crate::serializable::execute::entry::{Entry, Prepared};
+use crate::serializable::execute::head::TakenBack;
+use crate::serializable::message::{Cause, Message};
+use crate::serializable::number::{Rank, TxId, VoteSeq};
+use crate::serializable::primary::in_hand::Primary;
+use crate::serializable::rules::{FORGET_MAX, IN_HAND_MAX};
+use crate::serializable::timer::{Again, WAIT};
 use alloc::vec::Vec;
 use quorate_kernel::ids::GroupId;
 use quorate_kernel::invariant;
@@ -16,7 +16,7 @@ use quorate_kernel::probe;
 
 impl Primary {
     /// The vote of this group is committed: it may be told.
-    pub(super) fn voted(&mut self, tx: TxId, cx: &mut Context<'_>) {
+    pub(crate) fn voted(&mut self, tx: TxId, cx: &mut Context<'_>) {
         // An older transaction that waits for its locks can ask for them now.
         if let Some(share) = cx.state.share(tx) {
             let keys = share.shared.iter().chain(&share.exclusive);
@@ -31,7 +31,7 @@ impl Primary {
 
     /// Sends the vote; until there is a decision it is sent again, and is the question for one: who
     /// holds locks cannot decide alone, and asks for ever.
-    pub(super) fn send_vote(&mut self, tx: TxId, cx: &mut Context<'_>) {
+    pub(crate) fn send_vote(&mut self, tx: TxId, cx: &mut Context<'_>) {
         let Some(prepared) = cx.state.head.pending.get(&tx) else {
             self.asks.remove(&tx);
             return;
@@ -50,7 +50,7 @@ impl Primary {
 
     /// The coordinator tells how a transaction ends. Whoever has applied it says so, however often
     /// it is told.
-    pub(super) fn on_decision(
+    pub(crate) fn on_decision(
         &mut self,
         tx: TxId,
         coordinator: GroupId,
@@ -111,7 +111,7 @@ impl Primary {
 
     /// The coordinator will not count that vote: its locks are given up, as soon as that is logged.
     /// Another group cannot promise that: this group's half would be missing of what is committed.
-    pub(super) fn on_revoke_granted(
+    pub(crate) fn on_revoke_granted(
         &mut self,
         tx: TxId,
         coordinator: GroupId,
@@ -135,7 +135,7 @@ impl Primary {
 
     /// Gives up transactions whose votes were taken back, and that no client has asked this primary
     /// for in the time that one may wait. What was received of them went with an earlier primary.
-    pub(super) fn tick_taken_back(&mut self, cx: &mut Context<'_>) {
+    pub(crate) fn tick_taken_back(&mut self, cx: &mut Context<'_>) {
         let (now, state) = (cx.now, cx.state);
         let taken_back = &state.head.taken_back;
         let waits = |tx: &TxId| taken_back.contains_key(tx) && !self.received.contains_key(tx);
@@ -170,7 +170,7 @@ impl Primary {
     /// group that decides has answered, and then it has ended here. Without it, what was taken back
     /// would stay for ever where that group has not kept that it may be, or is told no more how it
     /// has decided.
-    pub(super) fn give_up(&mut self, tx: TxId, taken: TakenBack, cx: &mut Context<'_>) {
+    pub(crate) fn give_up(&mut self, tx: TxId, taken: TakenBack, cx: &mut Context<'_>) {
         if mutant!("txn_taken_back_stays") {
             return;
         }

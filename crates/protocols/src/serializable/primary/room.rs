@@ -1,13 +1,13 @@
 //! Room: what a primary takes on, and what is dropped when too much is remembered.
 
 use super::ahead::Ahead;
-use super::engine::Context;
-use super::entry::Entry;
-use super::head;
-use super::message::Refused;
-use super::number::{Client, TxId};
-use super::primary::Primary;
-use super::rules::{self, FORGET_MAX};
+use super::in_hand::Primary;
+use crate::serializable::engine::Context;
+use crate::serializable::execute::entry::Entry;
+use crate::serializable::execute::head;
+use crate::serializable::message::Refused;
+use crate::serializable::number::{Client, TxId};
+use crate::serializable::rules::{self, FORGET_MAX};
 use alloc::collections::BTreeSet;
 use quorate_kernel::mutant;
 

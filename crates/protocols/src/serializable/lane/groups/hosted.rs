@@ -1,10 +1,10 @@
 //! A group here: its replica, its state and its member, and how each is told of the others.
 
 use super::gone::Heard;
-use super::message::{Leads, Message};
 use super::questions::Questions;
-use super::timer::Timer;
-use super::{Context, Serializable};
+use crate::serializable::lane::message::{Leads, Message};
+use crate::serializable::lane::timer::Timer;
+use crate::serializable::lane::{Context, Serializable};
 use crate::serializable::{self, Input, Member, State, WallMs};
 use crate::vsr::{self, Action, Event, Replica};
 use alloc::sync::Arc;
@@ -50,7 +50,12 @@ pub struct Hosted {
 
 impl Hosted {
     /// A group before its start.
-    pub fn new(group: GroupId, me: NodeId, now: Time, settings: &super::Settings) -> Hosted {
+    pub fn new(
+        group: GroupId,
+        me: NodeId,
+        now: Time,
+        settings: &crate::serializable::lane::Settings,
+    ) -> Hosted {
         let settings = vsr::Settings {
             durability: settings.durability,
             kept: settings.kept,
@@ -73,13 +78,13 @@ impl Hosted {
 }
 
 /// The wall clock in milliseconds.
-pub(super) fn wall(cx: &Context<'_>) -> WallMs {
+pub(crate) fn wall(cx: &Context<'_>) -> WallMs {
     WallMs::try_from(cx.wall.0).unwrap_or_default()
 }
 
 impl Serializable {
     /// Calls the replica of a group, and hands on what it tells.
-    pub(super) fn call(
+    pub(crate) fn call(
         &mut self,
         group: GroupId,
         cx: &mut Context<'_>,
@@ -158,7 +163,7 @@ impl Serializable {
     }
 
     /// An input of a group's member, and what it asks for.
-    pub(super) fn handle(&mut self, group: GroupId, input: Input, cx: &mut Context<'_>) {
+    pub(crate) fn handle(&mut self, group: GroupId, input: Input, cx: &mut Context<'_>) {
         let Some(hosted) = self.groups.get_mut(&group) else { return };
         let mut out = Vec::new();
         let (state, table, now, wall) = (&hosted.state, cx.table, cx.now, wall(cx));
@@ -239,7 +244,7 @@ impl Serializable {
     }
 
     /// A tick of a group.
-    pub(super) fn tick(&mut self, group: GroupId, cx: &mut Context<'_>) {
+    pub(crate) fn tick(&mut self, group: GroupId, cx: &mut Context<'_>) {
         self.call(group, cx, Replica::tick);
         self.see(group, cx);
         self.handle(group, Input::Tick, cx);
@@ -262,7 +267,7 @@ impl Serializable {
     }
 
     /// What the replica here knows of its group is known to who asks for clients.
-    pub(super) fn see(&mut self, group: GroupId, cx: &mut Context<'_>) {
+    pub(crate) fn see(&mut self, group: GroupId, cx: &mut Context<'_>) {
         let Some(hosted) = self.groups.get(&group) else { return };
         let (members, view) = (&hosted.replica.configuration().members, hosted.replica.view());
         if members.is_empty() {
@@ -273,7 +278,7 @@ impl Serializable {
     }
 
     /// Somebody says where a primary is: what waits for its group is asked of it.
-    pub(super) fn learn(&mut self, leads: &Leads, cx: &mut Context<'_>) {
+    pub(crate) fn learn(&mut self, leads: &Leads, cx: &mut Context<'_>) {
         if self.routes.learn(leads) {
             self.ask_again(leads.group, cx);
         }
@@ -316,7 +321,7 @@ impl Serializable {
     }
 
     /// Other groups' messages; who does not lead the group says who does.
-    pub(super) fn on_between(
+    pub(crate) fn on_between(
         &mut self,
         from: Incarnation,
         to: GroupId,

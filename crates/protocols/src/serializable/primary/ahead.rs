@@ -3,7 +3,7 @@
 //! To count it is to look at all that is remembered, so it is done when it may change what is done:
 //! when much was noted since, and now and then while there is much.
 
-use super::rules::AHEAD_BYTES_MAX;
+use crate::serializable::rules::AHEAD_BYTES_MAX;
 use quorate_kernel::mutant;
 use quorate_kernel::time::{Span, Time};
 

@@ -1,7 +1,7 @@
 //! Where the primaries of the groups are, as far as is known: hints, on which nothing rests but
 //! who is asked first.
 
-use super::message::Leads;
+use crate::serializable::lane::message::Leads;
 use crate::vsr::{Configuration, Epoch, Op, ViewNumber};
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;

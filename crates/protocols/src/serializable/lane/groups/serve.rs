@@ -3,9 +3,9 @@
 //! Answers tell what a majority has: nothing of it waits for this node's own disk, so they leave at
 //! once.
 
-use super::message::{LISTED_KEYS_MAX, Message};
 use super::questions::PeerRequest;
-use super::{Context, Serializable};
+use crate::serializable::lane::message::{LISTED_KEYS_MAX, Message};
+use crate::serializable::lane::{Context, Serializable};
 use crate::serializable::{Effect, State};
 use crate::serializable::{Input, Raw, Refused, Reply, Request};
 use alloc::vec::Vec;
@@ -17,7 +17,7 @@ use quorate_kernel::process::Table;
 
 impl Serializable {
     /// Whoever serves a client asks a group.
-    pub(super) fn on_ask(
+    pub(crate) fn on_ask(
         &mut self,
         from: Incarnation,
         (question, group): (u64, GroupId),
@@ -51,7 +51,7 @@ impl Serializable {
     }
 
     /// Whoever serves a client asks for keys of a group.
-    pub(super) fn on_list(
+    pub(crate) fn on_list(
         &mut self,
         from: Incarnation,
         (question, group): (u64, GroupId),
@@ -104,8 +104,10 @@ impl Serializable {
 
     /// Whether all keys of a request are of the group.
     fn is_of(&self, group: GroupId, request: &Request) -> bool {
-        let is_its =
-            |key: &Raw| super::place::of_client(key).is_some() && self.shape.group_of(key) == group;
+        let is_its = |key: &Raw| {
+            crate::serializable::lane::places::place::of_client(key).is_some()
+                && self.shape.group_of(key) == group
+        };
         match request {
             _ if mutant!("lane_takes_foreign_keys") => true,
             Request::Commit(commit) => {
@@ -121,7 +123,7 @@ impl Serializable {
     }
 
     /// Answers a question that was taken in.
-    pub(super) fn reply(
+    pub(crate) fn reply(
         &mut self,
         group: GroupId,
         ticket: Ticket,
@@ -150,7 +152,7 @@ impl Serializable {
     }
 
     /// This node has led after the question: what is there now is listed.
-    pub(super) fn list(
+    pub(crate) fn list(
         &mut self,
         group: GroupId,
         ticket: Ticket,

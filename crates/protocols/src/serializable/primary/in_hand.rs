@@ -1,20 +1,20 @@
 //! What a primary has in hand. All of it is lost with its view, by design: clients ask again, and
 //! groups send again what they are not answered.
 
-use super::act::{Results, WallMs};
 use super::ahead::Ahead;
-use super::apply::{Executed, What};
-use super::engine::Context;
-use super::entry::Entry;
-use super::head;
-use super::items::Stored;
-use super::locks::Mode;
-use super::message::{Cause, Commit, Message, Outcome, Refused, Reply, Request};
-use super::number::{Client, Rank, Token, TxId, VoteSeq};
-use super::raw::Raw;
-use super::read::Reading;
 use super::tail::Tail;
-use super::timer::{Again, clock};
+use crate::serializable::commit::read::Reading;
+use crate::serializable::engine::Context;
+use crate::serializable::execute::act::{Results, WallMs};
+use crate::serializable::execute::apply::{Executed, What};
+use crate::serializable::execute::entry::Entry;
+use crate::serializable::execute::head;
+use crate::serializable::execute::items::Stored;
+use crate::serializable::execute::locks::Mode;
+use crate::serializable::message::{Cause, Commit, Message, Outcome, Refused, Reply, Request};
+use crate::serializable::number::{Client, Rank, Token, TxId, VoteSeq};
+use crate::serializable::raw::Raw;
+use crate::serializable::timer::{Again, clock};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -282,7 +282,7 @@ impl Primary {
 
     /// How a transaction has ended, as its client is told: one thing, however often it asks. A mark
     /// may have passed what is under way, which is logged to end in one way or the other.
-    pub(super) fn outcome(&self, tx: TxId, cx: &Context<'_>) -> Option<Outcome> {
+    pub(crate) fn outcome(&self, tx: TxId, cx: &Context<'_>) -> Option<Outcome> {
         let outcome = cx.state.outcome(tx)?;
         let is_open = cx.state.recorded(tx).is_none() && self.is_under_way(tx, cx);
         let is_running = is_open && !mutant!("txn_forgotten_under_way");
@@ -290,7 +290,7 @@ impl Primary {
     }
 
     /// Answers whoever waits to hear how a transaction ends.
-    pub(super) fn answer(&mut self, tx: TxId, outcome: &Outcome, cx: &mut Context<'_>) {
+    pub(crate) fn answer(&mut self, tx: TxId, outcome: &Outcome, cx: &mut Context<'_>) {
         for ticket in self.tickets.remove(&tx).unwrap_or_default() {
             cx.reply(ticket, Reply::Outcome { tx, outcome: outcome.clone() });
         }
@@ -321,7 +321,9 @@ impl Primary {
         match request {
             Request::Commit(commit) => self.on_commit(ticket, commit, cx),
             Request::Read { keys } => self.on_read(ticket, keys, cx),
-            Request::ReadAny { keys } => super::read::read_any(ticket, &keys, cx),
+            Request::ReadAny { keys } => {
+                crate::serializable::commit::read::read_any(ticket, &keys, cx)
+            }
             Request::Check { reads } => self.on_check(ticket, reads, cx),
             Request::Outcome { token } => self.on_outcome(ticket, token, cx),
         }

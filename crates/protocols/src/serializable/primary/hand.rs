@@ -4,11 +4,11 @@
 //! waits: for room by number and bytes, or because the log has refused it. Only what was handed on
 //! and not refused is in the log; nothing else is executed, and a later primary has none of it.
 
-use super::engine::{Action, Context};
-use super::entry::Entry;
-use super::head::of_remembered;
-use super::primary::Primary;
-use super::rules;
+use super::in_hand::Primary;
+use crate::serializable::engine::{Action, Context};
+use crate::serializable::execute::entry::Entry;
+use crate::serializable::execute::head::of_remembered;
+use crate::serializable::rules;
 use bytes::Bytes;
 use quorate_kernel::invariant;
 use quorate_kernel::mutant;

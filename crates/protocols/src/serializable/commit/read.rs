@@ -4,15 +4,17 @@
 //! leads. A key that a transaction holds exclusively may have been changed by a decision that its
 //! client knows already, so whoever reads it waits for that.
 
-use super::engine::{Action, Context};
-use super::entry::{Dropped, Entry};
-use super::message::{Refused, Reply};
-use super::number::Version;
-use super::primary::Primary;
-use super::raw::Raw;
-use super::rules::{self, BYTES_MAX, IN_HAND_BYTES_MAX, IN_HAND_MAX, KEYS_MAX, SWEEP_KEYS_MAX};
-use super::sound::is_key;
-use super::timer::READ;
+use crate::serializable::engine::{Action, Context};
+use crate::serializable::execute::entry::{Dropped, Entry};
+use crate::serializable::message::{Refused, Reply};
+use crate::serializable::number::Version;
+use crate::serializable::primary::in_hand::Primary;
+use crate::serializable::raw::Raw;
+use crate::serializable::rules::{
+    self, BYTES_MAX, IN_HAND_BYTES_MAX, IN_HAND_MAX, KEYS_MAX, SWEEP_KEYS_MAX,
+};
+use crate::serializable::sound::is_key;
+use crate::serializable::timer::READ;
 use crate::vsr::Op;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -81,7 +83,7 @@ fn check_keys<'a>(keys: impl ExactSizeIterator<Item = &'a Raw> + Clone) -> Resul
 
 impl Primary {
     /// A client reads.
-    pub(super) fn on_read(&mut self, ticket: Ticket, keys: Vec<Raw>, cx: &mut Context<'_>) {
+    pub(crate) fn on_read(&mut self, ticket: Ticket, keys: Vec<Raw>, cx: &mut Context<'_>) {
         match check_keys(keys.iter()) {
             Ok(bytes) => self.confirm(ticket, (ReadRequest::Keys(keys), bytes), cx),
             Err(refused) => cx.refuse(ticket, refused),
@@ -91,7 +93,7 @@ impl Primary {
     /// A client commits what it has only read. If at the moment when its last read was answered
     /// all versions were current, they still are, or somebody holds a key exclusively since then,
     /// or one has changed: versions never come back.
-    pub(super) fn on_check(
+    pub(crate) fn on_check(
         &mut self,
         ticket: Ticket,
         reads: BTreeMap<Raw, Version>,
@@ -142,7 +144,7 @@ impl Primary {
 
     /// Gives up reads that wait for too long. Who holds a key until another group answers may hold
     /// it for as long as that group is gone.
-    pub(super) fn tick_reads(&mut self, cx: &mut Context<'_>) {
+    pub(crate) fn tick_reads(&mut self, cx: &mut Context<'_>) {
         let is_late = |reading: &Reading| cx.now - reading.since >= READ;
         let late = self.reads.iter().filter(|(_, reading)| is_late(reading));
         let late: Vec<(Ticket, Option<Raw>)> =
@@ -154,7 +156,7 @@ impl Primary {
     }
 
     /// The node has led after the question, and what was committed until then is executed.
-    pub(super) fn on_readable(&mut self, ticket: Ticket, cx: &mut Context<'_>) {
+    pub(crate) fn on_readable(&mut self, ticket: Ticket, cx: &mut Context<'_>) {
         if let Some(reading) = self.reads.get_mut(&ticket) {
             reading.is_confirmed = true;
             self.try_read(ticket, cx);
@@ -162,7 +164,7 @@ impl Primary {
     }
 
     /// Answers a read, unless it has to wait for a key.
-    pub(super) fn try_read(&mut self, ticket: Ticket, cx: &mut Context<'_>) {
+    pub(crate) fn try_read(&mut self, ticket: Ticket, cx: &mut Context<'_>) {
         let Some(reading) = self.reads.get_mut(&ticket).filter(|it| it.is_confirmed) else {
             return;
         };
@@ -223,7 +225,7 @@ impl Primary {
     }
 
     /// Removes those of some keys whose time has passed and that nobody holds.
-    pub(super) fn expire<'k>(&mut self, keys: impl Iterator<Item = &'k Raw>, cx: &mut Context<'_>) {
+    pub(crate) fn expire<'k>(&mut self, keys: impl Iterator<Item = &'k Raw>, cx: &mut Context<'_>) {
         if mutant!("txn_expired_seen_again") {
             return;
         }
@@ -242,7 +244,7 @@ impl Primary {
     }
 
     /// Looks at some keys: removes what has expired, and drops tombstones of entries up to one.
-    pub(super) fn sweep(&mut self, from: &Bytes, purge: Op, cx: &mut Context<'_>) {
+    pub(crate) fn sweep(&mut self, from: &Bytes, purge: Op, cx: &mut Context<'_>) {
         if self.is_full() {
             // Where nothing is committed, what was removed already would be removed again.
             return cx.out.push(Action::Swept(Some(from.clone())));

@@ -1,8 +1,8 @@
 //! Locks: who holds which key until a decision.
 
 use super::entry::Share;
-use super::number::TxId;
-use super::raw::Raw;
+use crate::serializable::number::TxId;
+use crate::serializable::raw::Raw;
 use alloc::collections::{BTreeMap, BTreeSet};
 use quorate_kernel::invariant;
 

@@ -1,7 +1,7 @@
 //! What a client asks for, as keys that are read and acts that are committed.
 
-use super::place;
 use crate::serializable::Done;
+use crate::serializable::lane::places::place;
 use crate::serializable::{Act, Expiry, Item as Read, Raw, Results, Version};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;

@@ -1,9 +1,9 @@
 //! Operations of clients begin: what is refused at once, and what is asked first.
 
-use super::client::{Doing, Phase};
+use super::in_hand::{Doing, Phase};
 use super::items::Sheet;
-use super::place::{self, KEY_BYTES_MAX};
-use super::{Context, Serializable};
+use crate::serializable::lane::places::place::{self, KEY_BYTES_MAX};
+use crate::serializable::lane::{Context, Serializable};
 use crate::serializable::{Rank, Raw, Refused, Transaction, Version};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -32,7 +32,7 @@ pub fn refusal(refused: &Refused) -> Refusal {
 
 impl Serializable {
     /// A client asks.
-    pub(super) fn begin(&mut self, ticket: Ticket, request: Request, cx: &mut Context<'_>) {
+    pub(crate) fn begin(&mut self, ticket: Ticket, request: Request, cx: &mut Context<'_>) {
         let deadline = request.deadline;
         let refusal = match request.operation {
             Operation::Scan { from, limit } => {
@@ -81,7 +81,7 @@ impl Serializable {
     }
 
     /// One attempt at an operation: reads first, if what is done follows from them.
-    pub(super) fn attempt(&mut self, mut doing: Doing, cx: &mut Context<'_>) {
+    pub(crate) fn attempt(&mut self, mut doing: Doing, cx: &mut Context<'_>) {
         doing.sheet.got.clear();
         let mut waits: BTreeMap<GroupId, Vec<Raw>> = BTreeMap::new();
         for key in doing.sheet.to_read() {
@@ -129,7 +129,7 @@ impl Serializable {
     }
 
     /// Commits: every group that it touches is asked.
-    pub(super) fn commit(&mut self, mut doing: Doing, cx: &mut Context<'_>) {
+    pub(crate) fn commit(&mut self, mut doing: Doing, cx: &mut Context<'_>) {
         let tx = self.clients.name();
         let priority = *doing.priority.get_or_insert(tx.counter);
         let mut acts = doing.sheet.acts();

@@ -7,10 +7,10 @@ use super::act::{Effect, WallMs};
 use super::entry::{Change, Counted, Dropped, Entry, Prepared, Share};
 use super::head::{Recorded, TakenBack};
 use super::items::Stored;
-use super::message::Cause;
-use super::number::{Client, TxId, Version, VoteSeq};
-use super::raw::Raw;
-use super::state::State;
+use crate::serializable::message::Cause;
+use crate::serializable::number::{Client, TxId, Version, VoteSeq};
+use crate::serializable::raw::Raw;
+use crate::serializable::state::State;
 use crate::vsr::Op;
 use alloc::vec::Vec;
 use quorate_kernel::ids::GroupId;
@@ -53,7 +53,7 @@ pub enum What {
 
 impl State {
     /// Executes an entry.
-    pub(super) fn execute(&mut self, op: Op, entry: Entry, table: &dyn Table) {
+    pub(crate) fn execute(&mut self, op: Op, entry: Entry, table: &dyn Table) {
         let at = (op, table);
         let (what, touched) = match entry {
             Entry::DecidedApplied { tx, outcome, mark, clock } => {
@@ -97,7 +97,7 @@ impl State {
         self.head.mark(client, mark);
     }
 
-    /// The last clock counts, not the highest ([`super::timer::clock`]).
+    /// The last clock counts, not the highest ([`crate::serializable::timer::clock`]).
     fn saw_clock(&mut self, clock: WallMs) {
         let highest = self.head.clock.max(clock);
         self.head.clock = if mutant!("txn_highest_clock_counts") { highest } else { clock };

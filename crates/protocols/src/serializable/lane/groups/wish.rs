@@ -8,7 +8,7 @@
 //! A group is rebalanced when no group with a lower number is to be, as far as its primary knows:
 //! so that not all of them move to a host that has just joined.
 
-use super::{Context, Leads, Serializable};
+use crate::serializable::lane::{Context, Leads, Serializable};
 use crate::vsr::{self, Epoch, Replica, Status};
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
@@ -223,7 +223,7 @@ impl Serializable {
     }
 
     /// Whether a member may yet bring about that another host becomes one.
-    pub(super) fn may_bring(&self, group: GroupId, node: NodeId, cx: &Context<'_>) -> bool {
+    pub(crate) fn may_bring(&self, group: GroupId, node: NodeId, cx: &Context<'_>) -> bool {
         let Some(hosted) = self.groups.get(&group) else { return false };
         let coming = hosted.replica.coming(cx.table);
         let comes = |members: &Arc<[NodeId]>| members.contains(&node);
@@ -235,7 +235,7 @@ impl Serializable {
 
     /// A message of a group's log has come: if its sender takes this node for one that is to copy
     /// the group, or for a member, the node begins to learn.
-    pub(super) fn hear_for(
+    pub(crate) fn hear_for(
         &mut self,
         group: GroupId,
         message: &vsr::Message,
@@ -292,7 +292,7 @@ impl Serializable {
     /// The next members of a group have what this node keeps of it. It is dropped with the next
     /// tick: what is written in one turn of a handler is not read in it, so a group that was let go
     /// and is begun again by one frame would begin with what is about to be dropped.
-    pub(super) fn release(&mut self, group: GroupId, cx: &mut Context<'_>) {
+    pub(crate) fn release(&mut self, group: GroupId, cx: &mut Context<'_>) {
         if let Some(hosted) = self.groups.get_mut(&group) {
             hosted.is_released = true;
         }

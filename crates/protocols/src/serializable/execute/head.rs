@@ -2,15 +2,15 @@
 //!
 //! A copy's head is one message, and what is stored of it one value. So it is bounded, at the
 //! primary, by what it puts into the log: on new transactions it votes when there is room
-//! ([`super::rules::UNENDED_BYTES_MAX`]), it decides when there is room for what the groups answer
-//! ([`super::rules::DECIDED_ROOM_BYTES`]), and what is remembered for clients is dropped from the
-//! oldest on ([`super::rules::REMEMBERED_BYTES_MAX`]); what is ahead of time, from the furthest on
-//! ([`super::rules::AHEAD_BYTES_MAX`]).
+//! ([`crate::serializable::rules::UNENDED_BYTES_MAX`]), it decides when there is room for what the
+//! groups answer ([`crate::serializable::rules::DECIDED_ROOM_BYTES`]), and what is remembered for
+//! clients is dropped from the oldest on ([`crate::serializable::rules::REMEMBERED_BYTES_MAX`]);
+//! what is ahead of time, from the furthest on ([`crate::serializable::rules::AHEAD_BYTES_MAX`]).
 
 use super::act::{ActError, Done, Effect, Results, WallMs};
 use super::entry::{Change, Counted, Entry, Prepared, Share};
-use super::message::Cause;
-use super::number::{Client, TxId, Version, VoteSeq};
+use crate::serializable::message::Cause;
+use crate::serializable::number::{Client, TxId, Version, VoteSeq};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use quorate_kernel::ids::GroupId;
@@ -184,7 +184,7 @@ impl Head {
         }
     }
 
-    pub(super) fn revoke(
+    pub(crate) fn revoke(
         &mut self,
         tx: TxId,
         groups: Vec<GroupId>,
@@ -217,7 +217,7 @@ impl Head {
     }
 
     /// A client knows how all its transactions below have ended.
-    pub(super) fn mark(&mut self, client: Client, mark: u64) {
+    pub(crate) fn mark(&mut self, client: Client, mark: u64) {
         let has = self.marks.get(&client).copied().unwrap_or_default();
         if mark <= has.max(self.horizon) {
             return;

@@ -4,13 +4,13 @@
 //! that does not commit takes it along. Nothing of it is shown before it is executed. It ends with
 //! the view: the next primary begins with what was executed.
 
-use super::act::Effect;
-use super::entry::{Change, Entry};
-use super::head::{of_ended, of_remembered};
-use super::items::Stored;
-use super::locks::Locks;
-use super::number::{TxId, Version, VoteSeq};
-use super::raw::Raw;
+use crate::serializable::execute::act::Effect;
+use crate::serializable::execute::entry::{Change, Entry};
+use crate::serializable::execute::head::{of_ended, of_remembered};
+use crate::serializable::execute::items::Stored;
+use crate::serializable::execute::locks::Locks;
+use crate::serializable::number::{TxId, Version, VoteSeq};
+use crate::serializable::raw::Raw;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use quorate_kernel::ids::GroupId;
 use quorate_kernel::invariant;

@@ -1,9 +1,9 @@
 //! Operations of clients go on: what groups answer.
 
 use super::begin::refusal;
-use super::client::{Doing, Phase};
-use super::place;
-use super::{Context, Serializable};
+use super::in_hand::{Doing, Phase};
+use crate::serializable::lane::places::place;
+use crate::serializable::lane::{Context, Serializable};
 use crate::serializable::{self, Cause, Raw, Refused, Reply, TxId};
 use alloc::vec::Vec;
 use quorate_kernel::ids::{GroupId, Incarnation};
@@ -19,7 +19,7 @@ const OUTCOME_UNKNOWN: Outcome = Outcome::Refused(Refusal::OutcomeUnknown);
 
 impl Serializable {
     /// A group answers.
-    pub(super) fn on_told(
+    pub(crate) fn on_told(
         &mut self,
         from: Incarnation,
         (question, group): (u64, GroupId),
@@ -220,7 +220,7 @@ impl Serializable {
     }
 
     /// A group lists keys.
-    pub(super) fn on_listed(
+    pub(crate) fn on_listed(
         &mut self,
         (question, group): (u64, GroupId),
         keys: Vec<Raw>,

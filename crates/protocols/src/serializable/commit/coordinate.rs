@@ -1,14 +1,14 @@
 //! The group that decides: votes, the decision, and telling it (§4.3, Algorithm 2).
 
-use super::act::Results;
-use super::engine::Context;
-use super::entry::{Counted, Entry};
-use super::message::{Cause, Message, Outcome};
-use super::number::{TxId, VoteSeq};
-use super::primary::{Primary, Round, Telling};
-use super::rules::{ACTS_MAX, FORGET_MAX, UNENDED_BYTES_MAX};
-use super::sound::are_answers;
-use super::timer::{Again, VOTE};
+use crate::serializable::engine::Context;
+use crate::serializable::execute::act::Results;
+use crate::serializable::execute::entry::{Counted, Entry};
+use crate::serializable::message::{Cause, Message, Outcome};
+use crate::serializable::number::{TxId, VoteSeq};
+use crate::serializable::primary::in_hand::{Primary, Round, Telling};
+use crate::serializable::rules::{ACTS_MAX, FORGET_MAX, UNENDED_BYTES_MAX};
+use crate::serializable::sound::are_answers;
+use crate::serializable::timer::{Again, VOTE};
 use alloc::collections::{BTreeMap, btree_map};
 use alloc::vec::Vec;
 use quorate_kernel::ids::GroupId;
@@ -18,7 +18,7 @@ use quorate_kernel::time::Time;
 
 impl Primary {
     /// A transaction that this group decides was heard of: its time runs.
-    pub(super) fn hear_of(&mut self, tx: TxId, groups: &[GroupId], now: Time) {
+    pub(crate) fn hear_of(&mut self, tx: TxId, groups: &[GroupId], now: Time) {
         let btree_map::Entry::Vacant(place) = self.rounds.entry(tx) else { return };
         let (groups, votes) = (groups.to_vec(), BTreeMap::new());
         let round = place.insert(Round { groups, votes, came: 0, since: now });
@@ -64,7 +64,7 @@ impl Primary {
     }
 
     /// A group votes. Votes of an earlier number than one that was taken back do not count.
-    pub(super) fn on_vote(
+    pub(crate) fn on_vote(
         &mut self,
         tx: TxId,
         (group, groups): (GroupId, &[GroupId]),
@@ -101,7 +101,7 @@ impl Primary {
     }
 
     /// Decides if there is what to decide on. The decision leaves when it is committed.
-    pub(super) fn decide(&mut self, tx: TxId, cx: &mut Context<'_>) {
+    pub(crate) fn decide(&mut self, tx: TxId, cx: &mut Context<'_>) {
         let Some(round) = self.rounds.get(&tx) else { return };
         if self.tail.moves(tx) || cx.state.recorded(tx).is_some() {
             return;
@@ -181,7 +181,7 @@ impl Primary {
     }
 
     /// Tells a decision to the groups that may not have applied it.
-    pub(super) fn tell(&mut self, tx: TxId, cx: &mut Context<'_>) {
+    pub(crate) fn tell(&mut self, tx: TxId, cx: &mut Context<'_>) {
         let Some(recorded) = cx.state.recorded(tx) else { return };
         if recorded.groups.is_empty() {
             return;
@@ -202,7 +202,7 @@ impl Primary {
     }
 
     /// A group has applied a decision.
-    pub(super) fn on_applied(&mut self, tx: TxId, group: GroupId) {
+    pub(crate) fn on_applied(&mut self, tx: TxId, group: GroupId) {
         let Some(telling) = self.tells.get_mut(&tx) else { return };
         invariant!(!telling.groups.is_empty(), "who has told all tells no more");
         invariant!(!self.applied.contains(&tx), "what all have applied is told to nobody");
@@ -215,7 +215,7 @@ impl Primary {
 
     /// A group would take its vote back, so that an older transaction can go on. Granted unless it
     /// is decided; logged, so that a later primary counts that vote no more either.
-    pub(super) fn on_revoke_vote(
+    pub(crate) fn on_revoke_vote(
         &mut self,
         tx: TxId,
         (group, groups): (GroupId, Vec<GroupId>),
@@ -254,7 +254,7 @@ impl Primary {
     }
 
     /// Decides on what lacks votes for too long.
-    pub(super) fn tick_votes(&mut self, cx: &mut Context<'_>) {
+    pub(crate) fn tick_votes(&mut self, cx: &mut Context<'_>) {
         self.tick_undecided(cx);
         let now = cx.now;
         let late: Vec<TxId> = self
@@ -285,7 +285,7 @@ impl Primary {
     }
 
     /// Tells decisions again, and lets go of those that all groups have applied.
-    pub(super) fn tick_decisions(&mut self, cx: &mut Context<'_>) {
+    pub(crate) fn tick_decisions(&mut self, cx: &mut Context<'_>) {
         let now = cx.now;
         let due: Vec<TxId> = self
             .tells

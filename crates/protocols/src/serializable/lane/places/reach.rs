@@ -2,8 +2,8 @@
 //!
 //! A suspicion is a rumour, so it refuses only what can have changed nothing.
 
-use super::client::Phase;
-use super::{Context, Serializable};
+use crate::serializable::lane::clients::in_hand::Phase;
+use crate::serializable::lane::{Context, Serializable};
 use quorate_kernel::operation::Refusal;
 use quorate_kernel::time::Span;
 
@@ -13,7 +13,7 @@ pub const GRACE: Span = Span::millis(100);
 
 impl Serializable {
     /// If most members of a group that is asked are suspected: the refusal that says so.
-    pub(super) fn out_of_reach(&self, phase: &Phase) -> Option<Refusal> {
+    pub(crate) fn out_of_reach(&self, phase: &Phase) -> Option<Refusal> {
         phase.groups().into_iter().find_map(|group| {
             let leads = self.routes.leads(group)?;
             let suspected = self.hosts.suspected(&leads.members)?;
@@ -25,7 +25,7 @@ impl Serializable {
 
     /// An operation of which nothing can have been done is refused, if a group that it waits for is
     /// out of reach; whether it was.
-    pub(super) fn refuse_out_of_reach(&mut self, question: u64, cx: &mut Context<'_>) -> bool {
+    pub(crate) fn refuse_out_of_reach(&mut self, question: u64, cx: &mut Context<'_>) -> bool {
         let Some(doing) = self.clients.get(question) else { return false };
         let is_open = doing.ticket.is_none() || doing.phase.open().is_some();
         if is_open && !doing.is_held {

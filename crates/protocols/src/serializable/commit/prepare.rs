@@ -1,17 +1,17 @@
 //! Commits at the primary: duplicates, queues, locks, and what is put into the log (§4.3,
 //! Algorithm 1).
 
-use super::act::{Effect, Results};
-use super::engine::Context;
-use super::entry::{Change, Entry, Prepared, Share};
-use super::evaluate::{Key, evaluate};
-use super::locks::Mode;
-use super::message::{Cause, Commit, Message, Outcome, Refused, Reply};
-use super::number::{Rank, TxId};
-use super::primary::{Primary, Received};
-use super::raw::Raw;
-use super::rules;
-use super::timer::{Again, WAIT};
+use crate::serializable::engine::Context;
+use crate::serializable::execute::act::{Effect, Results};
+use crate::serializable::execute::entry::{Change, Entry, Prepared, Share};
+use crate::serializable::execute::evaluate::{Key, evaluate};
+use crate::serializable::execute::locks::Mode;
+use crate::serializable::message::{Cause, Commit, Message, Outcome, Refused, Reply};
+use crate::serializable::number::{Rank, TxId};
+use crate::serializable::primary::in_hand::{Primary, Received};
+use crate::serializable::raw::Raw;
+use crate::serializable::rules;
+use crate::serializable::timer::{Again, WAIT};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -28,7 +28,7 @@ fn modes_of(commit: &Commit) -> BTreeMap<Raw, Mode> {
 
 impl Primary {
     /// A client wants to commit. The request may be repeated, and may be late.
-    pub(super) fn on_commit(&mut self, ticket: Ticket, commit: Commit, cx: &mut Context<'_>) {
+    pub(crate) fn on_commit(&mut self, ticket: Ticket, commit: Commit, cx: &mut Context<'_>) {
         if let Err(refused) = rules::check_share(cx.state.group, &commit) {
             return cx.refuse(ticket, refused);
         }
@@ -113,7 +113,7 @@ impl Primary {
     }
 
     /// Looks whether a transaction that this group has not voted on can go on.
-    pub(super) fn try_prepare(&mut self, tx: TxId, cx: &mut Context<'_>) {
+    pub(crate) fn try_prepare(&mut self, tx: TxId, cx: &mut Context<'_>) {
         let Some(received) = self.received.get(&tx) else { return };
         if self.tail.moves(tx) || cx.state.head.pending.contains_key(&tx) {
             return;
@@ -219,7 +219,7 @@ impl Primary {
     }
 
     /// Forgets what a client has asked for.
-    pub(super) fn drop_received(&mut self, tx: TxId) {
+    pub(crate) fn drop_received(&mut self, tx: TxId) {
         self.dequeue(tx);
         if let Some(received) = self.received.remove(&tx) {
             self.held_bytes -= received.bytes;
@@ -227,7 +227,7 @@ impl Primary {
     }
 
     /// The vote of this group was taken back: the transaction waits again, if it is here.
-    pub(super) fn reverted(&mut self, tx: TxId, cx: &Context<'_>) {
+    pub(crate) fn reverted(&mut self, tx: TxId, cx: &Context<'_>) {
         self.asks.remove(&tx);
         self.revokes.remove(&tx);
         if let Some(received) = self.received.get_mut(&tx) {
@@ -356,7 +356,7 @@ impl Primary {
     /// decides says so; but that one may never have heard of it, so it is forgotten here. If the
     /// log has of it that a vote was taken back, that ends with another vote
     /// ([`Primary::tick_taken_back`]).
-    pub(super) fn tick_queue(&mut self, cx: &mut Context<'_>) {
+    pub(crate) fn tick_queue(&mut self, cx: &mut Context<'_>) {
         let (now, group) = (cx.now, cx.state.group);
         let is_late = |received: &&mut Received| {
             let groups = &received.commit.groups;

@@ -5,9 +5,9 @@
 //! call its choice a resource manager's prepared and aborted; here each is one entry).
 
 use super::act::{Effect, Results, WallMs};
-use super::message::Cause;
-use super::number::{Client, Rank, TxId, Version, VoteSeq};
-use super::raw::Raw;
+use crate::serializable::message::Cause;
+use crate::serializable::number::{Client, Rank, TxId, Version, VoteSeq};
+use crate::serializable::raw::Raw;
 use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::error::WireError;
