@@ -9,15 +9,15 @@ use std::time::Duration;
 use clap::{Args, Subcommand, ValueEnum};
 use serde::Serialize;
 
-use crate::ceiling::ceiling;
-use crate::ceiling_args::CeilingArgs;
-use crate::compare::compare;
-use crate::compare_args::CompareArgs;
 use crate::config::{Config, Extent, Pace, Stop};
-use crate::distribution::Distribution;
 use crate::error::BenchError;
+use crate::load::distribution::Distribution;
+use crate::load::mixes::Workload;
+use crate::rounds::ceiling::ceiling;
+use crate::rounds::ceiling_args::CeilingArgs;
+use crate::rounds::compare::compare;
+use crate::rounds::compare_args::CompareArgs;
 use crate::run::run;
-use crate::workload::Workload;
 
 /// What a process that the user interrupted answers.
 const INTERRUPTED: u8 = 130;

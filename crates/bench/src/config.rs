@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use quorate_kernel::limits;
 
-use crate::distribution::Distribution;
 use crate::error::BenchError;
-use crate::workload::Workload;
+use crate::load::distribution::Distribution;
+use crate::load::mixes::Workload;
 
 /// The most connections of one client.
 pub const CONNECTION_COUNT_MAX: usize = 65_536;

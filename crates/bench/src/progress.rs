@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::record::Interval;
+use crate::report::record::Interval;
 
 /// A bar on standard error, or nothing.
 #[derive(Debug)]

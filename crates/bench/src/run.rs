@@ -5,15 +5,15 @@ use std::time::Duration;
 use quorate_kernel::rng::mix;
 
 use crate::client::{Client, Manner};
-use crate::command::Commands;
 use crate::config::{Config, Extent, Pace};
 use crate::error::BenchError;
-use crate::plot;
+use crate::load::command::Commands;
+use crate::load::mixes::{Generator, Loader};
 use crate::progress::Progress;
-use crate::record::Recorder;
-use crate::report::{LoadReport, Report, ratio};
-use crate::usage::Watch;
-use crate::workload::{Generator, Loader};
+use crate::report::findings::{LoadReport, Report, ratio};
+use crate::report::plot;
+use crate::report::record::Recorder;
+use crate::report::usage::Watch;
 
 /// Commands of several keys that each connection has on its way during the load phase.
 const LOAD_PIPELINE: usize = 2;

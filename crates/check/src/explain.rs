@@ -1,11 +1,11 @@
 //! Says in few lines why a history breaks a promise.
 
+use crate::histories::items;
+use crate::histories::register::{ABSENT, Action, Kind, value_of};
 use crate::history::{Completion, Entry, History};
-use crate::items;
-use crate::reduce::{cannot_have_seen, reduce};
-use crate::register::{ABSENT, Action, Kind, value_of};
 use crate::report::Verdict;
-use crate::search::Search;
+use crate::search::orders::Search;
+use crate::search::reduce::{cannot_have_seen, reduce};
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;

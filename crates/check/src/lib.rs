@@ -21,28 +21,14 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
-pub mod atomic;
-pub mod catalog;
-mod completion;
-pub mod counters;
-pub mod durability;
 pub mod explain;
-pub mod history;
-mod items;
-mod memo;
-pub mod newest;
-mod presence;
-pub mod recorded;
-mod reduce;
-mod register;
+mod histories;
+mod judges;
 pub mod report;
-pub mod scan;
 mod search;
-pub mod siblings;
-mod sources;
-mod timeline;
-pub mod transactions;
-mod zones;
+
+pub use histories::{history, recorded};
+pub use judges::{atomic, catalog, counters, durability, newest, scan, siblings, transactions};
 
 use atomic::Judge;
 use history::History;

@@ -1,8 +1,8 @@
 //! What the judges found.
 
 use crate::explain::Explanation;
+use crate::histories::register::Partition;
 use crate::history::{Completion, History};
-use crate::register::Partition;
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;

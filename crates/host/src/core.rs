@@ -4,19 +4,21 @@ mod accept;
 mod start;
 
 use self::start::system;
-use super::callers::Callers;
-use super::clients::Clients;
+use super::HostError;
+use super::calls::callers::Callers;
+use super::calls::watches;
+use super::cluster::links::Links;
+use super::cluster::meeting::Verdict;
+use super::cluster::refused::Refused;
 use super::disk::{Disk, SyncEvery};
+use super::doors::clients::Clients;
+use super::doors::listener::Listener;
 use super::keyspaces::Table;
-use super::links::Links;
-use super::listener::Listener;
-use super::meeting::Verdict;
-use super::operators::{self, Operators, Sight};
+use super::operators::answers::{self, Operators, Sight};
+use super::operators::show;
 use super::out::Out;
 use super::pending::{PendingRequests, Sort, Waiter};
-use super::refused::Refused;
 use super::token::{self, CLIENT, CLUSTER, WAKER};
-use super::{HostError, show, watches};
 use crate::metrics::{Shared, Stage};
 use crate::shutdown::Shutdown;
 use mio::{Events, Poll};
@@ -283,7 +285,7 @@ impl Core {
             }
             Waiter::Caller(caller) => self.callers.end(caller, &outcome),
             Waiter::Watcher(to) => watches::tell(&to, ticket, outcome, pending),
-            Waiter::Operator(reply) => operators::tell(reply, outcome),
+            Waiter::Operator(reply) => answers::tell(reply, outcome),
         }
     }
 

@@ -13,7 +13,7 @@ use quorate_kernel::storage::Durability;
 use quorate_kernel::time::Span;
 use quorate_node::node::Opener;
 use quorate_protocols::engines::{always, open};
-use quorate_protocols::overlay::weights::Balance;
+use quorate_protocols::overlay::tokens::weights::Balance;
 use quorate_protocols::{catalog, events, overlay};
 use std::net::SocketAddr;
 

@@ -7,76 +7,49 @@
 //! | module | what it holds |
 //! |---|---|
 //! | `core`, `out` | the loop, and what a turn lets out |
-//! | `doors` | the doors of clients on the core thread: where they listen, whom they let in |
-//! | `clients` | connections of clients |
+//! | `doors` | the doors of clients on the core thread, and their connections |
 //! | `pending` | what was handed to the node: who waits for which answer |
-//! | `links`, `link` | connections to other hosts: all of them; one, from its proof to its frames |
-//! | `handshake` | what two hosts say of themselves first |
-//! | `meeting`, `progress` | what the others have seen of this host, and how far it says it is |
-//! | `peers`, `names` | who the other hosts are, and where |
-//! | `calls`, `callers`, `remembered` | operations that the other doors' threads ask for |
-//! | `watches` | what those threads follow |
-//! | `operator_requests`, `operators`, `show` | what operators ask, and what lanes show |
-//! | `refused` | what the node refused of its peers |
-//! | `sent` | how much each lane sent |
-//! | `faults` | frames dropped or delayed on purpose |
+//! | `cluster` | the other hosts: who they are, and the connections to them |
+//! | `calls` | operations that the other doors' threads ask for, and what these follow |
+//! | `operators` | what operators ask, and what lanes show |
 //! | `disk` | the disk thread: group commit |
 //! | `lanes` | the lanes of the node |
 //! | `keyspaces` | the keyspaces as the catalog has them now |
-//! | `facts` | what doors of clients know of the host |
-//! | `io`, `token` | doors, one read, one write; what an event is about |
+//! | `io`, `token` | one read, one write; what an event is about |
 //! | [`engines`] | the engines of this process |
 //! | [`metrics`] | what the threads of a host tell the outside |
 //! | [`proof`] | how programs prove that they belong to a cluster |
 //! | [`ring`] | where hosts stand on the ring, and how that is told |
 //! | [`shutdown`] | the one request to stop |
 
-mod budget;
-mod callers;
 mod calls;
-mod clients;
+mod cluster;
 mod core;
 mod disk;
 mod doors;
 pub mod engines;
-mod facts;
-mod faults;
-mod handshake;
 mod io;
 mod keyspaces;
 mod lanes;
 #[cfg(test)]
 mod lines;
-mod link;
-mod links;
-mod listener;
 pub mod machine;
-mod meeting;
 pub mod metrics;
-mod names;
-mod operator_requests;
 mod operators;
 mod out;
-mod peers;
 mod pending;
-mod progress;
 pub mod proof;
-mod refused;
-mod remembered;
 pub mod ring;
 #[cfg(any(test, feature = "samples"))]
 pub mod samples;
-mod sent;
-mod show;
 pub mod shutdown;
 mod token;
-mod watches;
 
-pub use calls::{Call, CallEnd, Calls, CallsInbox, Happened, Named, calls};
-pub use doors::DoorOptions;
-pub use faults::Fault;
+pub use calls::queues::{Call, CallEnd, Calls, CallsInbox, Happened, Named, calls};
+pub use cluster::faults::Fault;
+pub use doors::admission::DoorOptions;
 pub use keyspaces::Served;
-pub use operator_requests::{OperatorReply, OperatorRequest, Silence};
+pub use operators::requests::{OperatorReply, OperatorRequest, Silence};
 
 use crate::metrics::Shared;
 use crate::proof::Encrypt;

@@ -1,8 +1,8 @@
 //! What a turn lets out: to peers, clients, operators and the disk.
 
+use super::cluster::links::Links;
 use super::disk::Disk;
-use super::links::Links;
-use super::operators::Operators;
+use super::operators::answers::Operators;
 use quorate_kernel::ids::Ticket;
 use quorate_kernel::keyspace::Keyspaces;
 use quorate_kernel::operation::Outcome;

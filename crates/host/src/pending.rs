@@ -4,10 +4,10 @@
 //! A ticket names a place in the table and counts how often any was taken: an answer may still
 //! come for what ended early, when its place has been given to another.
 
-use super::calls::{CallEnd, Happened};
+use super::calls::queues::{CallEnd, Happened};
+use super::calls::remembered::Name;
 use super::keyspaces::{Table, number};
-use super::operator_requests::OperatorReply;
-use super::remembered::Name;
+use super::operators::requests::OperatorReply;
 use crate::metrics::{Ending, KeyspaceCells, Kind};
 use quorate_kernel::ids::{LaneId, Ticket};
 use quorate_kernel::operation::{Control, Operation, Outcome, Refusal};

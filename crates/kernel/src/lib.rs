@@ -43,42 +43,26 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
-pub mod arena;
-pub mod change;
-pub mod cursor;
-pub mod effects;
-pub mod engine;
-pub mod entries;
+mod contract;
+mod encoding;
+mod engines;
 pub mod error;
-pub mod evaluate;
-pub mod explanation;
+mod hosts;
 pub mod ids;
 pub mod invariant;
-pub mod keyspace;
-pub mod lacking;
-pub mod lane;
 pub mod limits;
 pub mod mutant;
-pub mod news;
-pub mod observe;
-pub mod operation;
-pub mod part;
-pub mod plain;
-pub mod process;
-pub mod refusal;
-pub mod ring;
+mod operations;
 pub mod rng;
-pub mod rope;
-pub mod rules;
-pub mod sighting;
-pub mod storage;
 pub mod time;
-pub mod transaction;
-pub mod values;
-pub mod view;
-pub mod watch;
-pub mod wire;
-pub mod write;
+
+pub use contract::{effects, entries, lane, news, observe, process, storage};
+pub use encoding::{arena, plain, rope, wire};
+pub use engines::{engine, keyspace, lacking, rules};
+pub use hosts::{part, ring, sighting, view};
+pub use operations::{
+    change, cursor, evaluate, explanation, operation, refusal, transaction, values, watch, write,
+};
 
 /// What `no_std` leaves out of scope, and the shared byte buffer.
 pub mod prelude {

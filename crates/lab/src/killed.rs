@@ -8,7 +8,7 @@ use super::page::{Table, fixed};
 use quorate_bench::Report;
 use quorate_cli::dev::ctl::Order;
 use quorate_cli::exit::Failure;
-use quorate_cli::verbs::membership;
+use quorate_cli::verbs::cluster::membership;
 use serde_json::Value;
 use std::io::{Write, stdout};
 use std::time::{Duration, Instant};

@@ -1,7 +1,7 @@
 //! Every figure is made, small, and its tables and pictures are well-formed. Nothing is said
 //! of times.
 
-#[path = "../../server/tests/it/ports.rs"]
+#[path = "../../server/tests/it/support/ports.rs"]
 mod ports;
 
 use std::path::Path;

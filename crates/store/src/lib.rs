@@ -2,24 +2,14 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`directory`] | a data directory: lock, format, identity, start counter |
-//! | `access` | who may read it: its owner alone |
-//! | [`identity`] | who a directory is |
-//! | `mark` | the highest batch known to be synced, and what peers were seen to have synced |
-//! | [`log`] | group commit, the mark and the rule that a failed log stays failed |
-//! | `group` | groups of batches as they lie in a segment: encoding and decoding alone |
-//! | `segments` | the log's files: preallocated and recycled |
-//! | `chain` | reading the log at a start |
-//! | `recovery` | what may be opened, what is cut off first, what is refused |
-//! | `wal` | the write path: segments, memtables, the thread that writes tables |
-//! | `memtable` | what was applied and is not in the tables yet |
-//! | `backlog` | what lies between the two threads: full memtables, free segments |
-//! | `trimmed` | where logs begin: entries that are given up |
-//! | `tables` | the tables, over fjall |
-//! | `reclaim` | space that deleted records take |
+//! | `data_directory` | a data directory: lock, format, start counter, mark |
+//! | [`directory`], [`identity`], [`text`] | of it: opening one; who it is, also as text |
+//! | [`error`] | of it: why one is refused |
+//! | `wal` | the write-ahead log: its files, and what is read of them at a start |
+//! | [`log`] | of it: group commit, and the rule that a failed log stays failed |
+//! | `tables` | memtables, and the tables over fjall |
 //! | [`store`] | opening all of it, and reading |
 //! | [`memory`] | the store over memory, with crashes |
-//! | [`error`] | why a directory is refused |
 //!
 //! # Opening
 //! [`Directory::open`] locks the directory and raises its start counter; [`open`] then reads the
@@ -37,33 +27,20 @@
 //! when the tables have what they hold. Nobody outruns that: whoever writes waits while two full
 //! memtables do, or no segment is left.
 
-mod access;
-mod backlog;
-mod chain;
-pub mod directory;
-pub mod error;
-mod files;
-mod group;
-pub mod identity;
-pub mod log;
-mod mark;
+mod data_directory;
 pub mod memory;
-mod memtable;
-mod reclaim;
-mod recovery;
-mod segments;
-mod start;
 pub mod store;
 mod tables;
-pub mod text;
-mod trimmed;
 mod wal;
+
+pub use data_directory::{directory, error, identity, text};
+pub use wal::log;
 
 pub use directory::{Directory, check_empty, create, identity_of};
 pub use error::DirectoryError;
 pub use identity::{HostRecord, Identity, Secret};
 pub use log::{Clock, machine_clock};
 pub use memory::{Crash, MemoryStore};
-pub use recovery::Cut;
 pub use store::{Opened, Options, Stats, StoreLog, StoreReader, open};
-pub use wal::STORE_KEY_BYTES_MAX;
+pub use wal::recovery::Cut;
+pub use wal::write::STORE_KEY_BYTES_MAX;

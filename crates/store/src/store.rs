@@ -1,19 +1,19 @@
 //! The store of a data directory: opening it, its write path and its reads.
 
-use crate::backlog::{Backlog, SEGMENTS_LEAST};
-use crate::chain;
+use crate::data_directory::mark::Mark;
 use crate::directory::Directory;
 use crate::error::DirectoryError;
-use crate::group::Salt;
 use crate::log::{Clock, DiskLog};
-use crate::mark::Mark;
-use crate::memtable::Memtables;
-use crate::reclaim::Reclaim;
-use crate::recovery::{Cut, Places, confirm, prepare};
-use crate::segments::{List, SEGMENT_BYTES_LEAST, SEGMENT_BYTES_MOST, remove_unfinished};
-use crate::tables::{Tables, TablesOptions};
-use crate::trimmed::Trimmed;
-use crate::wal::{FIRST_KEY, Full, Ground, Wal, open_segments};
+use crate::tables::backlog::{Backlog, SEGMENTS_LEAST};
+use crate::tables::lsm::{Tables, TablesOptions};
+use crate::tables::memtable::Memtables;
+use crate::tables::reclaim::Reclaim;
+use crate::wal::chain;
+use crate::wal::group::Salt;
+use crate::wal::recovery::{Cut, Places, confirm, prepare};
+use crate::wal::segments::{List, SEGMENT_BYTES_LEAST, SEGMENT_BYTES_MOST, remove_unfinished};
+use crate::wal::trimmed::Trimmed;
+use crate::wal::write::{FIRST_KEY, Full, Ground, Wal, open_segments};
 use bytes::Bytes;
 use quorate_kernel::entries::{self, Place};
 use quorate_kernel::error::Fatal;
@@ -331,6 +331,9 @@ impl Reader for StoreReader {
 }
 
 /// What a layer says of a key, if that is its next.
-fn next_if(layer: &mut Peekable<crate::memtable::Range>, key: &Bytes) -> Option<Option<Bytes>> {
+fn next_if(
+    layer: &mut Peekable<crate::tables::memtable::Range>,
+    key: &Bytes,
+) -> Option<Option<Bytes>> {
     layer.next_if(|(next, _)| next == key).map(|(_, value)| value)
 }

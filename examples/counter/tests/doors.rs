@@ -7,7 +7,7 @@ use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-#[path = "../../../crates/server/tests/it/ports.rs"]
+#[path = "../../../crates/server/tests/it/support/ports.rs"]
 mod ports;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_quorate-counter");

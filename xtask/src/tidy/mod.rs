@@ -6,11 +6,11 @@
 //! | [`pure`] | protocol code is `no_std`, and so is all it uses |
 //! | [`engines`] | every engine folder has the same shape and imports no other engine |
 //! | [`example`] | the example engine has fewer than 200 lines of code |
-//! | [`lengths`] | functions, files and lines stay short |
-//! | [`names`] | an engine is named in its folder, on one line, and in its twins |
-//! | [`asserts`] | handlers of messages assert what must hold |
-//! | [`worlds`] | there is one simulated world |
-//! | [`ratchet`] | exceptions to lengths, names, assertions and the one world only shrink |
+//! | [`measured::lengths`] | functions, files and lines stay short |
+//! | [`measured::names`] | an engine is named in its folder, on one line, and in its twins |
+//! | [`measured::asserts`] | handlers of messages assert what must hold |
+//! | [`measured::worlds`] | there is one simulated world |
+//! | [`measured::ratchet`] | exceptions to lengths, names, assertions and the one world only shrink |
 //! | [`glossary`] | a word has one meaning |
 //! | [`echoes`] | a doc comment says what the name does not |
 //! | [`words`] | nothing unfinished, and `unsafe` only where it belongs |
@@ -20,25 +20,22 @@
 //! Each rule is a function from a [`Tree`] to findings, so its tests need no files.
 
 mod arrows;
-mod asserts;
 mod echoes;
 mod engines;
 mod example;
 mod glossary;
-mod lengths;
 mod marks;
-mod names;
+mod measured;
 mod planted;
 mod pure;
-mod ratchet;
 mod source;
 #[cfg(test)]
 mod tests;
 mod tree;
 mod words;
-mod worlds;
 
 use crate::run;
+use measured::{asserts, lengths, names, ratchet, worlds};
 use std::fmt;
 use tree::Tree;
 

@@ -1,10 +1,9 @@
 //! Each rule on small trees: it fires on what is wrong, and passes what is right.
 
+use super::measured::{lengths, names, ratchet};
 use super::source::Source;
 use super::tree::Tree;
-use super::{
-    Finding, arrows, engines, glossary, lengths, marks, names, planted, pure, ratchet, words,
-};
+use super::{Finding, arrows, engines, glossary, marks, planted, pure, words};
 
 type Rule = fn(&Tree) -> Vec<Finding>;
 

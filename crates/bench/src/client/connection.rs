@@ -6,9 +6,9 @@ use std::io::{self, Write};
 use mio::net::TcpStream;
 use quorate_kernel::time::Time;
 
-use crate::record::Gap;
+use crate::load::mixes::Operation;
+use crate::report::record::Gap;
 use crate::scanner::Scanner;
-use crate::workload::Operation;
 
 /// A command without its reply, and when it began: sent, or in an open loop, due.
 #[derive(Clone, Copy, Debug)]

@@ -23,11 +23,11 @@ use quorate_kernel::time::{Span, Time};
 
 use crate::config::{Extent, Pace, Stop};
 use crate::error::BenchError;
+use crate::load::mixes::{Kind, Source};
+use crate::load::schedule::Schedule;
 use crate::progress::Progress;
-use crate::record::Recorder;
-use crate::schedule::Schedule;
-use crate::usage::Watch;
-use crate::workload::{Kind, Source};
+use crate::report::record::Recorder;
+use crate::report::usage::Watch;
 
 use alarm::Alarm;
 use connection::{Connection, Phase};
@@ -258,7 +258,7 @@ impl<S: Source> Client<S> {
                 self.watch.open();
                 self.recorder.open(now);
                 for connection in &mut self.connections {
-                    connection.gap = crate::record::Gap::new(now);
+                    connection.gap = crate::report::record::Gap::new(now);
                 }
                 self.stage = Stage::Measuring;
                 if let Some(Extent::Time(time)) = self.manner.extent {

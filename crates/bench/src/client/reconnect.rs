@@ -13,7 +13,7 @@ use super::Client;
 use super::connection::{Connection, Phase};
 use super::replies::class;
 use crate::error::BenchError;
-use crate::workload::{Kind, Source};
+use crate::load::mixes::{Kind, Source};
 
 /// How long the first connection to an address may take.
 const FIRST_CONNECT: Duration = Duration::from_secs(5);

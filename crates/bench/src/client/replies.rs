@@ -7,9 +7,9 @@ use quorate_kernel::time::Time;
 use super::Client;
 use super::connection::{Connection, Pending, Phase};
 use crate::error::BenchError;
-use crate::record::{Class, Recorder};
+use crate::load::mixes::{Kind, Source};
+use crate::report::record::{Class, Recorder};
 use crate::scanner::{Malformed, ReplyKind};
-use crate::workload::{Kind, Source};
 
 /// How an operation is counted; none for the setup of a connection.
 pub fn class(kind: Kind) -> Option<Class> {

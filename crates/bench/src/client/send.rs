@@ -5,7 +5,7 @@ use quorate_kernel::time::Time;
 use super::connection::{Pending, Phase};
 use super::{Client, Stage};
 use crate::error::BenchError;
-use crate::workload::{Kind, Operation, Source};
+use crate::load::mixes::{Kind, Operation, Source};
 
 /// The command that every connection begins with; empty for none.
 pub fn setup_command(keyspace: Option<&str>) -> Vec<u8> {

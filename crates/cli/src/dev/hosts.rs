@@ -3,7 +3,7 @@
 use super::prepare::Prepared;
 use crate::exit::Failure;
 use crate::provision::host_directory;
-use crate::verbs::server::ReadyLine;
+use crate::verbs::hosts::server::ReadyLine;
 use quorate_kernel::ids::NodeId;
 use rustix::process::{Pid, Signal, kill_process};
 use std::collections::BTreeMap;

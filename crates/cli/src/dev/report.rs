@@ -2,7 +2,7 @@
 
 use super::prepare::{Prepared, durability};
 use crate::output::columns;
-use crate::verbs::server::ReadyLine;
+use crate::verbs::hosts::server::ReadyLine;
 use quorate_doors::DOORS;
 use serde_json::json;
 use std::path::Path;

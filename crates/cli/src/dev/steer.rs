@@ -4,7 +4,7 @@ use super::ctl::{Order, SOCKET, Said};
 use super::cuts::Cuts;
 use super::hosts::{Event, Hosts};
 use crate::provision::Doors;
-use crate::verbs::server::ReadyLine;
+use crate::verbs::hosts::server::ReadyLine;
 use quorate_gateway::web::http;
 use quorate_host::proof::Secrets;
 use quorate_host::proof::secret;

@@ -6,7 +6,8 @@ use quorate_kernel::engine::{self, Engine, Placement};
 use quorate_kernel::keyspace::{CatalogRefusal, NewKeyspace, Settings, is_name};
 use quorate_kernel::ring::Ring;
 use quorate_kernel::storage::Durability;
-use quorate_protocols::catalog::{orders, partitions};
+use quorate_protocols::catalog::orders;
+use quorate_protocols::catalog::partitions::seats;
 
 /// What a keyspace is written as.
 pub const FORM: &str = "NAME=ENGINE[,SETTING=VALUE]...";
@@ -73,7 +74,7 @@ pub fn founded(
     settings.entry(String::from("durability")).or_insert_with(|| durability.to_string());
     let settings = orders::complete(found, &settings)?;
     if found.placement == Placement::Partitions {
-        partitions::founding(ring, &settings)?;
+        seats::founding(ring, &settings)?;
     }
     Ok(NewKeyspace { name, engine, settings })
 }

@@ -7,7 +7,7 @@ use quorate_host::ring::founding;
 use quorate_kernel::ids::NodeId;
 use quorate_kernel::ring::Ring;
 use quorate_kernel::rng::Rng;
-use quorate_protocols::overlay::tokens;
+use quorate_protocols::overlay::tokens::places;
 use quorate_store::text;
 use quorate_store::{HostRecord, Identity, Secret};
 
@@ -51,7 +51,7 @@ impl Newcomer {
             node: NodeId(u64::from_be_bytes(random()?)),
             address: self.address.clone(),
             zone: self.zone.clone(),
-            tokens: tokens::joining(&ring, &former, self.tokens, &mut rng),
+            tokens: places::joining(&ring, &former, self.tokens, &mut rng),
         };
         let (host, node) = (record.host, record.node);
         let mut hosts: Vec<HostRecord> = hosts.into_iter().chain([record]).collect();

@@ -10,7 +10,7 @@ use quorate_kernel::keyspace::{CatalogRefusal, NewKeyspace};
 use quorate_kernel::limits::{FOUNDING_HOSTS_MAX, HOST_TOKENS_MAX};
 use quorate_kernel::ring::Ring;
 use quorate_kernel::storage::Durability;
-use quorate_protocols::overlay::tokens;
+use quorate_protocols::overlay::tokens::places;
 use quorate_store::{HostRecord, Identity, Secret};
 use std::path::{Path, PathBuf};
 
@@ -61,7 +61,7 @@ pub fn write(plan: &Plan, output: &Path) -> Result<Identity, ProvisionError> {
 fn draw(plan: &Plan) -> Result<Identity, ProvisionError> {
     check(plan)?;
     let count = plan.hosts.len();
-    let tokens = tokens::founding(count, plan.tokens);
+    let tokens = places::founding(count, plan.tokens);
     let hosts = plan.hosts.iter().zip(tokens).enumerate().map(|(index, (doors, tokens))| {
         Ok(HostRecord {
             host: u32::try_from(index + 1).expect("founding hosts are few"),

@@ -1,6 +1,6 @@
 //! `config check`, `config show`, `config reference`.
 
-use super::server::Settings;
+use super::hosts::server::Settings;
 use crate::config::{Loaded, show};
 use crate::exit::Failure;
 use crate::output::Output;

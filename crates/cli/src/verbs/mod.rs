@@ -2,38 +2,27 @@
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`data`] | `get`, `put`, `del` |
-//! | [`scan`] | `scan` |
-//! | [`status`] | `status` |
-//! | [`ring`], [`explain`] | `ring`, `explain` |
-//! | [`membership`], [`rejoin`] | `drain`, `remove`, `rejoin` |
-//! | [`keyspace`] | `keyspace create`, `list`, `show`, `alter`, `drop` |
-//! | [`shutdown`] | `shutdown` |
-//! | [`init`] | `init` |
-//! | [`secret`] | `secret make`, `add`, `settle`, `show` |
+//! | [`data::values`] | `get`, `put`, `del` |
+//! | [`data::scan`] | `scan` |
+//! | [`cluster::status`] | `status` |
+//! | [`cluster::ring`], [`data::explain`] | `ring`, `explain` |
+//! | [`cluster::membership`], [`hosts::rejoin`] | `drain`, `remove`, `rejoin` |
+//! | [`cluster::keyspace`] | `keyspace create`, `list`, `show`, `alter`, `drop` |
+//! | [`cluster::shutdown`] | `shutdown` |
+//! | [`hosts::init`] | `init` |
+//! | [`cluster::secret`] | `secret make`, `add`, `settle`, `show` |
 //! | [`check`] | `check` |
-//! | [`server`], `doors` | `server`, and its doors that have threads of their own |
-//! | [`join`] | `server --join` |
+//! | [`hosts::server`], `doors` | `server`, and its doors that have threads of their own |
+//! | [`hosts::join`] | `server --join` |
 //! | [`config`] | `config check`, `config show`, `config reference` |
 //! | [`meta`] | `completion`, `version`, `exit-codes` |
 
 pub mod check;
+pub mod cluster;
 pub mod config;
 pub mod data;
-mod doors;
-pub mod explain;
-pub mod init;
-pub mod join;
-pub mod keyspace;
-pub mod membership;
+pub mod hosts;
 pub mod meta;
-pub mod rejoin;
-pub mod ring;
-pub mod scan;
-pub mod secret;
-pub mod server;
-pub mod shutdown;
-pub mod status;
 
 use crate::{dev, exit, output};
 use clap::{Parser, Subcommand};
@@ -55,35 +44,35 @@ enum Command {
     /// Start a cluster on this machine, and stop it on Ctrl-C
     Dev(dev::Args),
     /// Write the data directories of a new cluster
-    Init(init::Args),
+    Init(hosts::init::Args),
     /// Run one host from its data directory
-    Server(server::Args),
+    Server(hosts::server::Args),
     /// Print the value of a key
-    Get(data::GetArgs),
+    Get(data::values::GetArgs),
     /// Set the value of a key
-    Put(data::PutArgs),
+    Put(data::values::PutArgs),
     /// Remove keys
-    Del(data::DelArgs),
+    Del(data::values::DelArgs),
     /// List keys: all of them, or a range of a keyspace that keeps them in order
-    Scan(scan::ScanArgs),
+    Scan(data::scan::ScanArgs),
     /// Show how hosts are
-    Status(status::Args),
+    Status(cluster::status::Args),
     /// Show the ring: who stands where, and which groups hold which ranges
-    Ring(ring::Args),
+    Ring(cluster::ring::Args),
     /// Show how one operation was served
-    Explain(explain::Args),
+    Explain(data::explain::Args),
     /// Make, list, show, alter and drop keyspaces
-    Keyspace(keyspace::Args),
+    Keyspace(cluster::keyspace::Args),
     /// Have a host hand over all it holds
-    Drain(membership::DrainArgs),
+    Drain(cluster::membership::DrainArgs),
     /// Count a host as gone for good
-    Remove(membership::RemoveArgs),
+    Remove(cluster::membership::RemoveArgs),
     /// Have all hosts finish and end at one time
-    Shutdown(shutdown::Args),
+    Shutdown(cluster::shutdown::Args),
     /// Put a refused data directory aside, so that its host can join as a new one
-    Rejoin(rejoin::Args),
+    Rejoin(hosts::rejoin::Args),
     /// Change the cluster's secret while its hosts run
-    Secret(secret::Args),
+    Secret(cluster::secret::Args),
     /// Measure a server that speaks RESP: this one or any other
     #[command(after_help = "Example: quorate bench --endpoints 127.0.0.1:7413,127.0.0.1:7423 \
                             --workload a --duration 10s")]
@@ -109,21 +98,21 @@ enum Command {
 pub fn run() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Dev(args) => dev::run(&args),
-        Command::Init(args) => init::run(&args),
-        Command::Server(args) => server::run(&args),
-        Command::Get(args) => data::get(&args),
-        Command::Put(args) => data::put(&args),
-        Command::Del(args) => data::del(&args),
-        Command::Scan(args) => scan::scan(&args),
-        Command::Status(args) => status::run(&args),
-        Command::Ring(args) => ring::run(&args),
-        Command::Explain(args) => explain::run(&args),
-        Command::Keyspace(args) => keyspace::run(&args),
-        Command::Drain(args) => membership::drain(&args),
-        Command::Remove(args) => membership::remove(&args),
-        Command::Shutdown(args) => shutdown::run(&args),
-        Command::Rejoin(args) => rejoin::run(&args),
-        Command::Secret(args) => secret::run(&args),
+        Command::Init(args) => hosts::init::run(&args),
+        Command::Server(args) => hosts::server::run(&args),
+        Command::Get(args) => data::values::get(&args),
+        Command::Put(args) => data::values::put(&args),
+        Command::Del(args) => data::values::del(&args),
+        Command::Scan(args) => data::scan::scan(&args),
+        Command::Status(args) => cluster::status::run(&args),
+        Command::Ring(args) => cluster::ring::run(&args),
+        Command::Explain(args) => data::explain::run(&args),
+        Command::Keyspace(args) => cluster::keyspace::run(&args),
+        Command::Drain(args) => cluster::membership::drain(&args),
+        Command::Remove(args) => cluster::membership::remove(&args),
+        Command::Shutdown(args) => cluster::shutdown::run(&args),
+        Command::Rejoin(args) => hosts::rejoin::run(&args),
+        Command::Secret(args) => cluster::secret::run(&args),
         Command::Bench(bench) => return bench.main(),
         Command::Sim(args) => return quorate_sim::command::main(&args),
         Command::Check(args) => check::run(&args),

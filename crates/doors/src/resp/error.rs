@@ -14,7 +14,7 @@
 //! None of the words is one that client libraries repeat a command for on their own (`TRYAGAIN`,
 //! `LOADING`, `READONLY`, `CLUSTERDOWN`, `MASTERDOWN`), because a repeated write may apply twice.
 
-use super::frame::Command;
+use super::requests::frame::Command;
 use alloc::string::{String, ToString};
 use core::fmt;
 use quorate_kernel::engine::Capability;

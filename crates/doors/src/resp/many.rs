@@ -1,8 +1,8 @@
 //! Commands on many keys, each by itself.
 
 use super::error;
-use super::frame::Command;
 use super::reply::CommandReply;
+use super::requests::frame::Command;
 use super::watched::{self, Found};
 use super::work::over_limit;
 use alloc::format;

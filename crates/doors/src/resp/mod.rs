@@ -81,13 +81,11 @@
 pub mod client;
 mod commands;
 mod error;
-mod frame;
 mod glob;
-mod inline;
 mod many;
 mod order;
-mod parse;
 mod reply;
+mod requests;
 mod session;
 mod shared;
 mod single;
@@ -96,8 +94,8 @@ mod transaction;
 mod watched;
 mod work;
 
-pub use frame::Command;
-pub use parse::{Parser, ProtocolError};
 pub use reply::{Encoder, Protocol};
+pub use requests::frame::Command;
+pub use requests::parse::{Parser, ProtocolError};
 pub use session::Session;
 pub use shared::{DOOR, REDIS_VERSION, Shared};

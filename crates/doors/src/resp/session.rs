@@ -10,11 +10,11 @@ mod seam;
 
 use super::commands::{self, Cx, Plan};
 use super::error;
-use super::frame::Command;
 use super::many::Many;
 use super::order::Flights;
-use super::parse::Parser;
 use super::reply::{CommandReply, Encoder, Protocol};
+use super::requests::frame::Command;
+use super::requests::parse::Parser;
 use super::shared::{Shared, argument_bytes_max, selected};
 use super::single::Single;
 use super::state::{Client, ReplyMode};
@@ -64,8 +64,8 @@ pub struct Session {
     /// Bytes kept by replies that are not at the front yet.
     held: usize,
     flights: Flights,
-    /// The last command lists keys once all operations have ended, or what is read behind it depends
-    /// on how it ends; none is read until then.
+    /// The last command lists keys once all operations have ended, or what is read behind it
+    /// depends on how it ends; none is read until then.
     barrier: bool,
     /// How long the next value is taken to be.
     expected: usize,

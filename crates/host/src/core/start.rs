@@ -2,22 +2,23 @@
 //! on top.
 
 use super::{Core, wall};
-use crate::callers::Callers;
-use crate::calls::CallsInbox;
-use crate::clients::Clients;
+use crate::calls::callers::Callers;
+use crate::calls::queues::CallsInbox;
+use crate::cluster::handshake::Hello;
+use crate::cluster::links::{Links, Proofs};
+use crate::cluster::meeting::Meeting;
+use crate::cluster::refused::Refused;
 use crate::disk::{self, Disk, SyncEvery};
-use crate::doors::OpenDoor;
-use crate::handshake::Hello;
+use crate::doors::admission::OpenDoor;
+use crate::doors::clients::Clients;
+use crate::doors::facts;
+use crate::doors::listener::Listener;
 use crate::io::wake;
 use crate::keyspaces::Table;
-use crate::links::{Links, Proofs};
-use crate::listener::Listener;
-use crate::meeting::Meeting;
-use crate::operators::Operators;
+use crate::operators::answers::Operators;
 use crate::pending::PendingRequests;
-use crate::refused::Refused;
 use crate::token::{CLUSTER, WAKER};
-use crate::{HostError, Options, facts, lanes, machine, span};
+use crate::{HostError, Options, lanes, machine, span};
 use mio::{Poll, Waker};
 use quorate_doors::Clock;
 use quorate_kernel::ids::NodeId;

@@ -2,8 +2,8 @@
 
 use super::DOOR;
 use crate::DoorOptions;
-use crate::clients::Clients;
-use crate::doors::OpenDoor;
+use crate::doors::admission::OpenDoor;
+use crate::doors::clients::Clients;
 use crate::keyspaces::Table;
 use crate::metrics::{RejectReason, Shared, Stage};
 use crate::pending::{PendingRequests, Waiter};

@@ -9,8 +9,8 @@
 //!
 //! [`DECREES_KEPT`]: quorate_kernel::limits::DECREES_KEPT
 
-use super::decree::Entry;
-use super::fold::Catalog;
+use super::chain::decree::Entry;
+use super::chain::fold::Catalog;
 use crate::reconfigure::Acceptor;
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::sync::Arc;

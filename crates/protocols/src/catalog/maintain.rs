@@ -1,11 +1,12 @@
 //! What a host does for the catalog unasked: it talks to others, and looks after the system group,
 //! after partitions whose nodes leave, and after nodes that have fewer partitions than others.
 
-use super::decree::{Decree, Entry};
+use super::chain::decree::{Decree, Entry};
 use super::message::{Message, Purpose};
+use super::partitions::{levelling, moves};
 use super::state::{Doing, Want};
 use super::timer::Timer;
-use super::{CatalogLane, Context, PERIOD, levelling, moves, system_size};
+use super::{CatalogLane, Context, PERIOD, system_size};
 use crate::placement;
 use crate::reconfigure::Ground;
 use alloc::sync::Arc;

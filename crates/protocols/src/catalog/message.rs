@@ -1,7 +1,7 @@
 //! What the catalogs of hosts say to each other. New variants are only appended.
 
-use super::decree::Entry;
-use super::fold::Catalog;
+use super::chain::decree::Entry;
+use super::chain::fold::Catalog;
 use crate::reconfigure;
 use alloc::boxed::Box;
 use alloc::sync::Arc;

@@ -51,29 +51,23 @@
 //! - Lanes that were dropped are remembered for ever, at each node, a few bytes each.
 //! - A refusal is as of the moment when a majority knew no more than the host that was asked.
 
-mod columns;
-mod decree;
+mod chain;
 mod engine;
-mod fold;
 mod keys;
-mod learn;
-mod levelling;
 mod maintain;
 mod message;
-pub mod moves;
 mod muster;
 mod newcomer;
 pub mod orders;
 pub mod partitions;
-mod propose;
 mod recover;
 mod state;
 #[cfg(test)]
 mod tests;
 mod timer;
 
-pub use decree::{Decree, Entry, Origin};
-pub use fold::Catalog;
+pub use chain::decree::{Decree, Entry, Origin};
+pub use chain::fold::Catalog;
 pub use message::Message;
 pub use timer::Timer;
 

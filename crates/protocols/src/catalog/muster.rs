@@ -9,13 +9,14 @@
 //! too: they may be slow, or come back, and then hear of it. Who waits for all of them could make
 //! none while one is away; who does without them would have too few copies of what is acknowledged.
 
-use super::decree::Decree;
-use super::fold::Catalog;
+use super::chain::decree::Decree;
+use super::chain::fold::Catalog;
 use super::message::{Message, Purpose};
+use super::orders;
+use super::partitions::seats;
 use super::state::{Doing, Want, Wish};
 use super::timer::Timer;
 use super::{CatalogLane, Context};
-use super::{orders, partitions};
 use crate::reconfigure::backoff;
 use alloc::collections::BTreeSet;
 use alloc::sync::Arc;
@@ -38,7 +39,7 @@ impl CatalogLane {
 
     /// Asks all hosts that seem to be there.
     pub(super) fn muster(&mut self, mut wish: Wish, cx: &mut Context<'_>) {
-        let nodes = partitions::takers(&self.state.ring).map(|host| host.who.node);
+        let nodes = seats::takers(&self.state.ring).map(|host| host.who.node);
         let asked: BTreeSet<NodeId> = nodes.filter(|node| *node != cx.me.node).collect();
         if asked.is_empty() {
             wish.there = Some(BTreeSet::from([cx.me.node]));

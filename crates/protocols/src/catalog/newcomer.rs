@@ -1,7 +1,7 @@
 //! Asking a newcomer before it is made a member of the system group: the ring says that a host is
 //! there until it is suspected, and one that has just started suspects nobody.
 
-use super::decree::Decree;
+use super::chain::decree::Decree;
 use super::message::{Message, Purpose};
 use super::state::Want;
 use super::{CatalogLane, Context};

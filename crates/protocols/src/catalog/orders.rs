@@ -1,8 +1,8 @@
 //! From what an operator asks to a decree, by what this host knows now.
 
-use super::decree::Decree;
-use super::fold::Catalog;
-use super::partitions;
+use super::chain::decree::Decree;
+use super::chain::fold::Catalog;
+use super::partitions::seats;
 use crate::placement;
 use alloc::string::ToString;
 use alloc::vec::Vec;
@@ -47,7 +47,7 @@ pub(super) fn decree(
         KeyspaceOrder::Drop { name } => Decree::Drop { lane: catalog.named(name)?.lane },
         KeyspaceOrder::Replace { name, partition, to } => {
             let keyspace = catalog.named(name)?;
-            if !partitions::takers(ring).any(|host| host.who.node == *to) {
+            if !seats::takers(ring).any(|host| host.who.node == *to) {
                 let why = alloc::format!("node {to} does not take part, or does not answer");
                 return Err(CatalogRefusal::Partitions { why });
             }
@@ -67,7 +67,7 @@ pub fn complete(engine: &Engine, asked: &Settings) -> Result<Settings, CatalogRe
     let mut settings = engine.complete(asked)?;
     if engine.placement == Placement::Partitions && !asked.contains_key("partitions") {
         let (usual, replicas) = (number(&settings, "partitions"), number(&settings, "replicas"));
-        let count = partitions::usual_count(usual, replicas);
+        let count = seats::usual_count(usual, replicas);
         settings.insert("partitions".to_string(), count.to_string());
     }
     Ok(settings)
@@ -105,7 +105,7 @@ fn create(
     let (birth, places) = match engine.placement {
         Placement::Partitions => {
             let count = number(&settings, "partitions");
-            (Birth::Groupless, partitions::spread(ring, count, replicas)?)
+            (Birth::Groupless, seats::spread(ring, count, replicas)?)
         }
         Placement::Groups => {
             let birth = groups_of(ring, &settings);

@@ -1,11 +1,12 @@
 //! From what is stored, or from the cluster's birth, to a member of the chain.
 
-use super::decree::{Decree, Entry, Origin};
-use super::fold::Catalog;
+use super::chain::decree::{Decree, Entry, Origin};
+use super::chain::fold::Catalog;
 use super::orders::groups_of;
+use super::partitions::seats;
 use super::state::State;
 use super::timer::Timer;
-use super::{CatalogLane, Context, PERIOD, keys, partitions, system_size};
+use super::{CatalogLane, Context, PERIOD, keys, system_size};
 use crate::placement;
 use crate::reconfigure::Ground;
 use alloc::sync::Arc;
@@ -71,7 +72,7 @@ impl CatalogLane {
         let placed = engine::find(self.settings.engines, &engine).map(|engine| engine.placement);
         let (birth, places) = match placed {
             Ok(Placement::Partitions) => {
-                let places = partitions::founding(ring, &settings)
+                let places = seats::founding(ring, &settings)
                     .unwrap_or_else(|why| panic!("keyspace `{name}` cannot be born: {why}"));
                 (Birth::Groupless, places)
             }

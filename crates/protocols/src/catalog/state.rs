@@ -1,6 +1,6 @@
 //! What a catalog knows: durable and volatile apart.
 
-use super::decree::{Decree, Entry, Origin};
+use super::chain::decree::{Decree, Entry, Origin};
 use super::keys::Stored;
 use super::newcomer::Newcomer;
 use crate::reconfigure::{Ballot, Ground, Proposer, Rounds};
@@ -16,7 +16,7 @@ use quorate_kernel::time::Time;
 
 /// What somebody wants of the catalog.
 #[derive(Clone, Debug)]
-pub(super) enum Want {
+pub(crate) enum Want {
     /// What an operator asks.
     Order(KeyspaceOrder),
     /// What this host itself holds to be due.
@@ -27,7 +27,7 @@ pub(super) enum Want {
 
 /// A wish that is not fulfilled yet.
 #[derive(Clone, Debug)]
-pub(super) struct Wish {
+pub(crate) struct Wish {
     /// Who waits for the answer; nobody if it is the host's own wish.
     pub ticket: Option<Ticket>,
     /// When it must be answered.
@@ -44,7 +44,7 @@ pub(super) struct Wish {
 
 /// What is done for a wish.
 #[derive(Clone, Debug)]
-pub(super) enum Doing {
+pub(crate) enum Doing {
     /// It is proposed.
     Propose(Box<Proposer<Entry>>),
     /// It cannot be, as far as this host knows; whether that is all there is to know is asked.

@@ -58,7 +58,7 @@ impl Message {
                 is_data_key(key)?;
                 Object::from_bytes(object).map(drop)
             }
-            Message::ListB { keys, .. } => super::plain::unpack(keys.clone()).map(drop),
+            Message::ListB { keys, .. } => super::coordinate::plain::unpack(keys.clone()).map(drop),
             Message::SyncB { page, .. } => page::read(page.clone()).map(drop),
             Message::ScanB { page, next, .. } => {
                 well_formed(next.is_empty() || is_data_key(next).is_ok(), "key")?;

@@ -1,8 +1,8 @@
 //! The engine as a process: the one match on inputs.
 
+use super::coordinate::seen::Seen;
 use super::map::Map;
 use super::message::{Message, TellContext};
-use super::seen::Seen;
 use super::state::{Durable, Volatile};
 use super::timer::Timer;
 use super::{Causal, Context, ENGINE, Settings};

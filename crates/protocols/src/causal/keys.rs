@@ -4,7 +4,7 @@
 //! |---|---|---|---|---|
 //! | state | `map` | postcard of the newest [`Map`](super::map::Map) | its arrival | never |
 //! | state | `birth` | postcard of the highest birth used | a new replica | never |
-//! | state | `replica`, part (4) | postcard of [`Record`](super::replica::Record) | birth, reserving counters, joining, leaving | when the replica is given up |
+//! | state | `replica`, part (4) | postcard of [`Record`](super::replicate::replica::Record) | birth, reserving counters, joining, leaving | when the replica is given up |
 //! | state | `garbage`, part (4) | empty | a replica is given up | when nothing of it is left |
 //! | data | part (4), `o`, hash (8), key | [`Object`](crate::dots::object::Object) without its context | every update | when both are empty |
 //! | data | part (4), `c`, actor | postcard of [`Entry`](crate::dots::clock::Entry), but for dots that have an entry `d` | whatever is seen without one | with the replica, or when a later actor of its partition is closed |

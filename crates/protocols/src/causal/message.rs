@@ -1,7 +1,7 @@
 //! What replicas and coordinators say to each other. New variants are only appended.
 
+pub use super::anti_entropy::window::Window;
 use super::map::Map;
-pub use super::window::Window;
 use crate::dots::clock::{Clock, Entry};
 use crate::dots::context::CausalContext;
 use crate::dots::dot::{Actor, Counter, Dot, Partition};

@@ -14,11 +14,11 @@
 //! # Roles
 //! A keyspace has a fixed number of **partitions**; a **map** says which host holds each, and each
 //! key is at `replicas` of them for ever ([`map`]). A **replica** is a partition's data on a host,
-//! with a clock of its own ([`replica`]); its **actor** names it, and never again once some of
-//! its data was lost. **Coordinator** of a get: any node; of a put: a replica, because only what
-//! has the data may issue the dot (T12). **Joining**: a replica that copies from all
-//! its peers. **Leaving**: one whose partition another host has now; it hands over what nobody else
-//! may have.
+//! with a clock of its own ([`replicate::replica`]); its **actor** names it, and never again once
+//! some of its data was lost. **Coordinator** of a get: any node; of a put: a replica, because only
+//! what has the data may issue the dot (T12). **Joining**: a replica that copies from all its
+//! peers. **Leaving**: one whose partition another host has now; it hands over what nobody else may
+//! have.
 //!
 //! ```text
 //! get   coordinator ── ReadA ─────────▶ replicas     none if it is one itself and r = 1
@@ -54,7 +54,7 @@
 //! - What is shown, sent or acknowledged is durable first. Contexts are counters that may rest on
 //!   other keys' unsynced updates; counters above `reserved` are never shown, so that is safe.
 //! - Object and dot-key entry are in one batch and of one class (T4); from the latter the clock and
-//!   contexts are put together after a restart ([`keys`], [`unstripped`]).
+//!   contexts are put together after a restart ([`keys`], [`replicate::unstripped`]).
 //!
 //! # Departures from the paper
 //! - A put discards what the client's context covers first, and adds its dot afterwards; printed
@@ -65,11 +65,11 @@
 //! - Rows of the watermark are what peers tell of themselves, and an entry of the dot-key map waits
 //!   for the replicas of its key only ([`crate::dots::watermark`], T7).
 //! - Exchanges go both ways, in shuffled rounds, and concern former actors too (T5). They leave out
-//!   what replication on write is still bringing ([`in_flight`]).
+//!   what replication on write is still bringing ([`anti_entropy::in_flight`]).
 //! - An actor that is gone for good is closed when all its peers have told all, and then speaks for
-//!   all earlier ones of its partition, which leave clocks and contexts ([`retire`]).
-//! - A newcomer copies by scanning, and keeps what its peers have witnessed ([`join`], T8). Where
-//!   it has no peers it scans the former holder ([`former`]).
+//!   all earlier ones of its partition, which leave clocks and contexts ([`handover::retire`]).
+//! - A newcomer copies by scanning, and keeps what its peers have witnessed ([`handover::join`],
+//!   T8). Where it has no peers it scans the former holder ([`handover::former`]).
 //! - After a loss of power a replica goes on with what is on disk, as a new actor ([`recover`]).
 //!
 //! # Known limits
@@ -77,48 +77,27 @@
 //! same keys. The dot-key map grows while a replica is away. A replica that is
 //! gone for good and comes back loses what it alone had: `gone` in the map says so of it. A
 //! write that a client repeats without a name makes a sibling (T13); with one it is the same write
-//! ([`twins`], [`names`]).
+//! ([`replicate::twins`], [`replicate::names`]).
 
-pub(crate) mod backoff;
+pub mod anti_entropy;
 pub(crate) mod codec;
-pub(crate) mod coordinate;
+mod coordinate;
 pub mod engine;
-pub(crate) mod former;
-pub(crate) mod forward;
-pub(crate) mod get;
-pub(crate) mod heard;
-pub(crate) mod in_flight;
-pub(crate) mod join;
+mod handover;
 pub mod keys;
-pub(crate) mod leave;
 pub mod map;
 pub mod message;
-pub(crate) mod moves;
-pub mod names;
 #[cfg(any(test, feature = "testing"))]
 mod observed;
-pub(crate) mod operations;
 pub mod page;
-pub(crate) mod plain;
 pub(crate) mod recover;
-pub(crate) mod repair;
-pub mod replica;
-pub(crate) mod retire;
+pub mod replicate;
 pub mod rules;
-pub(crate) mod scan;
-pub(crate) mod seen;
 pub(crate) mod state;
-pub(crate) mod strip;
-pub(crate) mod sync;
 #[cfg(test)]
 mod tests;
 pub mod timer;
 pub mod token;
-pub(crate) mod twins;
-pub mod unstripped;
-pub(crate) mod version_cache;
-pub mod watch;
-mod window;
 
 use alloc::boxed::Box;
 use map::{Map, Shape};
@@ -189,7 +168,7 @@ impl Default for Limits {
             scan_keys: LIST_KEYS_MAX,
             clock_ranges: CLOCK_RANGES_MAX,
             names: WRITE_NAMES_MAX,
-            backoff_intervals: backoff::INTERVALS_MAX,
+            backoff_intervals: anti_entropy::backoff::INTERVALS_MAX,
         }
     }
 }

@@ -9,15 +9,15 @@
 //! otherwise goes on with the data, in the same part of the store. Of its former actor it has seen
 //! what is there and no more; what peers have beyond that it copies.
 
+use super::handover::leave::Leaving;
 use super::keys::{
     BIRTH, Kind, actor_key, actor_of, each_named, each_of, state_bytes, state_value, stored,
     stored_map,
 };
-use super::leave::Leaving;
 use super::map::Shape;
-use super::replica::{Record, Replica};
+use super::replicate::replica::{Record, Replica};
+use super::replicate::unstripped::{context_of, dot_value_of};
 use super::timer::Timer;
-use super::unstripped::{context_of, dot_value_of};
 use super::{Causal, Context, Settings};
 use crate::dots::clock::Entry;
 use crate::dots::dot::{ALL, Actor, Dot};

@@ -1,11 +1,11 @@
 //! The engine's state: what is stored, and what a restart may forget.
 
 use super::Causal;
-use super::leave::Leaving;
+use super::coordinate::operations::Operations;
+use super::handover::leave::Leaving;
 use super::map::Map;
 use super::message::Ending;
-use super::operations::Operations;
-use super::replica::Replica;
+use super::replicate::replica::Replica;
 use crate::dots::dot::Partition;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::sync::Arc;

@@ -3,19 +3,19 @@
 //! | file | what it holds |
 //! |---|---|
 //! | [`backlog`] | more is missing than a page holds |
-//! | [`between`] | what comes while a newcomer is between two pages of a scan |
-//! | [`closing`] | what must hold of actors that are closed |
-//! | [`copied`] | what newcomers copy of those that leave, and when they say that they are ready |
-//! | [`dropped`] | closed actors leave clocks and contexts |
+//! | [`handover::between`] | what comes while a newcomer is between two pages of a scan |
+//! | [`losses::closing`] | what must hold of actors that are closed |
+//! | [`handover::copied`] | what newcomers copy of those that leave, and when they say that they are ready |
+//! | [`losses::dropped`] | closed actors leave clocks and contexts |
 //! | [`forged`] | what no correct peer says |
 //! | [`golden`] | the bytes of each message |
 //! | [`marks`] | what it is meant to cost |
 //! | [`late`] | what was on its way for long, or is said again |
-//! | [`lost`] | a client has read what is lost before others heard of it |
-//! | [`maps`] | which partition holds what |
-//! | [`owed`] | what the catalog is told of partitions |
+//! | [`losses::lost`] | a client has read what is lost before others heard of it |
+//! | [`handover::maps`] | which partition holds what |
+//! | [`handover::owed`] | what the catalog is told of partitions |
 //! | [`plain`] | operations without a context, and what the catalog says |
-//! | [`refill`] | data that was lost, or goes elsewhere, comes back |
+//! | [`losses::refill`] | data that was lost, or goes elsewhere, comes back |
 //! | [`retries`] | one write, sent to several hosts |
 //! | [`show`] | messages and writes in readable form |
 //! | [`slow`] | answers that take longer than they are waited for |
@@ -23,21 +23,13 @@
 //! | [`wire`] | every message is read back, and any bytes are survived |
 
 mod backlog;
-mod between;
-mod closing;
-mod copied;
-mod drained;
-mod dropped;
 mod forged;
 mod golden;
-mod handed;
+mod handover;
 mod late;
-mod lost;
-mod maps;
+mod losses;
 mod marks;
-mod owed;
 mod plain;
-mod refill;
 mod retries;
 mod show;
 mod slow;

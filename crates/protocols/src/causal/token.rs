@@ -10,7 +10,7 @@
 //! with the cluster's secret and cut to 128 bits. So a client can neither make up counters, nor use
 //! a context for another key (T11): both would make updates disappear that nobody has seen.
 
-use super::seen::Seen;
+use super::coordinate::seen::Seen;
 use crate::dots::context::CausalContext;
 use crate::dots::dot::{Actor, Counter, Dot, Partition};
 use crate::dots::object::is_counter;

@@ -1,9 +1,9 @@
 //! What nodes of a group say to each other. New variants are only appended.
 
-use super::cursor;
 use super::group::Generation;
-pub use super::parts::{Basis, Beat, Bounds, Known, Said, Stamp, Want};
 use super::record::Ts;
+use super::wire::cursor;
+pub use super::wire::parts::{Basis, Beat, Bounds, Known, Said, Stamp, Want};
 use crate::reconfigure;
 use alloc::boxed::Box;
 use alloc::vec::Vec;

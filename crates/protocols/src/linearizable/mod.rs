@@ -84,16 +84,11 @@
 //! stay for good.
 //! A register has no compare-and-set, so counters and the like need another engine.
 
-pub(crate) mod codec;
 mod coordinate;
-pub(crate) mod cursor;
 pub mod engine;
-mod fixed;
 pub mod group;
 pub mod keys;
 pub mod message;
-pub(crate) mod page;
-pub(crate) mod parts;
 pub mod record;
 mod recover;
 mod refill;
@@ -104,6 +99,7 @@ pub(crate) mod state;
 mod tests;
 pub mod timer;
 mod views;
+mod wire;
 
 use crate::order::Order;
 use alloc::boxed::Box;

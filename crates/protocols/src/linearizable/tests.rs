@@ -3,77 +3,45 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | [`any`] | any message that a correct peer can send |
+//! | [`wire::any`] | any message that a correct peer can send |
 //! | [`show`] | messages and writes in readable form |
-//! | [`golden`] | one message of every variant, with its bytes |
-//! | [`wire`] | every message's bytes, and that any other bytes are survived |
+//! | [`wire::golden`] | one message of every variant, with its bytes |
+//! | [`wire::bytes`] | every message's bytes, and that any other bytes are survived |
 //! | [`traps`], [`crashes`] | one test for each mistake that the protocol invites |
-//! | [`losses`] | groups in which nobody is left to ask |
-//! | [`alone`] | members that forget and are left alone |
-//! | [`pairs`] | groups of two |
-//! | [`removals`] | hosts that are gone for good |
-//! | [`returns`], [`epochs`], [`told_twice`], [`last_comers`] | what was lost does not come back |
-//! | [`outlived`] | what was deleted is told by nobody that missed it |
-//! | [`outpaced`] | members that are too far behind |
-//! | [`members`] | members that come, go, lag behind and come back |
-//! | [`gathers`] | members that forget while their group becomes smaller |
-//! | [`owed`] | what members owe each other while their group changes |
-//! | [`invitations`] | invitations that come too late, and how often they are sent |
-//! | [`answers`] | refusals, explanations, other modes |
-//! | [`departures`] | groups that shrink, and the end of a whole cluster |
-//! | [`splits`] | groups that are cut in two |
-//! | [`parents`] | groups that were split, and are forgotten |
-//! | [`tombstones`] | deletes, and the removal of tombstones |
-//! | [`fences`] | writes that were on their way when tombstones were removed |
-//! | [`comparisons`] | members that compare what they hold |
-//! | [`transfers`] | moves of more data than fits one message |
-//! | [`chaos`] | a world of random messages, and the judge that tries every order of its operations |
-//! | [`random`] | random schedules in it, with views that are told |
-//! | [`rings`] | the same, with groups that follow the ring by themselves |
-//! | [`piles`] | many keys at one token |
-//! | [`pages`] | the pages of the manual that name layouts |
+//! | [`losses::nobody_left`] | groups in which nobody is left to ask |
+//! | [`refill::alone`] | members that forget and are left alone |
+//! | [`views::pairs`] | groups of two |
+//! | [`views::removals`] | hosts that are gone for good |
+//! | [`losses::returns`], [`losses::epochs`], [`losses::told_twice`], [`losses::last_comers`] | what was lost does not come back |
+//! | [`replicate::outlived`] | what was deleted is told by nobody that missed it |
+//! | [`views::outpaced`] | members that are too far behind |
+//! | [`views::members`] | members that come, go, lag behind and come back |
+//! | [`refill::gathers`] | members that forget while their group becomes smaller |
+//! | [`views::owed`] | what members owe each other while their group changes |
+//! | [`views::invitations`] | invitations that come too late, and how often they are sent |
+//! | [`coordinate::answers`] | refusals, explanations, other modes |
+//! | [`views::departures`] | groups that shrink, and the end of a whole cluster |
+//! | [`views::splits`] | groups that are cut in two |
+//! | [`views::parents`] | groups that were split, and are forgotten |
+//! | [`replicate::tombstones`] | deletes, and the removal of tombstones |
+//! | [`replicate::fences`] | writes that were on their way when tombstones were removed |
+//! | [`replicate::comparisons`] | members that compare what they hold |
+//! | [`refill::transfers`] | moves of more data than fits one message |
+//! | [`random::chaos`] | a world of random messages, and the judge that tries every order of its operations |
+//! | [`random::told_views`] | random schedules in it, with views that are told |
+//! | [`random::rings`] | the same, with groups that follow the ring by themselves |
+//! | [`replicate::piles`] | many keys at one token |
+//! | [`wire::pages`] | the pages of the manual that name layouts |
 
-mod aftermath;
-mod again;
-mod alone;
-mod answers;
-mod any;
-mod behind;
-mod chaos;
-mod comparisons;
-mod copies;
+mod coordinate;
 mod crashes;
-mod departures;
-mod drains;
-mod epochs;
-mod fences;
-mod gathers;
-mod golden;
-mod invitations;
-mod last_comers;
-mod leavers;
 mod losses;
-mod members;
-mod outlived;
-mod outpaced;
-mod owed;
-mod pages;
-mod pairs;
-mod parents;
-mod passed;
-mod piles;
 mod random;
-mod removals;
-mod returns;
-mod rings;
+mod refill;
+mod replicate;
 mod show;
-mod splits;
-mod stranded;
-mod told_twice;
-mod tombstones;
-mod transfers;
 mod traps;
-mod unheard;
+mod views;
 mod wire;
 
 use super::Linearizable;

@@ -109,7 +109,6 @@
 mod action;
 mod admit;
 mod agree;
-mod alerts;
 mod change;
 mod codec;
 mod configuration;

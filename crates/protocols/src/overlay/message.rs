@@ -1,7 +1,7 @@
 //! What the overlays of nodes say to each other. New variants are only appended.
 
-use super::shutdown::Stage;
-use super::weights::Weights;
+use super::operators::shutdown::Stage;
+use super::tokens::weights::Weights;
 use crate::gossip::cyclon::{Peer, SHUFFLE};
 use crate::gossip::digest::Seen;
 use crate::gossip::hosts::BUCKETS;

@@ -55,17 +55,15 @@
 //!   node asks grows with the peers that its lanes observe, and is seen by no other lane.
 //! - A change of load is news: hosts whose load changes all the time keep rumours hot.
 
-pub mod balance;
-pub(crate) mod control;
 pub mod engine;
 pub mod keys;
 pub(crate) mod learn;
 pub mod message;
 pub(crate) mod observe;
+mod operators;
 pub(crate) mod period;
 pub(crate) mod recover;
 pub(crate) mod router;
-pub(crate) mod shutdown;
 pub(crate) mod spread;
 pub(crate) mod state;
 #[cfg(test)]
@@ -73,7 +71,6 @@ mod tests;
 pub mod timer;
 pub mod tokens;
 pub(crate) mod unify;
-pub mod weights;
 
 use crate::gossip::record::Load;
 use alloc::boxed::Box;
@@ -101,7 +98,7 @@ pub struct Settings {
     /// among them.
     pub hosts: Vec<RingHost>,
     /// How the load of the ring is evened out, if the host takes part in that.
-    pub balance: Option<weights::Balance>,
+    pub balance: Option<tokens::weights::Balance>,
 }
 
 /// The overlay of one node.

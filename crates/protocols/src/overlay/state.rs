@@ -1,8 +1,8 @@
 //! What the overlay of a node knows.
 
 use super::message::Message;
-use super::shutdown::Shutdown;
-use super::weights::Known;
+use super::operators::shutdown::Shutdown;
+use super::tokens::weights::Known;
 use super::{Context, Overlay};
 use crate::detector::Detector;
 use crate::detector::observe::Observer;

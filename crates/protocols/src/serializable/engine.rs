@@ -3,10 +3,10 @@
 //! The lane that comes with the engine keeps one of these beside each [`crate::vsr::Replica`], and
 //! hands it what that tells.
 
-use super::act::WallMs;
-use super::apply::Executed;
+use super::execute::act::WallMs;
+use super::execute::apply::Executed;
 use super::message::{Message, Refused, Reply, Request};
-use super::primary::Primary;
+use super::primary::in_hand::Primary;
 use super::state::State;
 use alloc::vec::Vec;
 use bytes::Bytes;
@@ -183,7 +183,7 @@ impl Member {
                 primary.settle(cx);
             }
             (None, Input::Request { ticket, request: Request::ReadAny { keys } }) => {
-                super::read::read_any(ticket, &keys, cx);
+                super::commit::read::read_any(ticket, &keys, cx);
             }
             (None, Input::Request { ticket, .. }) => cx.refuse(ticket, Refused::NotPrimary),
             (None, Input::NotConfirmed(ticket)) => cx.refuse(ticket, Refused::NotPrimary),

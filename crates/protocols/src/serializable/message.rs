@@ -3,7 +3,7 @@
 //! Groups speak through their primaries. A lane sends a message to whom it takes for the primary;
 //! whoever is none drops it, for all are sent again until they are answered.
 
-use super::act::{Act, ActError, Results, WallMs};
+use super::execute::act::{Act, ActError, Results, WallMs};
 use super::number::{Rank, Token, TxId, Version, VoteSeq};
 use super::raw::Raw;
 use alloc::collections::BTreeMap;

@@ -85,7 +85,7 @@
 //! - A head fits one message: a primary votes on no more than that has room for, hears from other
 //!   groups of no more that is new, and lets go of no more decisions at a time; what is remembered
 //!   for clients is dropped from the oldest on, and apart from that, what is ahead of time from the
-//!   furthest on (`head.rs`, `room.rs`).
+//!   furthest on (`execute/head.rs`, `primary/room.rs`).
 //! - A horizon passes nothing that is as old as what may be under way, if clients count with time
 //!   ([`TxId`]).
 //! - What is proposed is in the log, in its order, or handed to it again; nothing else is executed
@@ -156,55 +156,41 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `state.rs`, `head.rs`, `locks.rs`, `items.rs` | what a log makes of a group; what must hold |
-//! | `entry.rs`, `apply.rs` | entries, and executing them |
+//! | `state.rs` | what a log makes of a group; what must hold |
+//! | `execute/` | entries, and executing them: acts, locks, items |
 //! | `recover.rs`, `keys.rs` | copies, and what is stored |
 //! | `sound.rs` | what no correct peer says |
-//! | `engine.rs`, `primary.rs`, `tail.rs`, `hand.rs`, `room.rs`, `ahead.rs` | inputs, and what is in hand |
-//! | `prepare.rs`, `coordinate.rs`, `participate.rs` | commits, decisions, votes |
-//! | `read.rs` | strict reads, commits that only read, expiry and purge |
-//! | `act.rs`, `evaluate.rs` | what can be done to a key |
+//! | `engine.rs` | inputs |
+//! | `primary/` | what a primary has in hand |
+//! | `commit/` | commits, votes, decisions, and reads |
 //! | `message.rs`, `number.rs`, `raw.rs`, `timer.rs`, `rules.rs` | words, numbers, times, limits |
 //! | `lane/` | the process: frames, restarts, clients |
 
-mod act;
-mod ahead;
-mod apply;
-mod coordinate;
+mod commit;
 mod engine;
-mod entry;
-mod evaluate;
-mod hand;
-mod head;
-mod items;
+mod execute;
 mod keys;
 pub mod lane;
-mod locks;
 mod message;
 mod number;
-mod participate;
-mod prepare;
 mod primary;
 mod raw;
-mod read;
 mod recover;
-mod room;
 mod rules;
 mod sound;
 mod state;
-mod tail;
 #[cfg(test)]
 mod tests;
 mod timer;
 
-pub use act::{Act, ActError, Condition, Done, Effect, Expiry, Results, WallMs, When};
-pub use apply::{Executed, What};
 pub use engine::{Action, Context, Input, Member};
-pub use entry::{Change, Counted, Dropped, Entry, Prepared, Share};
-pub use evaluate::{Content, Evaluated, evaluate};
-pub use head::{Head, Recorded, Revoked, Sizes, TakenBack};
-pub use items::Stored;
-pub use locks::{Locks, Mode};
+pub use execute::act::{Act, ActError, Condition, Done, Effect, Expiry, Results, WallMs, When};
+pub use execute::apply::{Executed, What};
+pub use execute::entry::{Change, Counted, Dropped, Entry, Prepared, Share};
+pub use execute::evaluate::{Content, Evaluated, evaluate};
+pub use execute::head::{Head, Recorded, Revoked, Sizes, TakenBack};
+pub use execute::items::Stored;
+pub use execute::locks::{Locks, Mode};
 pub use message::{Cause, Commit, Item, Message, Outcome, Refused, Reply, Request};
 pub use number::{Client, Rank, Token, TxId, Version, VoteSeq};
 pub use raw::Raw;

@@ -36,7 +36,7 @@ impl TxId {
 
     /// The lowest that a client gives at this time, in milliseconds since 1970 by its clock.
     #[must_use]
-    pub fn first(client: Client, now: super::act::WallMs) -> TxId {
+    pub fn first(client: Client, now: super::execute::act::WallMs) -> TxId {
         let counter = now.saturating_mul(super::rules::COUNTERS_PER_MS).max(1);
         TxId { counter, client }
     }

@@ -4,9 +4,9 @@
 //! executed onto it. A copy is the same from elsewhere. Nothing volatile comes back: a primary that
 //! begins finds locks, votes and decisions in the state, and asks and tells again (§4.5).
 
-use super::entry::Entry;
-use super::head::Head;
-use super::items::{page_of, take_page};
+use super::execute::entry::Entry;
+use super::execute::head::Head;
+use super::execute::items::{page_of, take_page};
 use super::keys;
 use super::state::State;
 use crate::vsr::{Machine, Op, Page, Store, Stored};

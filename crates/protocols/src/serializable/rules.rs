@@ -1,6 +1,6 @@
 //! The engine as a value, and what a transaction may be: limits, and the shares of its groups.
 
-use super::act::{Act, WallMs};
+use super::execute::act::{Act, WallMs};
 use super::lane::{BUCKETS, Settings, lane};
 use super::message::{Commit, Refused};
 use super::number::{Rank, Token, TxId, Version};

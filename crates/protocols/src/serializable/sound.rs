@@ -8,10 +8,10 @@
 //! one that has copied a state that was made up, and a replica that executes it stops rather than
 //! go on with a state that nobody has promised.
 
-use super::act::{Effect, Results};
-use super::entry::{Change, Counted, Dropped, Entry, Prepared, Share};
-use super::head::{Head, of_results};
-use super::items::Stored;
+use super::execute::act::{Effect, Results};
+use super::execute::entry::{Change, Counted, Dropped, Entry, Prepared, Share};
+use super::execute::head::{Head, of_results};
+use super::execute::items::Stored;
 use super::message::{Cause, Message};
 use super::number::{TxId, VoteSeq};
 use super::raw::Raw;

@@ -4,10 +4,10 @@
 //! what is copied in one turn; locks follow from the votes in it; items are copied page by page.
 //! What only a primary has, and loses with its view, is in `primary.rs`.
 
-use super::entry::Share;
-use super::head::{Head, Recorded};
-use super::items::{Items, Stored};
-use super::locks::Locks;
+use super::execute::entry::Share;
+use super::execute::head::{Head, Recorded};
+use super::execute::items::{Items, Stored};
+use super::execute::locks::Locks;
 use super::message::{Cause, Item, Outcome, Refused};
 use super::number::{TxId, VoteSeq};
 use super::raw::Raw;
@@ -30,7 +30,7 @@ pub struct State {
     /// The keys.
     pub items: Items,
     /// What was executed since the lane took it last.
-    pub(super) executed: Vec<super::apply::Executed>,
+    pub(super) executed: Vec<super::execute::apply::Executed>,
 }
 
 impl State {
@@ -48,7 +48,7 @@ impl State {
 
     /// What was executed since this was called last. A lane calls it after every call of the
     /// replica, whether this node leads or not.
-    pub fn take_executed(&mut self) -> Vec<super::apply::Executed> {
+    pub fn take_executed(&mut self) -> Vec<super::execute::apply::Executed> {
         core::mem::take(&mut self.executed)
     }
 

@@ -1,7 +1,7 @@
 //! Times. A lane has one timer for all its groups, and hands each of them
 //! [`super::Input::Tick`].
 
-use super::act::WallMs;
+use super::execute::act::WallMs;
 use super::rules::CLOCK_AHEAD_MAX_MS;
 use quorate_kernel::mutant;
 use quorate_kernel::time::Span;

@@ -6,7 +6,7 @@
 //! | log of the group's number, index | [`Entry`](super::Entry) | log | a proposal, a PREPARE, a transfer | when the machine has stored what it did, and with a log that another takes the place of |
 //!
 //! Integers are big-endian. An index is an op and, in its highest 16 bits, how often ops were
-//! counted anew ([`super::log`]).
+//! counted anew ([`super::log::stored`]).
 
 use super::configuration::Configuration;
 use super::number::{Op, Position, ViewNumber};

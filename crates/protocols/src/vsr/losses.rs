@@ -22,11 +22,11 @@
 
 use super::action::{Context, Event};
 use super::configuration::Configuration;
-use super::entry::Entry;
 use super::keys::Head;
+use super::log::entry::Entry;
 use super::number::{Op, Position, ViewNumber};
-use super::pulse::Pulse;
 use super::state::{Election, Install, Recovery, Replica, Standing, Status, Vote};
+use super::views::pulse::Pulse;
 use alloc::collections::BTreeMap;
 use bytes::Bytes;
 use quorate_kernel::ids::NodeId;

@@ -3,7 +3,7 @@
 //! A lane that carries several groups names the group beside the message.
 
 use super::configuration::Configuration;
-use super::entry::{self, Entry};
+use super::log::entry::{self, Entry};
 use super::number::{Epoch, Op, Position, ViewNumber};
 use super::state::Standing;
 use alloc::vec::Vec;

@@ -128,34 +128,27 @@
 
 mod action;
 mod bounds;
-mod checkpoint;
 mod configuration;
-mod entry;
-mod epoch;
-mod execute;
 mod keys;
 mod log;
 mod losses;
 mod machine;
 mod message;
+mod normal;
 mod number;
-mod prepare;
-mod pulse;
-mod read_index;
 mod recover;
 mod replica;
 mod state;
 #[cfg(test)]
 mod tests;
 mod timer;
-mod transfer;
-mod view_change;
+mod views;
 
 pub use action::{Action, Context, Event, Proposed, Refused, carry_out};
 pub use configuration::{Configuration, are_members};
-pub use entry::{Entry, Kind};
 pub use keys::{Head, is_known};
-pub use log::Log;
+pub use log::entry::{Entry, Kind};
+pub use log::stored::Log;
 pub use machine::{Machine, Page, Store, Stored};
 pub use message::Message;
 pub use number::{Epoch, Op, Position, ViewNumber};

@@ -2,16 +2,16 @@
 
 use super::action::{Action, Context, Event};
 use super::configuration::are_members;
-use super::entry::Entry;
 use super::keys::{self, Head};
-use super::log::Log;
+use super::log::entry::Entry;
+use super::log::stored::Log;
 use super::machine::Stored;
 use super::message::Message;
+use super::normal::read_index::Reads;
 use super::number::{Epoch, Op, ViewNumber};
-use super::pulse::Pulse;
-use super::read_index::Reads;
 use super::state::{Election, Install, Recovery, Replica, Settings, Standing, Status};
 use super::timer::ASK_AGAIN;
+use super::views::pulse::Pulse;
 use alloc::collections::BTreeMap;
 use quorate_kernel::effects::Release;
 use quorate_kernel::ids::{GroupId, Incarnation, NodeId};

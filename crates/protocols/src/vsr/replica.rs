@@ -51,8 +51,15 @@ impl Replica {
                 self.on_get_state(from, nonce, (view, first), cx);
             }
             Message::NewState { nonce, asked, view, is_whole, before, entries, commit, end } => {
-                let told =
-                    super::transfer::Told { nonce, asked, view, is_whole, before, commit, end };
+                let told = super::log::transfer::Told {
+                    nonce,
+                    asked,
+                    view,
+                    is_whole,
+                    before,
+                    commit,
+                    end,
+                };
                 self.on_new_state(from, told, entries, cx);
             }
             Message::GetCheckpoint { nonce, at, page, cursor, .. } => {
@@ -60,7 +67,8 @@ impl Replica {
             }
             Message::Checkpoint { nonce, at, configuration, applied, page, next, body } => {
                 let page = (nonce, page);
-                let piece = super::checkpoint::Piece { at, configuration, applied, page, next };
+                let piece =
+                    super::log::checkpoint::Piece { at, configuration, applied, page, next };
                 self.on_checkpoint(from, piece, &body, cx);
             }
             Message::Recovery { nonce, view } => self.on_recovery(from, nonce, view, cx),

@@ -1,12 +1,12 @@
 //! What a replica holds: durable and volatile state apart, and what must hold of both.
 
 use super::configuration::Configuration;
-use super::entry::Entry;
 use super::keys::Head;
-use super::log::Log;
+use super::log::entry::Entry;
+use super::log::stored::Log;
+use super::normal::read_index::Reads;
 use super::number::{Op, Position, ViewNumber};
-use super::pulse::Pulse;
-use super::read_index::Reads;
+use super::views::pulse::Pulse;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::sync::Arc;
 use alloc::vec::Vec;

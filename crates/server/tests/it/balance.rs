@@ -1,10 +1,10 @@
 //! Hosts that even out the load of a keyspace in key order while clients work.
 
-use crate::client::Client;
-use crate::cluster::until;
-use crate::dev::Dev;
+use crate::command_line::dev::Dev;
 use crate::elastic::ring;
-use crate::run::quorate;
+use crate::support::client::Client;
+use crate::support::cluster::until;
+use crate::support::run::quorate;
 use quorate_doors::resp::client::RespReply;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -71,7 +71,7 @@ fn tokens_move_to_where_the_keys_are_and_every_key_stays() {
     let place = tempfile::tempdir().expect("a temporary directory");
     let data = place.path().join("data");
     let output = data.display().to_string();
-    let base = usize::from(crate::ports::base());
+    let base = usize::from(crate::support::ports::base());
     let address = |host: usize| format!("127.0.0.1:{}", base + 10 * host + 1);
     let addresses: Vec<String> = (1..=HOSTS).map(address).collect();
     let keyspace = "default=linearizable,durability=memory,order=key";

@@ -1,11 +1,11 @@
 //! Keyspaces that keep siblings, on real hosts: contexts, partitions, power cuts, hosts that come
 //! and go.
 
-use crate::client::Client;
-use crate::cluster::{Cluster, until};
-use crate::dev::{Dev, on};
+use crate::command_line::dev::{Dev, on};
 use crate::elastic::{node_at, ring};
-use crate::run::{Said, quorate};
+use crate::support::client::Client;
+use crate::support::cluster::{Cluster, until};
+use crate::support::run::{Said, quorate};
 use quorate_doors::resp::client::RespReply;
 use rustix::process::Signal;
 use serde_json::Value;

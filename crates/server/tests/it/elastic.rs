@@ -1,8 +1,8 @@
 //! A cluster that grows and shrinks while clients work.
 
-use crate::cluster::until;
-use crate::dev::{Dev, on};
-use crate::run::{Said, quorate};
+use crate::command_line::dev::{Dev, on};
+use crate::support::cluster::until;
+use crate::support::run::{Said, quorate};
 use serde_json::Value;
 use std::path::Path;
 

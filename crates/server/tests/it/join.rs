@@ -1,8 +1,8 @@
 //! Joining a running cluster, and what is refused on the way.
 
-use crate::cluster::{Cluster, until};
-use crate::mishaps::copy;
-use crate::run::{Said, command, quorate};
+use crate::faults::mishaps::copy;
+use crate::support::cluster::{Cluster, until};
+use crate::support::run::{Said, command, quorate};
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpListener;
@@ -12,7 +12,7 @@ use std::process::Stdio;
 /// Runs a host that is to join, and fails before it serves.
 fn join(data: &Path, seed: &str, more: &[&str]) -> Said {
     let data = data.display().to_string();
-    let base = crate::ports::base();
+    let base = crate::support::ports::base();
     let doors = [1, 2, 3, 4].map(|door| format!("127.0.0.1:{}", base + door));
     let mut args = vec!["server", "--data", &data, "--join", seed, "--cluster", &doors[0]];
     args.extend(["--http", &doors[1], "--resp", &doors[2], "--grpc", &doors[3]]);

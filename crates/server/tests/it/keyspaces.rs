@@ -1,8 +1,8 @@
 //! Keyspaces that come and go while the cluster serves.
 
-use crate::client::Client;
-use crate::cluster::{Cluster, get as fetch, until};
-use crate::run::{Said, command, quorate};
+use crate::support::client::Client;
+use crate::support::cluster::{Cluster, get as fetch, until};
+use crate::support::run::{Said, command, quorate};
 use bytes::BytesMut;
 use quorate_doors::resp::client::write_command;
 use std::process::Stdio;

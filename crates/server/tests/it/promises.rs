@@ -1,10 +1,10 @@
 //! What README, CHANGELOG and help promise in passing, on one cluster: sizes, limits, orders in
 //! JSON, what an idle cluster sends and keeps.
 
-use crate::client::Client;
-use crate::cluster::{Cluster, until};
-use crate::http::{Response, ask_once};
-use crate::run::{command, feed, quorate};
+use crate::native::http::{Response, ask_once};
+use crate::support::client::Client;
+use crate::support::cluster::{Cluster, until};
+use crate::support::run::{command, feed, quorate};
 use quorate_doors::resp::client::RespReply;
 use quorate_kernel::rng::Rng;
 use serde_json::{Value, json};

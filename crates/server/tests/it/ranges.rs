@@ -1,8 +1,8 @@
 //! Keyspaces that keep their keys in order: scans walk them so, across groups.
 
-use crate::client::Client;
-use crate::cluster::{Cluster, get};
-use crate::run::{Said, quorate};
+use crate::support::client::Client;
+use crate::support::cluster::{Cluster, get};
+use crate::support::run::{Said, quorate};
 use quorate_doors::resp::client::RespReply;
 use serde_json::Value;
 use std::collections::BTreeSet;

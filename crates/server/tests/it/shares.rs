@@ -2,10 +2,10 @@
 //! back to as few hosts as a key has replicas.
 
 use crate::causal::{Cart, ctl, keyspace, partitions, record};
-use crate::cluster::until;
-use crate::dev::Dev;
+use crate::command_line::dev::Dev;
 use crate::elastic::{node_at, ring};
-use crate::run::quorate;
+use crate::support::cluster::until;
+use crate::support::run::quorate;
 
 const KEYS: usize = 100;
 

@@ -1,11 +1,11 @@
 //! The whole cluster is shut down in order, and started again: nothing is lost, nothing moved.
 
-use crate::client::Client;
-use crate::cluster::{Cluster, until};
-use crate::dev::Dev;
+use crate::command_line::dev::Dev;
 use crate::elastic::{node_at, ring};
-use crate::load::Load;
-use crate::run::{Said, quorate};
+use crate::support::client::Client;
+use crate::support::cluster::{Cluster, until};
+use crate::support::load::Load;
+use crate::support::run::{Said, quorate};
 use serde_json::Value;
 
 /// How many operations must be answered before and after.

@@ -11,8 +11,8 @@ use crate::queue::HostIndex;
 
 use quorate_kernel::ids::LaneId;
 use quorate_kernel::time::Span;
-use quorate_protocols::overlay::balance::Least;
-use quorate_protocols::overlay::weights::Balance;
+use quorate_protocols::overlay::tokens::balance::Least;
+use quorate_protocols::overlay::tokens::weights::Balance;
 use serde::{Deserialize, Serialize};
 
 /// For how many looks nobody must have wished for a move. Two hosts that take each other for the

@@ -8,7 +8,8 @@ use crate::scenario::Scenario;
 use quorate_kernel::ids::{Incarnation, NodeId, Start};
 use quorate_kernel::ring::{Ring, RingHost, Standing};
 use quorate_kernel::rng::Rng;
-use quorate_protocols::overlay::{self, tokens};
+use quorate_protocols::overlay;
+use quorate_protocols::overlay::tokens::places;
 
 /// The founders of a cluster, as everybody knows them.
 #[derive(Clone, Debug)]
@@ -20,7 +21,7 @@ impl Founders {
     /// The founders of a scenario: its hosts but the spare ones.
     #[must_use]
     pub fn new(scenario: &Scenario, nodes: impl Iterator<Item = NodeId>) -> Founders {
-        let mut tokens = tokens::founding(scenario.members(), scenario.tokens);
+        let mut tokens = places::founding(scenario.members(), scenario.tokens);
         if let Some(fewer) = scenario.balance.as_ref().and_then(|balance| balance.tokens_fewer) {
             tokens.iter_mut().skip(1).step_by(2).for_each(|tokens| tokens.truncate(fewer));
         }
@@ -75,7 +76,7 @@ impl Founders {
         let tokens = match self.ring.host(node) {
             Some(host) => host.tokens.clone(),
             None if scenario.keeps_view => Vec::new(),
-            None => tokens::joining(&self.ring, &[], scenario.tokens, &mut rng),
+            None => places::joining(&self.ring, &[], scenario.tokens, &mut rng),
         };
         overlay::Settings {
             address: format!("n{}", index + 1),

@@ -1,6 +1,6 @@
 //! A disk with no space left stops the log, and nothing that was synced is lost.
 
-use crate::damage::write;
+use crate::damage::log::write;
 use crate::host::{batch, contents, fast_clock, identity, put, serve, serve_with, small};
 use quorate_kernel::error::Fatal;
 use quorate_kernel::storage::Log;

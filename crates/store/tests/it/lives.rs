@@ -1,12 +1,12 @@
 //! Many lives of one directory: the same keys over and over, tables, segments that are used again,
 //! groups longer than a segment, and ends of every kind, also of lives that wrote nothing.
 
-use crate::damage::PAGE;
+use crate::damage::log::PAGE;
+use crate::damage::recycling::{narrow, newest};
 use crate::host::{
     State, batch, contents, delete, fast_clock, frozen_clock, new_directory, put, serve_with,
 };
 use crate::image::Image;
-use crate::recycling::{narrow, newest};
 use quorate_kernel::rng::Rng;
 use quorate_kernel::storage::{Batch, Log};
 use quorate_store::{Directory, Opened, Options};

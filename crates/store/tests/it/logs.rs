@@ -1,11 +1,11 @@
 //! Logs: entries by their place, given up from the first on.
 
 use crate::conformance::{OnDisk, Subject};
+use crate::damage::recycling::narrow;
 use crate::host::{
     batch, contents, delete_entry, entry_key, fast_clock, new_directory, put, put_entry,
     serve_with, trim,
 };
-use crate::recycling::narrow;
 use bytes::Bytes;
 use quorate_kernel::error::Fatal;
 use quorate_kernel::storage::{Log, Reader, Write};

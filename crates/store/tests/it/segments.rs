@@ -1,9 +1,11 @@
 //! Which files a log has: segments come as they are needed, and none of them goes.
 
-use crate::damage::Verdict;
+use crate::damage::log::Verdict;
+use crate::damage::recycling::{
+    UNFINISHED, Victim, expected, judge, narrow, newest, segments, whole,
+};
 use crate::host::{batch, contents, frozen_clock, new_directory, serve_with, small};
 use crate::image::Image;
-use crate::recycling::{UNFINISHED, Victim, expected, judge, narrow, newest, segments, whole};
 use quorate_kernel::storage::Log;
 use quorate_store::Options;
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
 //! Reads beside writes, while memtables become tables and tables are merged.
 
+use crate::damage::recycling::narrow;
 use crate::host::{batch, delete, fast_clock, key, new_directory, put, serve_with};
-use crate::recycling::narrow;
 use bytes::Bytes;
 use quorate_kernel::rng::Rng;
 use quorate_kernel::storage::{Log, Reader};

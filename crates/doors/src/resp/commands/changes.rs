@@ -5,7 +5,7 @@ use super::refused::{EXPIRY, reason};
 use super::spec::{Handler, Keys, ONE_KEY, PAIRS, Run, Spec};
 use super::{Cx, Handled, Plan, check_key, check_value, is, key, number};
 use crate::resp::error::CommandError;
-use crate::resp::frame::Command;
+use crate::resp::requests::frame::Command;
 use crate::resp::single::Single;
 use alloc::vec;
 use alloc::vec::Vec;

@@ -3,8 +3,8 @@
 use super::spec::{Handler, NO_KEYS, Run, Spec, Sub};
 use super::{Cx, Handled, Plan, hello, integer, is, is_name};
 use crate::resp::error::{CommandError, shown};
-use crate::resp::frame::Command;
 use crate::resp::reply::{CommandReply, Protocol};
+use crate::resp::requests::frame::Command;
 use crate::resp::shared::find;
 use crate::resp::state::ReplyMode;
 use alloc::string::String;

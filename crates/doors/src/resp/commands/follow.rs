@@ -3,8 +3,8 @@
 use super::spec::{Handler, NO_KEYS, Run, Spec};
 use super::{Cx, Handled, is};
 use crate::resp::error::{CommandError, shown};
-use crate::resp::frame::Command;
 use crate::resp::reply::{Encoder, Protocol};
+use crate::resp::requests::frame::Command;
 use alloc::vec::Vec;
 
 /// The channel of what happens to keyspaces and hosts.

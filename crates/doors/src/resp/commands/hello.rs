@@ -2,8 +2,8 @@
 
 use super::{Cx, Handled, Plan, connection, integer, is};
 use crate::resp::error::{CommandError, shown};
-use crate::resp::frame::Command;
 use crate::resp::reply::{CommandReply, Protocol};
+use crate::resp::requests::frame::Command;
 use crate::resp::shared::REDIS_VERSION;
 
 const WRONG: CommandError =

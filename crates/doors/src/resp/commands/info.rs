@@ -1,7 +1,7 @@
 //! `INFO`: the fields tools look for, section by section.
 
 use super::{Cx, Handled, is};
-use crate::resp::frame::Command;
+use crate::resp::requests::frame::Command;
 use crate::resp::shared::REDIS_VERSION;
 use alloc::string::String;
 use core::fmt::Write;

@@ -4,9 +4,9 @@ use super::server::MEMORY_KEYS;
 use super::spec::{Keys, Run, Spec, Sub, Table};
 use super::{Cx, Handled, Plan, is};
 use crate::resp::error::CommandError;
-use crate::resp::frame::Command;
 use crate::resp::glob;
 use crate::resp::reply::{CommandReply, Encoder};
+use crate::resp::requests::frame::Command;
 use alloc::vec::Vec;
 use bytes::Bytes;
 

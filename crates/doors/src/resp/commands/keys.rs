@@ -3,8 +3,8 @@
 use super::spec::{ALL_KEYS, Handler, Keys, NO_KEYS, ONE_KEY, Run, Spec};
 use super::{Cx, Handled, Plan, check_key, is, key, number};
 use crate::resp::error::CommandError;
-use crate::resp::frame::Command;
 use crate::resp::many::{Each, Many};
+use crate::resp::requests::frame::Command;
 use crate::resp::single::Single;
 use crate::resp::work::Pages;
 use quorate_kernel::operation::Operation;

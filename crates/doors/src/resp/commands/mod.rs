@@ -21,9 +21,9 @@ pub(crate) use spec::Table;
 use spec::{NO_KEYS, Spec};
 
 use super::error::CommandError;
-use super::frame::Command;
 use super::many::Many;
 use super::reply::CommandReply;
+use super::requests::frame::Command;
 use super::shared::{Shared, selected};
 use super::single::Single;
 use super::state::Client;

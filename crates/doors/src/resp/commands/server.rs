@@ -3,9 +3,9 @@
 use super::spec::{Handler, Keys, NO_KEYS, Run, Spec, Sub};
 use super::{Cx, Handled, Plan, info, integer, is, key, number};
 use crate::resp::error::CommandError;
-use crate::resp::frame::Command;
 use crate::resp::glob;
 use crate::resp::reply::CommandReply;
+use crate::resp::requests::frame::Command;
 use crate::resp::shared::argument_bytes_max;
 use crate::resp::single::Single;
 use alloc::string::{String, ToString};

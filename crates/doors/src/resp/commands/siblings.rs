@@ -6,7 +6,7 @@
 use super::spec::{Handler, ONE_KEY, Run, Spec};
 use super::{Cx, Handled, Plan, check_value, key};
 use crate::resp::error::CommandError;
-use crate::resp::frame::Command;
+use crate::resp::requests::frame::Command;
 use crate::resp::single::Single;
 use quorate_kernel::engine::Capability;
 use quorate_kernel::limits::CONTEXT_BYTES_MAX;

@@ -5,8 +5,8 @@ use super::{
     strings, transactions, types,
 };
 use crate::resp::error::{CommandError, Lack, shown};
-use crate::resp::frame::Command;
 use crate::resp::reply::Encoder;
+use crate::resp::requests::frame::Command;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec;

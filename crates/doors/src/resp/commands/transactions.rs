@@ -3,9 +3,9 @@
 use super::spec::{ALL_KEYS, Handler, Keys, NO_KEYS, Run, Spec};
 use super::{Cx, Handled, Plan, check_key};
 use crate::resp::error::CommandError;
-use crate::resp::frame::Command;
 use crate::resp::many::{Each, Many};
 use crate::resp::reply::CommandReply;
+use crate::resp::requests::frame::Command;
 use crate::resp::shared::{find, selected};
 use crate::resp::transaction::Queue;
 use quorate_kernel::engine::Capability;

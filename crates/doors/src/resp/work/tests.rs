@@ -1,7 +1,7 @@
 //! What outcomes add up to.
 
-use super::super::frame::Command;
 use super::super::many::Each;
+use super::super::requests::frame::Command;
 use super::*;
 use alloc::vec;
 use quorate_kernel::operation::Refusal;
@@ -57,7 +57,7 @@ fn command(words: &[&str]) -> Command {
     let mut input = bytes::BytesMut::new();
     let words: Vec<&[u8]> = words.iter().map(|word| word.as_bytes()).collect();
     super::super::client::write_command(&mut input, &words);
-    let parsed = super::super::parse::Parser::new(1000).next(&mut input);
+    let parsed = super::super::requests::parse::Parser::new(1000).next(&mut input);
     parsed.expect("well formed").expect("whole")
 }
 

@@ -152,7 +152,7 @@ fn two_sides_of_a_split_network_cannot_both_replace_a_partition() {
     world.run(SOON);
     let free = |hosts: core::ops::Range<usize>| {
         let is_far = |node: &NodeId| {
-            let near = crate::catalog::partitions::near(before.partitions.len(), 3, 0);
+            let near = crate::catalog::partitions::seats::near(before.partitions.len(), 3, 0);
             before.partitions[0].node != *node
                 && near.into_iter().all(|other| before.partitions[other].node != *node)
         };

@@ -2,8 +2,8 @@
 
 use super::maps::{check, counts, host, keyspace, places, ring, standing};
 use super::world::{World, create, node};
-use crate::catalog::levelling::next_levelling;
-use crate::catalog::partitions::spread;
+use crate::catalog::partitions::levelling::next_levelling;
+use crate::catalog::partitions::seats::spread;
 use quorate_kernel::ids::NodeId;
 use quorate_kernel::keyspace::{Keyspace, KeyspaceOrder, NewKeyspace, Tenure};
 use quorate_kernel::ring::{Closing, Ring, Standing};
@@ -131,7 +131,7 @@ fn any_map_comes_to_rest() {
         let Ok(mut places) = spread(&ring(hosts), count, replicas) else { continue };
         for _ in 0..rng.below(4 * count as u64) {
             let (partition, to) = (rng.below(count as u64) as usize, NodeId(1 + rng.below(hosts)));
-            if crate::catalog::partitions::is_free(&places, replicas, partition, to) {
+            if crate::catalog::partitions::seats::is_free(&places, replicas, partition, to) {
                 places[partition] = to;
             }
         }

@@ -1,6 +1,6 @@
 //! Maps of partitions, and rings of hosts that stand as a test wants.
 
-use crate::catalog::partitions::near;
+use crate::catalog::partitions::seats::near;
 use quorate_kernel::ids::{Incarnation, LaneId, NodeId, Start};
 use quorate_kernel::keyspace::{Keyspace, Partition, Settings};
 use quorate_kernel::ring::{Ring, RingHost, Standing};

@@ -1,9 +1,9 @@
 //! Hosts that leave, down to as few as there are replicas.
 
 use super::maps::{check, counts, keyspace, places, ring, standing};
-use crate::catalog::levelling::next_levelling;
-use crate::catalog::moves::{next_gone, next_replacement, replacements, stuck};
-use crate::catalog::partitions::{check_replacement, is_free, near, spread};
+use crate::catalog::partitions::levelling::next_levelling;
+use crate::catalog::partitions::moves::{next_gone, next_replacement, replacements, stuck};
+use crate::catalog::partitions::seats::{check_replacement, is_free, near, spread};
 use quorate_kernel::ids::NodeId;
 use quorate_kernel::keyspace::{Keyspace, Partition, Tenure};
 use quorate_kernel::part::{Left, Part};

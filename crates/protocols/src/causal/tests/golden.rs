@@ -3,10 +3,11 @@
 //! Messages outlive the code that sends them. A changed byte here is a change of the protocol:
 //! append a variant instead.
 
+use super::super::coordinate::plain;
 use super::super::keys::data_key;
 use super::super::map::{Map, Shape};
 use super::super::message::{Ending, Message, Pair, TellClock, Window};
-use super::super::{page, plain};
+use super::super::page;
 use crate::dots::clock::Clock;
 use crate::dots::dot::{Actor, Dot, Partition};
 use crate::dots::object::{Object, Version};

@@ -1,6 +1,6 @@
 //! What was on its way for long, or is said again by one that forgot having said it.
 
-use super::closing::{closed, run};
+use super::losses::closing::{closed, run};
 use super::traps::{CausalWorld, bytes, calm, get, put};
 use crate::testing::siblings::Move;
 use crate::testing::world::{Flight, Setup, World};

@@ -1,7 +1,7 @@
 //! A client that hears nothing sends its write again, to another host. It is one write all the
 //! same, whenever its dots meet.
 
-use super::closing::run;
+use super::losses::closing::run;
 use super::traps::{CausalWorld, ask, bytes, calm, deliver_all, get, put, world};
 use crate::testing::siblings::Move;
 use crate::testing::world::{Setup, World};

@@ -7,9 +7,9 @@ use super::super::keys::{actor_of, client_key, state_value};
 use super::super::map::{Map, Shape};
 use super::super::message::{Ending, Message, TellClock, Window};
 use super::super::page;
-use super::super::replica::Record;
+use super::super::replicate::replica::Record;
+use super::super::replicate::unstripped::{context_of, dot_value_of};
 use super::super::token::Tokens;
-use super::super::unstripped::{context_of, dot_value_of};
 use super::super::{Causal, Settings};
 use crate::dots::clock::Entry;
 use crate::dots::context::CausalContext;
@@ -169,7 +169,7 @@ impl Scripted for Causal {
             Message::LeftA { actor } | Message::LeftB { actor, .. } => actor_word(*actor),
             Message::ListA { op, from, limit } => format!("#{op} from {from:x} {limit}"),
             Message::ListB { op, next, keys } => {
-                let keys = super::super::plain::unpack(keys.clone()).expect("keys");
+                let keys = super::super::coordinate::plain::unpack(keys.clone()).expect("keys");
                 let keys: Vec<String> = keys.iter().map(|key| word(key)).collect();
                 format!("#{op} {} next {next:x?}", keys.join(" "))
             }

@@ -195,7 +195,7 @@ fn of_replicas() -> impl Strategy<Value = Message> {
         (any::<(u64, Option<u64>)>(), vec(any::<Vec<u8>>(), 0..4)).prop_map(
             |((op, next), keys)| {
                 let keys: Vec<Bytes> = keys.into_iter().map(Bytes::from).collect();
-                Message::ListB { op, next, keys: super::super::plain::pack(&keys) }
+                Message::ListB { op, next, keys: super::super::coordinate::plain::pack(&keys) }
             }
         ),
     ]

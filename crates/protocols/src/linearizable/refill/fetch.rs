@@ -3,7 +3,8 @@
 use super::transfer::Transfer;
 use crate::linearizable::message::Message;
 use crate::linearizable::record::Record;
-use crate::linearizable::{Context, Linearizable, page};
+use crate::linearizable::wire::page;
+use crate::linearizable::{Context, Linearizable};
 use alloc::collections::BTreeSet;
 use bytes::{Bytes, BytesMut};
 use quorate_kernel::ids::NodeId;

@@ -14,7 +14,8 @@
 use crate::linearizable::keys::{Slot, first_of};
 use crate::linearizable::record::{Head, Record};
 use crate::linearizable::replicate::replica::{heads_in, newest};
-use crate::linearizable::{Context, Linearizable, page};
+use crate::linearizable::wire::page;
+use crate::linearizable::{Context, Linearizable};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use bytes::{Bytes, BytesMut};

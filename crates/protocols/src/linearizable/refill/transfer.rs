@@ -18,8 +18,8 @@
 use super::told::Source;
 use crate::linearizable::keys::{cursor_of, first_of, segments, token_of};
 use crate::linearizable::message::Bounds;
-use crate::linearizable::page::{self, PAGE_BYTES};
 use crate::linearizable::record::Head;
+use crate::linearizable::wire::page::{self, PAGE_BYTES};
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 use bytes::Bytes;

@@ -11,10 +11,11 @@
 //! of the group's range.
 
 use super::replica::end_of_interval;
+use crate::linearizable::Context;
 use crate::linearizable::group::Group;
 use crate::linearizable::keys::token_of;
 use crate::linearizable::record::Record;
-use crate::linearizable::{Context, page};
+use crate::linearizable::wire::page;
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use quorate_kernel::error::WireError;
 use quorate_kernel::limits::{COMPARED_PARTS_MAX, KEY_BYTES_MAX, TURN_BYTES_MAX};

@@ -4,8 +4,8 @@
 use super::purge::{Listed, Purge, Stage};
 use crate::linearizable::group::Generation;
 use crate::linearizable::keys::{first_of, next_interval};
-use crate::linearizable::page::{self, PAGE_BYTES};
 use crate::linearizable::record::{Head, Record};
+use crate::linearizable::wire::page::{self, PAGE_BYTES};
 use crate::linearizable::{Context, Linearizable};
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;

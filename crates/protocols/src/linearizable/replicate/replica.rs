@@ -3,8 +3,8 @@
 use crate::linearizable::group::{Group, Standing, Status};
 use crate::linearizable::keys::{Slot, cut_before, first_of, segments, token_of};
 use crate::linearizable::message::{Basis, Message, Want};
-use crate::linearizable::page::{self, PAGE_BYTES};
 use crate::linearizable::record::{HEAD_BYTES, Head, Record, Ts};
+use crate::linearizable::wire::page::{self, PAGE_BYTES};
 use crate::linearizable::{Context, Linearizable};
 use bytes::{Bytes, BytesMut};
 use quorate_kernel::ids::Incarnation;

@@ -4,8 +4,8 @@
 use super::replica::{heads, newest};
 use crate::linearizable::group::Generation;
 use crate::linearizable::message::Message;
-use crate::linearizable::page;
 use crate::linearizable::record::Head;
+use crate::linearizable::wire::page;
 use crate::linearizable::{Context, Linearizable};
 use alloc::sync::Arc;
 use bytes::Bytes;

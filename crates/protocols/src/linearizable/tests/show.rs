@@ -3,8 +3,8 @@
 use super::super::group::{Generation, Record as GroupRecord, Standing, Status};
 use super::super::keys::{Slot, client_key, state_value};
 use super::super::message::{Beat, Message, Stamp, Want};
-use super::super::page;
 use super::super::record::{Record, Ts};
+use super::super::wire::page;
 use super::super::{Linearizable, Mode, Pace, Settings};
 use crate::order::Order;
 use crate::quorum::CrashVector;

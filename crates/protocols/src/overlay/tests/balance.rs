@@ -1,7 +1,7 @@
 //! What is decided about uneven load, over and over, in a world without noise.
 
-use crate::overlay::balance::{Least, Model, TokenMove};
-use crate::overlay::tokens::founding;
+use crate::overlay::tokens::balance::{Least, Model, TokenMove};
+use crate::overlay::tokens::places::founding;
 use crate::placement::desired;
 use quorate_kernel::ids::{Incarnation, NodeId, Start};
 use quorate_kernel::limits::TOKENS_PER_HOST_MAX;

@@ -1,6 +1,6 @@
 //! Where tokens are put.
 
-use crate::overlay::tokens::{founding, joining};
+use crate::overlay::tokens::places::{founding, joining};
 use quorate_kernel::ids::{Incarnation, NodeId, Start};
 use quorate_kernel::ring::{Ring, RingHost, Standing};
 use quorate_kernel::rng::Rng;

@@ -6,10 +6,10 @@
 use crate::gossip::cyclon::Peer;
 use crate::gossip::digest::Seen;
 use crate::gossip::record::{HostRecord, Load, News, Order, Version};
-use crate::overlay::balance::TokenMove;
 use crate::overlay::message::Message;
-use crate::overlay::shutdown::Stage;
-use crate::overlay::weights::{Advice, Weights};
+use crate::overlay::operators::shutdown::Stage;
+use crate::overlay::tokens::balance::TokenMove;
+use crate::overlay::tokens::weights::{Advice, Weights};
 use crate::ring::pointers::Place;
 use crate::ring::stabilize::{NeighboursReply, NeighboursRequest};
 use bytes::BytesMut;

@@ -28,9 +28,9 @@
 //!
 //! # Seats
 //! Each group has members of its own. Its primary wishes for others when a host joins, leaves or
-//! fails for a minute, one at a time; the group decides (`wish.rs`). Who was removed keeps what it
-//! has until a majority of the next members has it, and drops it then; which epoch has begun it
-//! never forgets.
+//! fails for a minute, one at a time; the group decides (`groups/wish.rs`). Who was removed keeps
+//! what it has until a majority of the next members has it, and drops it then; which epoch has
+//! begun it never forgets.
 //!
 //! # Who is believed
 //! A host speaks for a group if it is a member as far as is known. Who the members are is believed
@@ -46,7 +46,7 @@
 //! - Buckets stay with their groups, and the number of groups stays.
 //! - Tombstones are not purged.
 //! - A host that reaches a group no more for a minute, and then asks how a transaction ended, is
-//!   told that nobody knows (`gone.rs`).
+//!   told that nobody knows (`groups/gone.rs`).
 //! - Groups are rebalanced one after the other, by what their primaries know of each other: one
 //!   that cannot change its members holds up those with higher numbers.
 //! - A host whose clock is more than a day ahead of a group's is told that the outcome of what it
@@ -56,50 +56,41 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `place.rs`, `seats.rs`, `routes.rs` | keys, groups, founders, and where primaries are |
-//! | `wish.rs` | seats that change |
+//! | `places/` | keys, groups, founders, where primaries are, and what seems out of reach |
 //! | `message.rs`, `outbox.rs` | frames |
 //! | `run.rs`, `timer.rs` | inputs |
-//! | `hosted.rs`, `serve.rs`, `questions.rs` | a group here: replica and member, and what is asked |
-//! | `gone.rs` | clients that were not heard of for long |
-//! | `client.rs`, `begin.rs`, `hear.rs`, `items.rs` | what clients of this host have in hand |
-//! | `reach.rs` | what is refused because a group seems to be out of reach |
+//! | `groups/` | a group here: replica, member and seats, what is asked, and who is gone |
+//! | `clients/` | what clients of this host have in hand |
 //! | `parts.rs`, `examine.rs` | who holds what, for operators |
 
-mod begin;
-mod client;
+mod clients;
 mod examine;
-mod gone;
-mod hear;
-mod hosted;
-mod items;
+mod groups;
 mod message;
 mod outbox;
 mod parts;
-mod place;
-mod questions;
-mod reach;
-mod routes;
+mod places;
 mod run;
-mod seats;
-mod serve;
 #[cfg(test)]
 mod tests;
 mod timer;
-mod wish;
 
 use crate::serializable::ENGINE;
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use client::Clients;
+use clients::in_hand::Clients;
 use examine::Examining;
-use hosted::Hosted;
+use groups::hosted::Hosted;
+pub use groups::wish::FAILED;
+use groups::wish::Hosts;
 pub use message::{Leads, Message};
 use outbox::Outbox;
-pub use place::BUCKETS;
-use place::Shape;
+pub use places::place::BUCKETS;
+use places::place::Shape;
+use places::routes::Routes;
+pub use places::seats::founders;
 use quorate_kernel::engine::Opening;
 use quorate_kernel::ids::{GroupId, NodeId};
 use quorate_kernel::keyspace::CatalogRefusal;
@@ -107,10 +98,6 @@ use quorate_kernel::lane::{Hosted as Adapter, Lane};
 use quorate_kernel::process;
 use quorate_kernel::storage::Durability;
 use quorate_kernel::time::{Span, Time};
-use routes::Routes;
-pub use seats::founders;
-pub use wish::FAILED;
-use wish::Hosts;
 
 /// What a keyspace of this engine is set to.
 #[derive(Clone, Debug)]

@@ -1,7 +1,7 @@
 //! Who holds what, and what is shown of it.
 
 use super::Serializable;
-use super::hosted::Hosted;
+use super::groups::hosted::Hosted;
 use super::message::Leads;
 use crate::vsr::{Epoch, Status};
 use alloc::format;

@@ -1,6 +1,6 @@
 //! The engine as a process: the one match on inputs.
 
-use super::hosted::Hosted;
+use super::groups::hosted::Hosted;
 use super::message::Message;
 use super::timer::Timer;
 use super::{Context, Serializable};
@@ -76,7 +76,7 @@ impl Process for Serializable {
         &[Topic::Ring, Topic::Keyspace, Topic::TurnEnd, Topic::Unlinked];
 
     fn start(&mut self, recovery: Recovery, cx: &mut Context<'_>) {
-        self.clients.begin(cx.me, cx.rng.next(), super::hosted::wall(cx));
+        self.clients.begin(cx.me, cx.rng.next(), super::groups::hosted::wall(cx));
         let founders = self.settings.founders.clone();
         for (group, members) in self.shape.groups().zip(&founders) {
             let founds = members.contains(&cx.me.node);

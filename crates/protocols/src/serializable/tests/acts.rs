@@ -1,9 +1,10 @@
 //! Acts as Redis does them.
 
 use super::world::{key, put};
+use crate::serializable::evaluate;
+use crate::serializable::rules::VALUE_BYTES_MAX;
 use crate::serializable::{
-    Act, ActError, Condition, Content, Done, Effect, Expiry, Raw, Version, When, evaluate,
-    rules::VALUE_BYTES_MAX,
+    Act, ActError, Condition, Content, Done, Effect, Expiry, Raw, Version, When,
 };
 use bytes::Bytes;
 use std::vec;

@@ -234,7 +234,7 @@ fn a_pass_stores_all_and_pages_show_all() {
     let (mut seen, mut cursor) = (Vec::new(), Bytes::new());
     loop {
         let page = state.page(&cursor, 200, &disk);
-        let items = crate::serializable::items::take_page(&page.items);
+        let items = crate::serializable::execute::items::take_page(&page.items);
         seen.extend(items.expect("it was just made"));
         let Some(next) = page.next else { break };
         assert!(next > cursor, "pages go on");

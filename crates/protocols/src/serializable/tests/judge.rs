@@ -5,7 +5,8 @@
 //! who had ended before another began. An order of all exists if there is no cycle.
 
 use super::world::{World, key};
-use crate::serializable::{Act, Content, Entry, Expiry, Outcome, Raw, State, TxId, evaluate};
+use crate::serializable::evaluate;
+use crate::serializable::{Act, Content, Entry, Expiry, Outcome, Raw, State, TxId};
 use crate::vsr::{Machine, Op};
 use quorate_kernel::ids::GroupId;
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,10 +1,12 @@
 //! What a peer says that no correct one does: it is refused, and stops nobody.
 
 use super::world::{Disk, World, key, put, tx};
+use crate::serializable::execute::head;
+use crate::serializable::primary::in_hand::Primary;
 use crate::serializable::{
     Cause, Change, Context, Counted, Dropped, Effect, Entry, Head, Input, Message, Outcome,
     Prepared, Rank, Raw, Recorded, Request, Share, State, Stored, TakenBack, TxId, Version,
-    VoteSeq, head, keys, primary::Primary, rules,
+    VoteSeq, keys, rules,
 };
 use crate::vsr::{Machine, Op};
 use bytes::{Bytes, BytesMut};

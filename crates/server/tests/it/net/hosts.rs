@@ -1,9 +1,9 @@
 //! The hosts of a cluster, each a process in a network namespace of its own.
 
 use super::sandbox::{Sandbox, address};
-use crate::client::Client;
-use crate::cluster::until;
-use crate::run::{Said, command, quorate};
+use crate::support::client::Client;
+use crate::support::cluster::until;
+use crate::support::run::{Said, command, quorate};
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;

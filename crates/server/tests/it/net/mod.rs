@@ -8,9 +8,9 @@ mod hosts;
 mod relay;
 mod sandbox;
 
-use crate::cluster::until;
 use crate::elastic::{groups, node_at, ring};
-use crate::load::{Load, Recorded};
+use crate::support::cluster::until;
+use crate::support::load::{Load, Recorded};
 use hosts::{Hosts, http, ordered};
 use relay::Relay;
 use sandbox::{Sandbox, address};

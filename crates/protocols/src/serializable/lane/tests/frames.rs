@@ -4,7 +4,7 @@
 use super::world::{World, settings};
 use crate::serializable::lane::examine::Stands;
 use crate::serializable::lane::message::{Leads, Message, PARTS_MAX};
-use crate::serializable::lane::place;
+use crate::serializable::lane::places::place;
 use crate::serializable::{Outcome, Reply, Request, Token, TxId, number::Client};
 use crate::vsr::{self, Entry, Epoch, Op, ViewNumber};
 use bytes::{Bytes, BytesMut};

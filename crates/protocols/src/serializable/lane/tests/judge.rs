@@ -3,7 +3,7 @@
 
 use super::customers::Told;
 use super::world::World;
-use crate::serializable::lane::place::{self, Shape};
+use crate::serializable::lane::places::place::{self, Shape};
 use crate::serializable::tests::judge::{Done, judge};
 use crate::serializable::tests::world as core;
 use crate::serializable::{Act, Expiry, Outcome, Raw, State, TxId};

@@ -1,8 +1,8 @@
 //! What clients are promised, each in the smallest schedule that shows it.
 
 use super::world::{Host, World, settings};
-use crate::serializable::lane::client::Phase;
-use crate::serializable::lane::place::{self, Shape};
+use crate::serializable::lane::clients::in_hand::Phase;
+use crate::serializable::lane::places::place::{self, Shape};
 use crate::serializable::lane::{Message, Settings};
 use crate::serializable::{self, Reply, TxId, Version};
 use bytes::Bytes;

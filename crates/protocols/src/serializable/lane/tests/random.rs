@@ -4,7 +4,7 @@
 use super::customers::{Customers, KEYS, key};
 use super::judge::judge_all;
 use super::world::{World, settings};
-use crate::serializable::lane::hosted::Hosted;
+use crate::serializable::lane::groups::hosted::Hosted;
 use quorate_kernel::operation::{Operation, Outcome};
 use quorate_kernel::process::Process;
 use quorate_kernel::ring::Standing;

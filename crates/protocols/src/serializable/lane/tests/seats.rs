@@ -2,7 +2,7 @@
 
 use super::promises::{SOON, bytes, key_of, led};
 use super::world::{Host, World, settings};
-use crate::serializable::lane::hosted::Hosted;
+use crate::serializable::lane::groups::hosted::Hosted;
 use crate::serializable::lane::{Leads, Message};
 use crate::vsr::{self, Epoch, Status, ViewNumber};
 use bytes::Bytes;

@@ -2,9 +2,9 @@
 
 use super::promises::{SOON, bytes, key_of, led, three, transact};
 use super::world::{World, settings};
-use crate::serializable::lane::client::ASKING_MAX;
-use crate::serializable::lane::gone::GONE;
-use crate::serializable::lane::place::{self, BUCKETS, Shape};
+use crate::serializable::lane::clients::in_hand::ASKING_MAX;
+use crate::serializable::lane::groups::gone::GONE;
+use crate::serializable::lane::places::place::{self, BUCKETS, Shape};
 use crate::serializable::lane::{Message, Serializable};
 use crate::serializable::{self, Cause, Client, Reply, Request, TxId, VoteSeq};
 use bytes::Bytes;

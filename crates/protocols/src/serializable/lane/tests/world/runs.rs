@@ -1,7 +1,7 @@
 //! A world that goes on: until something holds, or a client is answered.
 
 use super::{Host, World};
-use crate::serializable::lane::hosted::Hosted;
+use crate::serializable::lane::groups::hosted::Hosted;
 use quorate_kernel::ids::GroupId;
 use quorate_kernel::operation::{Operation, Outcome};
 use quorate_kernel::time::Span;

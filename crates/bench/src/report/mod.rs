@@ -1,0 +1,7 @@
+//! What a run found: counts as it happens, then numbers, text and charts.
+
+pub(super) mod findings;
+pub(super) mod plot;
+pub(super) mod record;
+pub(super) mod spread;
+pub(super) mod usage;

@@ -1,0 +1,10 @@
+//! Judges: one promise a file.
+
+pub mod atomic;
+pub mod catalog;
+pub mod counters;
+pub mod durability;
+pub mod newest;
+pub mod scan;
+pub mod siblings;
+pub mod transactions;

@@ -1,0 +1,12 @@
+//! Operations: what clients ask, what they are told, and what they can follow.
+
+pub mod change;
+pub mod cursor;
+pub mod evaluate;
+pub mod explanation;
+pub mod operation;
+pub mod refusal;
+pub mod transaction;
+pub mod values;
+pub mod watch;
+pub mod write;

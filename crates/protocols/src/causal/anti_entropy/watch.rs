@@ -1,0 +1,136 @@
+//! Whom a replica exchanges with next.
+//!
+//! Peers take turns in shuffled rounds, so each is met once in as many intervals as there are
+//! peers; one random peer a time would leave some unmet for long.
+
+use super::backoff::Backoff;
+use super::window::Chains;
+use crate::dots::clock::Clock;
+use crate::dots::dot::{Actor, Partition};
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use bytes::Bytes;
+use quorate_kernel::ids::Start;
+use quorate_kernel::mutant;
+use quorate_kernel::rng::Rng;
+use quorate_kernel::time::{Span, Time};
+
+/// How long an unanswered question is waited for before it is asked again.
+pub(crate) const PATIENCE: Span = Span::millis(1000);
+/// How many unanswered questions make a peer count as unreachable.
+pub(crate) const SILENT_MAX: u32 = 3;
+
+/// A scan of one peer's keys that is under way.
+#[derive(Clone, Debug)]
+pub(crate) struct Scan {
+    /// Whom.
+    pub actor: Option<Actor>,
+    /// In which start of its host: one that leaves keeps its name when it forgets.
+    pub start: Option<Start>,
+    /// The first question that begins where the scan has come to: any of them may be answered yet.
+    pub first: u64,
+    /// The last one that was asked.
+    pub step: u64,
+    /// Where they begin.
+    pub from: Bytes,
+    /// The peer's clock when the scan began.
+    pub clock: Option<Clock>,
+    /// When the question was asked.
+    pub asked_at: Time,
+    /// How often in a row it was not answered.
+    pub silent: u32,
+}
+
+impl Scan {
+    /// Whether this is the answer to a question that begins where the scan has come to. Who takes
+    /// longer than it is waited for answers an earlier one than the last.
+    pub(crate) fn awaits(&self, step: u64) -> bool {
+        let first = if mutant!("late_page_in_vain") { self.step } else { self.first };
+        (first..=self.step).contains(&step)
+    }
+
+    /// What the peer had seen when the scan began, if a page has come that speaks of this key.
+    pub(crate) fn passed(&self, key: &[u8]) -> Option<&Clock> {
+        let is_behind = key < &self.from[..] && !mutant!("pages_forget");
+        self.clock.as_ref().filter(|_| is_behind)
+    }
+}
+
+/// The rounds of one replica.
+#[derive(Debug, Default)]
+pub struct Rounds {
+    left: Vec<Partition>,
+    asked: BTreeMap<Partition, Time>,
+    /// The exchanges of more than one answer.
+    pub(crate) chains: Chains,
+    pub(crate) scans: BTreeMap<Partition, Scan>,
+    /// Behind which key the pass of stripping goes on; empty before the first.
+    pub(crate) strip_from: Bytes,
+    /// Whether it goes on soon.
+    pub(crate) is_stripping: bool,
+    /// Whether more entries of the dot-key map can be dropped.
+    pub(crate) is_collecting: bool,
+    /// When it asks less often.
+    pub(crate) backoff: Backoff,
+}
+
+impl Rounds {
+    /// Whether a page was not enough.
+    pub fn has_more_to_strip(&self) -> bool {
+        self.is_stripping || self.is_collecting
+    }
+
+    /// The next peer of the round, unless it still owes an answer.
+    pub fn next(
+        &mut self,
+        peers: impl Iterator<Item = Partition>,
+        now: Time,
+        rng: &mut Rng,
+    ) -> Option<Partition> {
+        if self.left.is_empty() {
+            self.left = peers.collect();
+            for last in (1..self.left.len()).rev() {
+                self.left.swap(last, rng.below(last as u64 + 1) as usize);
+            }
+        }
+        let next = self.left.pop()?;
+        let owes = self.asked.get(&next).is_some_and(|at| now < *at + PATIENCE);
+        if owes {
+            return None;
+        }
+        self.asked.insert(next, now);
+        Some(next)
+    }
+
+    /// A peer is asked once more.
+    pub fn ask(&mut self, peer: Partition, now: Time) {
+        self.asked.insert(peer, now);
+    }
+
+    /// A peer has answered.
+    pub fn answered(&mut self, peer: Partition) {
+        self.asked.remove(&peer);
+    }
+}
+
+#[test]
+fn every_peer_is_met_once_in_a_round() {
+    let (mut rounds, mut rng) = (Rounds::default(), Rng::new(1));
+    for round in 0..20 {
+        let mut met: Vec<u16> = Vec::new();
+        for turn in 0..4 {
+            let now = Time(0) + Span::secs(round * 10 + turn);
+            let next = rounds.next((1..=4).map(Partition), now, &mut rng).expect("nobody owes");
+            rounds.answered(next);
+            met.push(next.0);
+        }
+        met.sort_unstable();
+        assert_eq!(met, [1, 2, 3, 4]);
+    }
+    let (at, late) = (Time(0) + Span::secs(999), Time(0) + Span::secs(999) + Span::millis(500));
+    let first = rounds.next([Partition(1)].into_iter(), at, &mut rng);
+    assert!(first.is_some());
+    assert_eq!(rounds.next([Partition(1)].into_iter(), late, &mut rng), None, "it owes an answer");
+    let again = rounds.next([Partition(1)].into_iter(), late + PATIENCE, &mut rng);
+    assert!(again.is_some());
+}

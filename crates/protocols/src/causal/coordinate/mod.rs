@@ -1,0 +1,10 @@
+//! What a node does for the clients that ask it: gets, puts and deletes, with and without a
+//! context, and what it asks of replicas for them.
+
+mod forward;
+pub(crate) mod get;
+pub(crate) mod operations;
+pub(crate) mod plain;
+mod put;
+mod repair;
+pub(crate) mod seen;

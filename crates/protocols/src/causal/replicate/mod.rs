@@ -1,0 +1,9 @@
+//! What a replica holds and how it is kept small: its clock, its objects with their contexts, and
+//! the names of writes.
+
+pub mod names;
+pub mod replica;
+mod strip;
+pub(crate) mod twins;
+pub mod unstripped;
+pub(crate) mod version_cache;

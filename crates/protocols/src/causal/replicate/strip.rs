@@ -1,0 +1,206 @@
+//! What is done in the background: contexts are stripped, dots that everybody has seen are dropped,
+//! what was given up is swept away. And what the console is shown.
+
+use super::replica::Replica;
+use crate::causal::handover::former::Owing;
+use crate::causal::keys::{garbage_key, hash_of};
+use crate::causal::map::{Map, Shape};
+use crate::causal::timer::Timer;
+use crate::causal::{Causal, Context};
+use crate::dots::dot::{Actor, Counter, Dot, Partition};
+use alloc::collections::BTreeMap;
+use alloc::string::ToString;
+use alloc::vec::Vec;
+use bytes::Bytes;
+use core::ops::Bound;
+use quorate_kernel::limits::{STRIP_KEYS_MAX, SWEEP_KEYS_MAX};
+use quorate_kernel::mutant;
+use quorate_kernel::process::Inspect;
+use quorate_kernel::storage::Class;
+use quorate_kernel::time::Span;
+
+/// How long after a page of a pass the next one comes: long enough for clients in between.
+const MORE: Span = Span::millis(2);
+
+/// How many contexts and dots all replicas together drop at a time.
+const PAGE_KEYS: usize = 256;
+
+impl Causal {
+    /// It is time to strip (DottedDB Alg. 3, `strip_causality`) and to collect. What can be
+    /// stripped is, in one pass of pages; a pass that has come to objects that cannot goes on at
+    /// the next such time, as it may look at many in vain.
+    pub(crate) fn on_strip_time(&mut self, cx: &mut Context<'_>) {
+        cx.fx.arm(Timer::Strip, cx.now + self.settings.strip_interval);
+        self.sweep(cx);
+        let owing = self.owing();
+        let Some(map) = self.durable.map.as_ref() else { return };
+        for replica in self.durable.replicas.values_mut() {
+            replica.note_ended(map, &owing);
+            replica.close(map, self.settings.shape, &owing);
+            replica.flush(cx);
+            replica.drop_witnesses(cx);
+            replica.rounds.is_stripping = true;
+            replica.rounds.is_collecting = true;
+        }
+        self.on_strip_more(cx);
+    }
+
+    /// The next pages; those of all replicas together are as long as one may be.
+    pub(crate) fn on_strip_more(&mut self, cx: &mut Context<'_>) {
+        let owing = self.owing();
+        let Some(map) = self.durable.map.as_ref() else { return };
+        let shape = self.settings.shape;
+        let replicas = self.durable.replicas.values_mut();
+        let mut unfinished: Vec<&mut Replica> =
+            replicas.filter(|replica| replica.rounds.has_more_to_strip()).collect();
+        let page = (PAGE_KEYS / unfinished.len().max(1)).max(1);
+        for replica in &mut unfinished {
+            if replica.rounds.is_stripping {
+                strip(replica, shape, page, cx);
+            }
+            if replica.rounds.is_collecting {
+                collect(replica, (map, &owing), shape, page, cx);
+            }
+        }
+        self.strip_more_later(cx);
+    }
+
+    fn strip_more_later(&mut self, cx: &mut Context<'_>) {
+        if self.durable.replicas.values().any(|replica| replica.rounds.has_more_to_strip()) {
+            cx.fx.arm(Timer::StripMore, cx.now + MORE);
+        }
+    }
+
+    /// Deletes some of what replicas that were given up have left.
+    fn sweep(&mut self, cx: &mut Context<'_>) {
+        let Some(birth) = self.durable.garbage.first().copied() else { return };
+        let (from, mut keys) = (birth.to_be_bytes(), Vec::new());
+        cx.table.scan(Class::Data, &from, &mut |key, _| {
+            let is_its = key.starts_with(&from) && keys.len() < SWEEP_KEYS_MAX;
+            if is_its {
+                keys.push(Bytes::copy_from_slice(key));
+            }
+            is_its
+        });
+        if keys.len() < SWEEP_KEYS_MAX {
+            self.durable.garbage.remove(&birth);
+            cx.fx.delete_state(garbage_key(birth));
+        }
+        keys.into_iter().for_each(|key| cx.fx.delete(key));
+    }
+
+    /// Shows the state.
+    pub(crate) fn show(&self, into: &mut dyn Inspect) {
+        let replicas = || self.durable.replicas.values();
+        let sum = |count: fn(&Replica) -> usize| -> usize { replicas().map(count).sum() };
+        into.field("map", &self.durable.map.as_ref().map_or(0, |map| map.version));
+        into.field("replicas", &self.durable.replicas.len());
+        into.field("joining", &replicas().filter(|one| !one.record.is_joined).count());
+        into.field("leaving", &self.durable.leaving.len());
+        let handed = self.durable.leaving.iter().map(|one| one.remaining.len());
+        into.field("to_hand_over", &handed.sum::<usize>());
+        into.field("clock_entries", &sum(|one| one.clock.len()));
+        into.field("open_entries", &sum(|one| one.clock.iter().filter(|(_, e)| !e.closed).count()));
+        let finished = |one: &Replica| one.clock.iter().filter(|(_, e)| e.closed || e.left).count();
+        into.field("finished_entries", &sum(finished));
+        into.field("spare_entries", &sum(Replica::spare_entries));
+        into.field("dot_keys", &sum(|one| one.dot_keys.len()));
+        into.field("unstripped", &sum(|one| one.unstripped.len()));
+        into.field("witnesses", &sum(|one| one.record.witnesses.len()));
+        into.field("watermark", &sum(|one| one.watermark.len()));
+        into.field("operations", &self.volatile.operations.len());
+        let counters = &self.volatile.counters;
+        into.field("siblings_over", &counters.siblings_over);
+        into.field("siblings_most", &counters.siblings_most);
+        into.field("contexts_refused", &counters.contexts_refused);
+        into.field("told", &counters.told);
+        into.field("repaired", &counters.repaired);
+        into.field("late", &counters.late);
+        for (at, replica) in &self.durable.replicas {
+            into.row(
+                "replicas",
+                &[
+                    ("partition", &at.0),
+                    ("actor", &replica.actor().to_string()),
+                    ("counter", &replica.clock.base(replica.actor())),
+                    ("joined", &replica.record.is_joined),
+                    ("dot_keys", &replica.dot_keys.len()),
+                    ("unstripped", &replica.unstripped.len()),
+                ],
+            );
+        }
+    }
+}
+
+/// Strips some of the objects that have a context, with the clock as it is now.
+fn strip(replica: &mut Replica, shape: Shape, page: usize, cx: &mut Context<'_>) {
+    let from = core::mem::take(&mut replica.rounds.strip_from);
+    let behind = (Bound::Excluded(&from[..]), Bound::Unbounded);
+    let keys = replica.unstripped.range::<[u8], _>(behind).map(|(key, _)| key);
+    let keys: Vec<Bytes> = keys.take(STRIP_KEYS_MAX).cloned().collect();
+    let (mut seen, mut stripped) = (0, 0);
+    for key in &keys {
+        if stripped == page {
+            break;
+        }
+        seen += 1;
+        stripped += usize::from(replica.strip(shape, key, cx));
+    }
+    let has_more = seen < keys.len() || keys.len() == STRIP_KEYS_MAX;
+    if let Some(last) = keys[..seen].last().filter(|_| has_more) {
+        replica.rounds.strip_from = last.clone();
+    }
+    replica.rounds.is_stripping = has_more && stripped > 0;
+    replica.flush(cx);
+}
+
+/// Drops some of the entries of the dot-key map that every replica of their key has seen.
+fn collect(
+    replica: &mut Replica,
+    (map, owing): (&Map, &Owing),
+    shape: Shape,
+    page: usize,
+    cx: &mut Context<'_>,
+) {
+    let mut heads: BTreeMap<Partition, Option<Actor>> = BTreeMap::new();
+    for at in shape.peers(replica.partition()) {
+        heads.insert(at, replica.head(map, at));
+    }
+    let awaits_former = replica.awaits_former(map)
+        || owing.is_unheard_of(&replica.clock, shape, replica.partition());
+    let mut gone: Vec<Dot> = Vec::new();
+    for actor in replica.dot_keys.actors() {
+        let seen_at = |at: Partition| -> Counter {
+            let head = heads.get(&at).copied().flatten();
+            head.map_or(0, |head| replica.watermark.base(head, actor))
+        };
+        let mut seen_by_all: BTreeMap<u16, Counter> = BTreeMap::new();
+        for home in shape.homes(replica.partition()) {
+            let others = shape.replicas_of(home).map(Partition);
+            let others = others.filter(|at| *at != replica.partition());
+            let seen = others.map(seen_at);
+            let least = match mutant!("collect_early") {
+                true => seen.max(),
+                false => seen.min(),
+            };
+            seen_by_all.insert(home, least.unwrap_or(Counter::MAX));
+        }
+        let most = seen_by_all.values().copied().max().unwrap_or(0);
+        for (counter, key) in replica.dot_keys.above(actor, 0) {
+            if counter > most || gone.len() == page {
+                break;
+            }
+            let dot = Dot { actor, counter };
+            // Who still leaves may bring another dot of the same write.
+            let is_kept = awaits_former && replica.dot_keys.name(dot).is_some();
+            if !is_kept && counter <= seen_by_all[&shape.home(hash_of(key))] {
+                gone.push(dot);
+            }
+        }
+    }
+    replica.rounds.is_collecting = gone.len() == page;
+    for dot in gone {
+        replica.drop_dot(dot, cx);
+    }
+    replica.flush(cx);
+}

@@ -1,0 +1,216 @@
+//! What newcomers copy of those that leave, and when hosts that forgot say that they are ready.
+
+use crate::causal::tests::losses::closing::run;
+use crate::causal::tests::traps::{CausalWorld, bytes, calm, get, put};
+use crate::testing::siblings::Move;
+use crate::testing::world::{Flight, Setup, World};
+use bytes::Bytes;
+use quorate_kernel::time::Span;
+use std::format;
+use std::string::{String, ToString};
+use std::vec::Vec;
+
+const MOVED: Move = Move { out: 2, into: 3, gone: false };
+
+/// Two replicas at two hosts, and two more hosts.
+fn two(setup: Setup) -> CausalWorld {
+    let options = ["replicas=2", "partitions=2"].map(|option| option.to_string()).into();
+    World::new(&Setup { members: 2, spares: 2, options, ..setup })
+}
+
+fn memory() -> CausalWorld {
+    two(Setup { is_memory: true, ..Setup::default() })
+}
+
+fn lacking(world: &mut CausalWorld, node: u64, count: usize) -> Vec<String> {
+    let is_lacking = |number: &usize| get(world, node, &format!("k{number}")).0 != [bytes("v")];
+    (0..count).filter(is_lacking).map(|number| format!("k{number}")).collect()
+}
+
+fn place(world: &mut CausalWorld, nodes: &[u64], moves: &[Move]) {
+    nodes.iter().for_each(|node| world.place(*node, moves));
+}
+
+/// The former holder forgets between two pages of its scan: nobody else has lost anything.
+#[test]
+fn a_former_holder_that_forgets_between_two_pages_takes_nothing_from_others() {
+    let mut world = memory();
+    let count = 700;
+    for number in 0..count {
+        put(&mut world, 1, &format!("k{number}"), "v", Bytes::new());
+        calm(&mut world, Span::millis(20));
+    }
+    calm(&mut world, Span::secs(5));
+    assert_eq!((world.field(1, "dot_keys"), world.field(2, "dot_keys")), ("0".into(), "0".into()));
+    place(&mut world, &[1, 2, 3, 4], &[MOVED]);
+    let is_between =
+        |one: &Flight, pair: [u64; 2]| pair.contains(&one.from.node.0) && pair.contains(&one.to.0);
+    // The third hears the first later. One page of the second arrives.
+    let (mut has_come, end) = (false, world.now + Span::secs(20));
+    while !has_come {
+        assert!(world.now < end, "nobody copies from the second");
+        world.tick(Span::millis(20));
+        while !has_come {
+            world.flights.retain(|one| !is_between(one, [1, 3]));
+            if world.flights.is_empty() {
+                break;
+            }
+            let first = &world.flights[0];
+            has_come = first.name == "ScanB" && first.from.node.0 == 2 && first.to.0 == 3;
+            world.deliver(0);
+        }
+    }
+    world.crash(2);
+    world.restart(2, true);
+    run(&mut world, Span::secs(3), |_, from, to| matches!((from, to), (1, 3) | (3, 1)));
+    calm(&mut world, Span::secs(20));
+    assert_eq!(lacking(&mut world, 1, count).len(), 0, "the first never forgot");
+    let lacks = lacking(&mut world, 3, count).len();
+    // The first is drained too: what it had is at the other two.
+    let moves = [MOVED, Move { out: 1, into: 4, gone: false }];
+    place(&mut world, &[1, 2, 3, 4], &moves);
+    calm(&mut world, Span::secs(20));
+    let after = [3, 4].map(|node| lacking(&mut world, node, count).len());
+    assert_eq!((lacks, after), (0, [0, 0]), "nothing is lost");
+}
+
+/// What the second hands over to the third arrives late: that the second is done is known there
+/// by then, but the third has copied nothing.
+#[test]
+fn what_is_handed_over_late_does_not_say_that_all_was_copied() {
+    let mut world = memory();
+    put(&mut world, 1, "k", "v", Bytes::new());
+    calm(&mut world, Span::secs(5));
+    world.crash(1);
+    put(&mut world, 2, "n", "v", Bytes::new());
+    world.flights.clear();
+    world.restart(1, true);
+    world.flights.clear();
+    place(&mut world, &[1, 2, 3], &[MOVED]);
+    let mut late: Option<Flight> = None;
+    let is_scan = |one: &Flight| (one.name, one.from.node.0, one.to.0) == ("ScanA", 3, 2);
+    let end = world.now + Span::secs(30);
+    // The third's questions to the second are lost. Its first message to the third is late.
+    while world.field(1, "finished_entries") == "0" || world.field(3, "finished_entries") == "0" {
+        assert!(world.now < end, "the first and the third hear that the second is done");
+        world.tick(Span::millis(20));
+        loop {
+            world.flights.retain(|one| !is_scan(one));
+            let is_late = |one: &Flight| one.name == "HandOver" && one.to.0 == 3;
+            if let Some(at) = world.flights.iter().position(is_late) {
+                let flight = world.flights.remove(at);
+                late.get_or_insert(flight);
+                continue;
+            }
+            let is_early = late.is_none();
+            world.flights.retain(|one| one.name != "HandOver" || !is_early);
+            if world.flights.is_empty() {
+                break;
+            }
+            world.deliver(0);
+        }
+    }
+    assert_eq!((world.field(2, "leaving"), world.field(3, "joining")), ("1".into(), "1".into()));
+    world.flights.extend(late);
+    run(&mut world, Span::secs(2), |name, from, to| (name, from, to) == ("ScanA", 3, 2));
+    let (leaving, joining) = (world.field(2, "leaving"), world.field(3, "joining"));
+    calm(&mut world, Span::secs(20));
+    let values = [1, 3].map(|node| get(&mut world, node, "k").0);
+    assert_eq!((leaving, joining), ("1".into(), "1".into()), "it keeps all until that is copied");
+    assert!(values.iter().all(|values| *values == [bytes("v")]), "{values:?}");
+}
+
+/// The first has forgotten, and the second's partition goes to the third. The first has copied from
+/// the third alone, which has nothing: it is not ready.
+fn first_copies_from_nobody(world: &mut CausalWorld) -> bool {
+    put(world, 1, "k", "v", Bytes::new());
+    calm(world, Span::secs(5));
+    assert_eq!(world.field(2, "dot_keys"), "0", "both have it");
+    world.crash(1);
+    world.restart(1, true);
+    world.flights.clear();
+    place(world, &[1, 2, 3], &[MOVED]);
+    run(world, Span::secs(2), |_, from, to| from == 2 || to == 2);
+    world.is_ready(1)
+}
+
+/// A rolling restart goes on with the second, as the first is ready.
+#[test]
+fn who_copied_from_a_newcomer_that_has_copied_nothing_is_not_ready() {
+    let mut world = memory();
+    if first_copies_from_nobody(&mut world) {
+        world.crash(2);
+        world.restart(2, true);
+        place(&mut world, &[2], &[MOVED]);
+    }
+    calm(&mut world, Span::secs(20));
+    for node in [1, 3] {
+        assert_eq!(get(&mut world, node, "k").0, [bytes("v")], "at {node}");
+    }
+}
+
+/// The move is over, all have joined and are ready, and the former holder has let go. Then the
+/// newcomer forgets, at once: what it had copied is young, and nowhere else.
+#[test]
+fn who_is_ready_and_has_joined_has_what_the_newcomer_copied() {
+    let mut world = memory();
+    let was_ready = first_copies_from_nobody(&mut world);
+    let end = world.now + Span::secs(20);
+    while world.field(2, "leaving") != "0" || (1..=3).any(|node| !world.is_ready(node)) {
+        assert!(world.now < end, "it comes to an end");
+        run(&mut world, Span::millis(20), |_, _, _| false);
+    }
+    assert_eq!((world.field(1, "joining"), world.field(3, "joining")), ("0".into(), "0".into()));
+    world.crash(3);
+    world.restart(3, true);
+    place(&mut world, &[3], &[MOVED]);
+    calm(&mut world, Span::secs(20));
+    assert_eq!(get(&mut world, 1, "k").0, [bytes("v")], "the first was ready: {was_ready}");
+}
+
+/// Of hosts that restart one by one, each when the last is ready, none takes the last copy: the
+/// second has handed over nothing when it restarts.
+#[test]
+fn who_forgot_while_it_leaves_is_not_ready_before_others_need_it_no_more() {
+    let mut world = memory();
+    put(&mut world, 1, "k", "v", Bytes::new());
+    calm(&mut world, Span::secs(5));
+    place(&mut world, &[1, 2, 3], &[MOVED]);
+    world.flights.clear();
+    for node in [2, 1] {
+        assert!((1..=3).all(|node| world.is_ready(node)), "before {node} restarts");
+        world.crash(node);
+        world.restart(node, true);
+        place(&mut world, &[node], &[MOVED]);
+        if node == 2 && !world.is_ready(2) {
+            calm(&mut world, Span::secs(20));
+        }
+    }
+    calm(&mut world, Span::secs(20));
+    for node in [1, 3] {
+        assert_eq!(get(&mut world, node, "k").0, [bytes("v")], "at {node}");
+    }
+}
+
+/// The same of one that forgets before it hears that its partition was given away: it has copied
+/// nothing by then, and never will.
+#[test]
+fn who_forgot_before_it_leaves_is_not_ready_before_others_need_it_no_more() {
+    let mut world = memory();
+    put(&mut world, 1, "k", "v", Bytes::new());
+    calm(&mut world, Span::secs(5));
+    for node in [2, 1] {
+        assert!((1..=3).all(|node| world.is_ready(node)), "before {node} restarts");
+        world.crash(node);
+        world.restart(node, true);
+        world.flights.clear();
+        place(&mut world, &[1, 2, 3], &[MOVED]);
+        if node == 2 && !world.is_ready(2) {
+            calm(&mut world, Span::secs(20));
+        }
+    }
+    calm(&mut world, Span::secs(20));
+    for node in [1, 3] {
+        assert_eq!(get(&mut world, node, "k").0, [bytes("v")], "at {node}");
+    }
+}

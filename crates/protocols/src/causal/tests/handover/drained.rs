@@ -1,0 +1,93 @@
+//! A partition is given to another host while a peer has lost its data: who had the partition may
+//! be the only one that has it.
+
+use crate::causal::tests::traps::{CausalWorld, bytes, calm, get, put};
+use crate::testing::siblings::Move;
+use crate::testing::world::{Setup, World};
+use bytes::Bytes;
+use quorate_kernel::time::Span;
+use std::string::ToString;
+
+const MOVED: Move = Move { out: 2, into: 3, gone: false };
+
+/// Two replicas at two hosts, and one more host.
+fn two(setup: Setup) -> CausalWorld {
+    let options = ["replicas=2", "partitions=2"].map(|option| option.to_string()).into();
+    World::new(&Setup { members: 2, spares: 1, options, ..setup })
+}
+
+/// The first has lost what it had; the second gives its partition away at once. Both that are left
+/// have the value in the end.
+fn lose_and_move(world: &mut CausalWorld) {
+    world.crash(1);
+    world.restart(1, true);
+    world.flights.clear();
+    assert!(!world.is_ready(1));
+    for node in [1, 2, 3] {
+        world.place(node, &[MOVED]);
+    }
+    calm(world, Span::secs(20));
+    for node in [1, 3] {
+        assert!(world.is_ready(node));
+        assert_eq!(get(world, node, "k").0, [bytes("v")], "at {node}");
+        assert_eq!(world.field(node, "dot_keys"), "0", "at {node}");
+    }
+    assert_eq!(world.field(2, "leaving"), "0");
+}
+
+#[test]
+fn what_a_peer_forgot_is_copied_from_who_gives_its_partition_away() {
+    let mut world = two(Setup { is_memory: true, ..Setup::default() });
+    put(&mut world, 1, "k", "v", Bytes::new());
+    calm(&mut world, Span::secs(5));
+    assert_eq!(world.field(2, "dot_keys"), "0", "both have it");
+    lose_and_move(&mut world);
+}
+
+/// The same of a host that lost its last interval to a loss of power.
+#[test]
+fn what_a_peer_lost_with_its_power_is_copied_from_who_gives_its_partition_away() {
+    let mut world = two(Setup { is_periodic: true, ..Setup::default() });
+    calm(&mut world, Span::secs(1));
+    world.hold_sync(1);
+    put(&mut world, 2, "k", "v", Bytes::new());
+    calm(&mut world, Span::secs(1));
+    lose_and_move(&mut world);
+}
+
+/// A host that hears that another one has handed over, and does not know yet that the partition is
+/// its own now, says nothing: not as what it was before either.
+#[test]
+fn who_does_not_know_yet_that_it_is_the_successor_keeps_nobody_from_waiting() {
+    let mut world = two(Setup { is_memory: true, ..Setup::default() });
+    put(&mut world, 1, "k", "v", Bytes::new());
+    calm(&mut world, Span::secs(5));
+    for node in [1, 2] {
+        world.place(node, &[MOVED]);
+    }
+    calm(&mut world, Span::secs(5));
+    assert_eq!(world.field(2, "leaving"), "1", "nobody has copied");
+    world.place(3, &[MOVED]);
+    calm(&mut world, Span::secs(20));
+    assert_eq!(world.field(2, "leaving"), "0");
+    assert_eq!(get(&mut world, 3, "k").0, [bytes("v")]);
+}
+
+/// A peer is gone for good, and no host is left that could take its partitions. The drain ends all
+/// the same: nobody waits for what the peer will never say.
+#[test]
+fn a_host_that_is_gone_keeps_no_drain_from_its_end() {
+    let mut world: CausalWorld = World::new(&Setup { members: 3, spares: 1, ..Setup::default() });
+    put(&mut world, 1, "k", "v", Bytes::new());
+    calm(&mut world, Span::secs(5));
+    world.crash(2);
+    let moves = [Move { out: 1, into: 4, gone: false }, Move { out: 2, into: 2, gone: true }];
+    for node in [1, 3, 4] {
+        world.place(node, &moves);
+    }
+    calm(&mut world, Span::secs(20));
+    assert_eq!((world.field(4, "joining"), world.field(1, "leaving")), ("0".into(), "0".into()));
+    for node in [3, 4] {
+        assert_eq!(get(&mut world, node, "k").0, [bytes("v")], "at {node}");
+    }
+}

@@ -1,0 +1,8 @@
+//! Partitions that change hosts.
+
+mod between;
+mod copied;
+mod drained;
+mod handed;
+mod maps;
+mod owed;

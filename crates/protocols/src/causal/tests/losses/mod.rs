@@ -1,0 +1,6 @@
+//! Data that was lost, and actors that are gone with it.
+
+pub(super) mod closing;
+mod dropped;
+mod lost;
+mod refill;

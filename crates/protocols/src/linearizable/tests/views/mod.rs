@@ -1,0 +1,12 @@
+//! Groups whose members change: hosts that come, leave or are removed, and groups that are split.
+
+mod departures;
+mod drains;
+mod invitations;
+mod members;
+mod outpaced;
+mod owed;
+mod pairs;
+mod parents;
+mod removals;
+mod splits;

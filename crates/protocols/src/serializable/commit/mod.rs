@@ -1,0 +1,14 @@
+//! Transactions at a primary: how they are prepared, voted on and decided, and those that only
+//! read.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `prepare.rs` | commits at a primary |
+//! | `participate.rs` | the group that votes |
+//! | `coordinate.rs` | the group that decides |
+//! | `read.rs` | strict reads, commits that only read, expiry and purge |
+
+mod coordinate;
+mod participate;
+mod prepare;
+pub(super) mod read;

@@ -1,0 +1,229 @@
+//! Operations of clients begin: what is refused at once, and what is asked first.
+
+use super::in_hand::{Doing, Phase};
+use super::items::Sheet;
+use crate::serializable::lane::groups::hosted::wall;
+use crate::serializable::lane::places::place::{self, KEY_BYTES_MAX};
+use crate::serializable::lane::{Context, Serializable};
+use crate::serializable::{Rank, Raw, Refused, Transaction, Version};
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use quorate_kernel::evaluate::Items;
+use quorate_kernel::ids::{GroupId, NodeId, Ticket};
+use quorate_kernel::limits::{GROUP_MEMBERS_MAX, OPERATIONS_MAX, SCAN_KEYS_MAX};
+use quorate_kernel::mutant;
+use quorate_kernel::operation::{Cursor, Operation, Outcome, Refusal};
+use quorate_kernel::process::Request;
+use quorate_kernel::time::{Span, Time};
+
+/// Of how many hosts a question is answered, of each group: those that were asked last.
+const ASKED_MAX: usize = 2 * GROUP_MEMBERS_MAX;
+
+/// What a refused request is to a client.
+pub fn refusal(refused: &Refused) -> Refusal {
+    let large = |what, length, limit| Refusal::TooLarge { what, length, limit };
+    match *refused {
+        Refused::TooManyKeys { keys, keys_max } => {
+            Refusal::TooMany { count: keys, limit: keys_max }
+        }
+        Refused::KeyLength { bytes, bytes_max } => large("key", bytes, bytes_max),
+        Refused::TooLarge { bytes, bytes_max } => large("transaction", bytes, bytes_max),
+        Refused::NotPrimary | Refused::Groups | Refused::NotReady => Refusal::NoRoute,
+        Refused::Busy | Refused::Held { .. } => Refusal::Overloaded,
+        Refused::Empty | Refused::Reused | Refused::Counter { .. } => Refusal::Unsupported,
+    }
+}
+
+impl Serializable {
+    /// A client asks.
+    pub(crate) fn begin(&mut self, ticket: Ticket, request: Request, cx: &mut Context<'_>) {
+        let deadline = request.deadline;
+        let refusal = match request.operation {
+            Operation::Scan { from, limit } => {
+                return self.begin_scan(ticket, deadline, (&from, limit), cx);
+            }
+            // Doors refuse what the engine cannot do.
+            other => match Items::of(other).filter(|items| !items.list().is_empty()) {
+                Some(items) => return self.begin_items(ticket, deadline, Sheet::new(items), cx),
+                None => Refusal::Unsupported,
+            },
+        };
+        // Nothing was done.
+        cx.fx.answer_early(ticket, Outcome::Refused(refusal));
+    }
+
+    /// Why nothing can be begun now.
+    fn cannot_begin(&self) -> Option<Refusal> {
+        if self.hosts.are_closing() {
+            return Some(Refusal::Stopping);
+        }
+        if self.clients.len() >= OPERATIONS_MAX {
+            return Some(Refusal::Overloaded);
+        }
+        let is_known = self.routes.primary(GroupId(1)).is_some();
+        (!is_known).then_some(Refusal::NoRoute)
+    }
+
+    fn begin_items(&mut self, ticket: Ticket, deadline: Time, sheet: Sheet, cx: &mut Context<'_>) {
+        let refusal = self.cannot_begin().or_else(|| self.is_too_large(&sheet));
+        if let Some(refusal) = refusal {
+            // Nothing was done.
+            return cx.fx.answer_early(ticket, Outcome::Refused(refusal));
+        }
+        self.attempt(Doing::new(ticket, deadline, sheet), cx);
+    }
+
+    fn is_too_large(&self, sheet: &Sheet) -> Option<Refusal> {
+        let limit = self.settings.value_bytes_max;
+        sheet.items().iter().find_map(|item| {
+            let (key, value) = (item.key().len(), item.value().map_or(0, |value| value.len()));
+            if key > KEY_BYTES_MAX {
+                return Some(Refusal::TooLarge { what: "key", length: key, limit: KEY_BYTES_MAX });
+            }
+            (value > limit).then_some(Refusal::TooLarge { what: "value", length: value, limit })
+        })
+    }
+
+    /// One attempt at an operation: reads first, if what is done follows from them.
+    pub(crate) fn attempt(&mut self, mut doing: Doing, cx: &mut Context<'_>) {
+        doing.sheet.got.clear();
+        let mut waits: BTreeMap<GroupId, Vec<Raw>> = BTreeMap::new();
+        for key in doing.sheet.to_read() {
+            let keys = waits.entry(self.shape.group_of(&key)).or_default();
+            if !keys.contains(&key) {
+                keys.push(key);
+            }
+        }
+        if waits.is_empty() {
+            return self.commit(doing, cx);
+        }
+        doing.phase = Phase::Reading(waits);
+        self.go_on(doing, cx);
+    }
+
+    /// Everything was read: what follows from it.
+    pub(super) fn has_read(&mut self, mut doing: Doing, cx: &mut Context<'_>) {
+        let told = doing.sheet.evaluate();
+        if told.is_ok() && (doing.sheet.is_write() || doing.commits_reads) {
+            return self.commit(doing, cx);
+        }
+        // It only reads, or changes nothing because of what it has read.
+        let mut waits: BTreeMap<GroupId, BTreeMap<Raw, Version>> = BTreeMap::new();
+        for (key, version) in doing.sheet.versions() {
+            waits.entry(self.shape.group_of(&key)).or_default().insert(key, version);
+        }
+        if waits.len() > 1 && !mutant!("lane_reads_unchecked") {
+            doing.phase = Phase::Checking(waits);
+            return self.go_on(doing, cx);
+        }
+        // One group has read all of it at one moment.
+        self.has_checked(doing, cx);
+    }
+
+    /// What was read was current at one moment, and nothing is changed.
+    pub(super) fn has_checked(&mut self, mut doing: Doing, cx: &mut Context<'_>) {
+        let outcome = match doing.sheet.evaluate() {
+            Ok(told) => doing.sheet.outcome(told),
+            Err(refusal) => Outcome::Refused(refusal),
+        };
+        if let Some(ticket) = doing.ticket.take() {
+            // It tells what a majority has: nothing waits for this node's disk.
+            cx.fx.answer_early(ticket, outcome);
+        }
+    }
+
+    /// Commits: every group that it touches is asked.
+    pub(crate) fn commit(&mut self, mut doing: Doing, cx: &mut Context<'_>) {
+        let tx = self.clients.name(wall(cx));
+        let priority = *doing.priority.get_or_insert(tx.counter);
+        let mut acts = doing.sheet.acts();
+        if mutant!("lane_share_lost") {
+            let first = acts.first().map(|(key, _)| self.shape.group_of(key));
+            acts.retain(|(key, _)| Some(self.shape.group_of(key)) == first);
+        }
+        let transaction = Transaction {
+            rank: Rank { priority, tx },
+            mark: self.clients.mark(),
+            reads: doing.sheet.versions(),
+            acts,
+            // A change that cannot be done is told so, and the others are done.
+            goes_on: true,
+        };
+        match transaction.split(|key| self.shape.group_of(key)) {
+            Ok(shares) => {
+                doing.phase = Phase::Committing { tx, shares };
+                self.go_on(doing, cx);
+            }
+            Err(refused) => {
+                self.clients.close(tx);
+                // Nothing was done.
+                doing.refuse(refusal(&refused), cx);
+            }
+        }
+    }
+
+    fn begin_scan(
+        &mut self,
+        ticket: Ticket,
+        deadline: Time,
+        (from, limit): (&Cursor, u32),
+        cx: &mut Context<'_>,
+    ) {
+        if let Some(refusal) = self.cannot_begin() {
+            // Nothing was done.
+            return cx.fx.answer_early(ticket, Outcome::Refused(refusal));
+        }
+        let from = place::from_cursor(from);
+        let group = self.shape.group_of(&from);
+        let most = u32::try_from(SCAN_KEYS_MAX).unwrap_or(u32::MAX);
+        let limit = limit.clamp(1, most);
+        let mut doing = Doing::new(ticket, deadline, Sheet::default());
+        doing.phase = Phase::Listing { group, from, limit };
+        self.go_on(doing, cx);
+    }
+}
+
+impl Doing {
+    fn new(ticket: Ticket, deadline: Time, sheet: Sheet) -> Doing {
+        Doing {
+            ticket: Some(ticket),
+            deadline,
+            sheet,
+            priority: None,
+            conflicts: 0,
+            commits_reads: false,
+            phase: Phase::Reading(BTreeMap::new()),
+            again: Time(0),
+            wait: Span(0),
+            is_held: false,
+            asked: BTreeMap::new(),
+        }
+    }
+
+    /// A host is asked, for a group.
+    pub fn note_asked(&mut self, group: GroupId, node: NodeId) {
+        let asked = self.asked.entry(group).or_default();
+        asked.retain(|other| *other != node);
+        asked.push(node);
+        asked.drain(..asked.len().saturating_sub(ASKED_MAX));
+    }
+
+    /// Whether a host was asked this question, for a group.
+    pub fn has_asked(&self, group: GroupId, node: NodeId) -> bool {
+        let asked = self.asked.get(&group);
+        asked.is_some_and(|asked| asked.contains(&node)) || mutant!("lane_anybody_answers")
+    }
+
+    /// Tells whoever waits for it why it was not done, or may not have been.
+    pub fn refuse(&mut self, refusal: Refusal, cx: &mut Context<'_>) {
+        if let Some(ticket) = self.ticket.take() {
+            // It rests on nothing that this node stores.
+            cx.fx.answer_early(ticket, Outcome::Refused(refusal));
+        }
+    }
+}
+
+const _: () = assert!(
+    quorate_kernel::limits::TRANSACTION_ITEMS_MAX <= crate::serializable::rules::ACTS_MAX,
+    "what doors let through is no transaction of too many acts"
+);

@@ -1,0 +1,400 @@
+//! What clients of this host have in hand: the paper's client library, at each host (§4.2).
+
+use super::items::Sheet;
+use crate::serializable::lane::message::Message;
+use crate::serializable::lane::places::reach::GRACE;
+use crate::serializable::lane::{Context, Serializable};
+use crate::serializable::rules::{COUNTER_AHEAD_MS, COUNTERS_PER_MS};
+use crate::serializable::{Client, Commit, Raw, Request, Token, TxId, Version, WallMs};
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use quorate_kernel::ids::{GroupId, Incarnation, NodeId, Ticket};
+use quorate_kernel::invariant;
+use quorate_kernel::mutant;
+use quorate_kernel::operation::Refusal;
+use quorate_kernel::ring::{Ring, Standing};
+use quorate_kernel::rng::mix;
+use quorate_kernel::time::{Span, Time};
+
+/// How long a question waits for its answer before it is asked again; twice as long each time, up
+/// to [`WAIT_MAX`].
+const WAIT: Span = Span::millis(200);
+/// See [`WAIT`].
+const WAIT_MAX: Span = Span::secs(1);
+/// How long somebody waits after it was told that another leads.
+const WAIT_OTHER: Span = Span::millis(20);
+/// The most transactions whose end is asked for though nobody waits for it any more: a group that
+/// is gone for long must not fill this host.
+pub const ASKING_MAX: usize = 1024;
+/// By how much a counter that is told may be above those that are known: groups take no higher one.
+const COUNTER_AHEAD_MAX: u64 = COUNTER_AHEAD_MS * COUNTERS_PER_MS;
+
+/// An operation in hand.
+#[derive(Debug)]
+pub struct Doing {
+    /// Who waits for it; nobody once it was answered that the outcome is unknown.
+    pub ticket: Option<Ticket>,
+    /// When it must have been answered.
+    pub deadline: Time,
+    /// What it is.
+    pub sheet: Sheet,
+    /// The counter of its first attempt to commit: who is tried again does not begin at the end.
+    pub priority: Option<u64>,
+    /// How often it was tried again after a conflict.
+    pub conflicts: u32,
+    /// Whether it is committed like what writes, though it only reads: what was read has changed
+    /// too often.
+    pub commits_reads: bool,
+    /// Where it stands.
+    pub phase: Phase,
+    /// When what is not answered is asked again.
+    pub again: Time,
+    /// How long it waits after that.
+    pub wait: Span,
+    /// Whether nobody was asked yet: a group seems to be out of reach.
+    pub is_held: bool,
+    /// Who was asked this question, of each group; whoever was asked last comes last.
+    pub asked: BTreeMap<GroupId, Vec<NodeId>>,
+}
+
+/// Where an operation stands.
+#[derive(Debug)]
+pub enum Phase {
+    /// It reads; what it waits for, by group.
+    Reading(BTreeMap<GroupId, Vec<Raw>>),
+    /// It has only read, in several groups, and asks whether all of that is current.
+    Checking(BTreeMap<GroupId, BTreeMap<Raw, Version>>),
+    /// It commits.
+    Committing {
+        /// Its name.
+        tx: TxId,
+        /// The shares; the first is the coordinator's.
+        shares: Vec<(GroupId, Commit)>,
+    },
+    /// The time is over: it asks how it ended.
+    Asking(Token),
+    /// It lists keys of a group.
+    Listing {
+        /// The group.
+        group: GroupId,
+        /// From which key on.
+        from: Raw,
+        /// How many.
+        limit: u32,
+    },
+}
+
+impl Phase {
+    /// The transaction whose end is not known.
+    pub fn open(&self) -> Option<TxId> {
+        match self {
+            Phase::Committing { tx, .. } => Some(*tx),
+            Phase::Asking(token) => Some(token.tx),
+            _ => None,
+        }
+    }
+
+    /// The groups that are asked and have not answered.
+    pub fn groups(&self) -> Vec<GroupId> {
+        match self {
+            Phase::Reading(waits) => waits.keys().copied().collect(),
+            Phase::Checking(waits) => waits.keys().copied().collect(),
+            Phase::Committing { shares, .. } => shares.iter().map(|(group, _)| *group).collect(),
+            Phase::Asking(token) => Vec::from([token.coordinator]),
+            Phase::Listing { group, .. } => Vec::from([*group]),
+        }
+    }
+
+    /// What is asked of a group; nothing if it has answered, or is not asked.
+    fn message(&self, question: u64, group: GroupId) -> Option<Message> {
+        let request = match self {
+            Phase::Reading(waits) => Request::Read { keys: waits.get(&group)?.clone() },
+            Phase::Checking(waits) => Request::Check { reads: waits.get(&group)?.clone() },
+            Phase::Committing { shares, .. } => {
+                let place = shares.binary_search_by_key(&group, |(of, _)| *of).ok()?;
+                Request::Commit(shares[place].1.clone())
+            }
+            Phase::Asking(token) if token.coordinator == group => {
+                Request::Outcome { token: *token }
+            }
+            Phase::Listing { group: of, from, limit } if *of == group => {
+                let (from, limit) = (from.clone(), *limit);
+                return Some(Message::List { question, group, from, limit });
+            }
+            Phase::Asking(_) | Phase::Listing { .. } => return None,
+        };
+        Some(Message::Ask { question, group, request })
+    }
+}
+
+/// All operations of this host's clients.
+#[derive(Debug, Default)]
+pub struct Clients {
+    /// The name of this start as a client of the groups.
+    me: Client,
+    /// The highest counter that was given out or seen.
+    counter: u64,
+    /// The counters of transactions whose end is not known.
+    open: BTreeSet<u64>,
+    /// How many questions were asked.
+    questions: u64,
+    doing: BTreeMap<u64, Doing>,
+    /// Those of them that only ask how they ended, the oldest first.
+    asking: BTreeSet<u64>,
+    hosts: Vec<NodeId>,
+}
+
+impl Clients {
+    /// A start begins: as a client of the groups it is none that there was before.
+    pub fn begin(&mut self, me: Incarnation, drawn: u64, now: WallMs) {
+        self.me = Client(mix(me.node.0 ^ mix(u64::from(me.start.0))) ^ drawn);
+        self.counter = TxId::first(self.me, now).counter;
+        if mutant!("lane_names_used_twice") {
+            (self.me, self.counter) = (Client(mix(me.node.0)), 0);
+        }
+    }
+
+    /// How many operations are in hand.
+    pub fn len(&self) -> usize {
+        self.doing.len()
+    }
+
+    /// The ring has changed.
+    pub fn see(&mut self, ring: &Arc<Ring>) {
+        let there = ring.hosts().iter().filter(|host| host.standing != Standing::Left);
+        self.hosts = there.map(|host| host.who.node).collect();
+    }
+
+    /// The hosts of the cluster, as far as is known.
+    pub fn hosts(&self) -> impl Iterator<Item = NodeId> {
+        self.hosts.iter().copied()
+    }
+
+    /// A name for a transaction, no lower than the first at this time: what is under way must not
+    /// look as old as the start of this host.
+    pub fn name(&mut self, now: WallMs) -> TxId {
+        self.counter += 1;
+        if !mutant!("lane_counts_without_time") && !mutant!("lane_names_used_twice") {
+            self.counter = self.counter.max(TxId::first(self.me, now).counter);
+        }
+        let is_new = self.open.insert(self.counter);
+        invariant!(is_new, "a counter is given out once");
+        TxId { counter: self.counter, client: self.me }
+    }
+
+    /// Whether a name was given out by this start.
+    pub fn is_own(&self, tx: TxId) -> bool {
+        tx.client == self.me && tx.counter <= self.counter
+    }
+
+    /// Below this, the ends of all transactions are known.
+    pub fn mark(&self) -> u64 {
+        let open = self.open.first().filter(|_| !mutant!("lane_marks_what_is_open"));
+        open.copied().unwrap_or(self.counter + 1)
+    }
+
+    /// It is known how a transaction ended, or it was never asked for.
+    pub fn close(&mut self, tx: TxId) {
+        self.open.remove(&tx.counter);
+    }
+
+    /// A counter of another client: new ones are above it, so that nobody goes before those that
+    /// wait.
+    pub fn saw(&mut self, tx: TxId) {
+        if tx.counter.saturating_sub(self.counter) <= COUNTER_AHEAD_MAX {
+            self.counter = self.counter.max(tx.counter);
+        }
+    }
+
+    /// A group takes no counters of this client below this one any more. Nobody is believed that
+    /// they are further ahead than groups take any.
+    pub fn count_from(&mut self, lowest: u64) {
+        let below = lowest.saturating_sub(1);
+        let is_far = below.saturating_sub(self.counter) > COUNTER_AHEAD_MAX;
+        if !is_far && !mutant!("lane_counts_below") {
+            self.counter = self.counter.max(below);
+        }
+    }
+
+    /// Takes an operation in; the name of its question.
+    pub fn add(&mut self, doing: Doing) -> u64 {
+        self.questions += 1;
+        if matches!(doing.phase, Phase::Asking(_)) {
+            self.asking.insert(self.questions);
+        }
+        self.doing.insert(self.questions, doing);
+        self.questions
+    }
+
+    /// Takes an operation out, to answer it or to go on with another question.
+    pub fn remove(&mut self, question: u64) -> Option<Doing> {
+        self.asking.remove(&question);
+        self.doing.remove(&question)
+    }
+
+    /// Asks no more for the oldest of those that nobody waits for, if there are too many. Their
+    /// clients were told that either may be, and groups may forget it.
+    fn drop_oldest(&mut self) {
+        while self.asking.len() >= ASKING_MAX && !mutant!("lane_asks_without_bound") {
+            let Some(question) = self.asking.first().copied() else { return };
+            let tx = self.remove(question).and_then(|doing| doing.phase.open());
+            tx.into_iter().for_each(|tx| self.close(tx));
+        }
+    }
+
+    /// An operation in hand, to be looked at.
+    pub fn get(&self, question: u64) -> Option<&Doing> {
+        self.doing.get(&question)
+    }
+
+    /// An operation in hand.
+    pub fn get_mut(&mut self, question: u64) -> Option<&mut Doing> {
+        self.doing.get_mut(&question)
+    }
+
+    /// A transaction that commits, and its question.
+    #[cfg(test)]
+    pub fn committing(&self) -> Option<(u64, TxId)> {
+        self.doing.iter().find_map(|(question, it)| Some((*question, it.phase.open()?)))
+    }
+
+    /// Asserts what must hold.
+    pub fn check(&self) {
+        let open: BTreeSet<u64> =
+            self.doing.values().filter_map(|it| it.phase.open()).map(|tx| tx.counter).collect();
+        invariant!(open == self.open, "what is not known is asked for");
+        let is_answered = |doing: &Doing| doing.ticket.is_none();
+        let asks = |doing: &Doing| matches!(doing.phase, Phase::Asking(_));
+        let fits = |doing: &Doing| is_answered(doing) == asks(doing);
+        invariant!(self.doing.values().all(fits), "who was answered only asks");
+        let is_noted = |(question, doing): (&u64, &Doing)| {
+            self.asking.contains(question) == asks(doing)
+                && (!asks(doing) || doing.sheet.items().is_empty())
+        };
+        invariant!(self.doing.iter().all(is_noted), "who only asks needs nothing else");
+        let is_bounded = self.asking.len() <= ASKING_MAX || mutant!("lane_asks_without_bound");
+        invariant!(is_bounded, "what nobody waits for is bounded");
+    }
+}
+
+impl Serializable {
+    /// Goes on with an operation: a new question is asked.
+    pub(super) fn go_on(&mut self, mut doing: Doing, cx: &mut Context<'_>) {
+        doing.again = cx.now + WAIT;
+        doing.wait = WAIT;
+        doing.asked.clear();
+        // Who was answered asks until it knows.
+        doing.is_held = doing.ticket.is_some() && self.out_of_reach(&doing.phase).is_some();
+        let is_held = doing.is_held;
+        if is_held {
+            doing.again = cx.now + GRACE;
+        }
+        let question = self.clients.add(doing);
+        if !is_held {
+            self.ask(question, None, cx);
+        }
+    }
+
+    /// Asks who has not answered; of one group alone if it is named.
+    pub(crate) fn ask(&mut self, question: u64, of: Option<GroupId>, cx: &mut Context<'_>) {
+        let Some(doing) = self.clients.get_mut(question) else { return };
+        if doing.is_held && of.is_some() {
+            // All of it is asked for, or nothing.
+            return;
+        }
+        doing.is_held = false;
+        let groups = of.map_or_else(|| doing.phase.groups(), |group| Vec::from([group]));
+        for group in groups {
+            let Some(node) = self.routes.primary(group) else { continue };
+            if let Some(message) = doing.phase.message(question, group) {
+                doing.note_asked(group, node);
+                // A question, and what a client asks for: both promise nothing.
+                cx.fx.send_early(node, message);
+            }
+        }
+    }
+
+    /// Another node leads a group: what waits for that group is asked of it.
+    pub(crate) fn ask_again(&mut self, group: GroupId, cx: &mut Context<'_>) {
+        let questions: Vec<u64> = self.clients.doing.keys().copied().collect();
+        for question in questions {
+            self.ask(question, Some(group), cx);
+        }
+    }
+
+    /// Time has passed: questions are asked again, or given up.
+    pub(crate) fn tick_clients(&mut self, cx: &mut Context<'_>) {
+        let now = cx.now;
+        let is_over = |doing: &Doing| doing.ticket.is_some() && doing.deadline <= now;
+        let of = |doing: &BTreeMap<u64, Doing>, is_it: &dyn Fn(&Doing) -> bool| -> Vec<u64> {
+            doing.iter().filter(|(_, it)| is_it(it)).map(|(question, _)| *question).collect()
+        };
+        for question in of(&self.clients.doing, &is_over) {
+            self.give_up(question, cx);
+        }
+        for question in of(&self.clients.doing, &|doing| doing.again <= now) {
+            if self.refuse_out_of_reach(question, cx) {
+                continue;
+            }
+            let Some(doing) = self.clients.get_mut(question) else { continue };
+            if let (true, &Phase::Committing { tx, .. }) =
+                (mutant!("lane_repeat_is_new"), &doing.phase)
+            {
+                self.clients.close(tx);
+                if let Some(doing) = self.clients.remove(question) {
+                    self.commit(doing, cx);
+                }
+                continue;
+            }
+            let asked = Time(doing.again.0.saturating_sub(doing.wait.0));
+            doing.wait = Span((doing.wait.0 * 2).min(WAIT_MAX.0));
+            doing.again = now + doing.wait;
+            self.counters.retries += 1;
+            for group in doing.phase.groups() {
+                if let Some(node) = doing.asked.get(&group).and_then(|asked| asked.last()) {
+                    self.routes.is_late(group, *node, asked);
+                }
+            }
+            self.ask(question, None, cx);
+        }
+    }
+
+    /// Whoever was asked says that another leads: the next one is asked soon.
+    pub(super) fn ask_other(&mut self, question: u64, cx: &Context<'_>) {
+        if let Some(doing) = self.clients.get_mut(question) {
+            doing.again = doing.again.min(cx.now + WAIT_OTHER);
+        }
+    }
+
+    /// The deadline has passed.
+    fn give_up(&mut self, question: u64, cx: &mut Context<'_>) {
+        if self.refuse_out_of_reach(question, cx) {
+            return;
+        }
+        let Some(mut doing) = self.clients.remove(question) else { return };
+        self.counters.expired += 1;
+        let refusal = match &doing.phase {
+            Phase::Committing { shares, .. } => {
+                doing.phase = Phase::Asking(shares[0].1.token());
+                if !mutant!("lane_asking_keeps_all") {
+                    doing.sheet = Sheet::default();
+                }
+                match mutant!("lane_given_up_is_refused") {
+                    true => Refusal::NoRoute,
+                    false => Refusal::OutcomeUnknown,
+                }
+            }
+            phase => {
+                let group = phase.groups().first().copied();
+                let needed = group.map_or(1, |group| self.routes.majority(group));
+                Refusal::NoQuorum { reached: 0, needed: u8::try_from(needed).unwrap_or(u8::MAX) }
+            }
+        };
+        doing.refuse(refusal, cx);
+        if matches!(doing.phase, Phase::Asking(_)) {
+            self.clients.drop_oldest();
+            self.go_on(doing, cx);
+        }
+    }
+}

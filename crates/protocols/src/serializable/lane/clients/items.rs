@@ -1,0 +1,134 @@
+//! What a client asks for, as keys that are read and acts that are committed.
+
+use crate::serializable::lane::places::place;
+use crate::serializable::rules::VALUE_BYTES_MAX;
+use crate::serializable::{Act, Condition, Done, Expiry, Item as Read, Raw, Results, Version};
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use bytes::Bytes;
+use quorate_kernel::change::{Change, Changed};
+use quorate_kernel::evaluate::Items;
+use quorate_kernel::ids::GroupId;
+use quorate_kernel::operation::{Outcome, Refusal};
+use quorate_kernel::transaction::{Item, ItemOutcome};
+
+/// What a client asks for, and what was read for it.
+#[derive(Debug, Default)]
+pub struct Sheet {
+    items: Items,
+    /// What was read for it.
+    pub got: BTreeMap<Raw, Read>,
+}
+
+impl Sheet {
+    /// What is asked, with nothing read yet.
+    pub fn new(items: Items) -> Sheet {
+        Sheet { items, got: BTreeMap::new() }
+    }
+
+    /// What is asked.
+    pub fn items(&self) -> &[Item] {
+        self.items.list()
+    }
+
+    /// The keys that must be read before it is known what to do.
+    pub fn to_read(&self) -> impl Iterator<Item = Raw> {
+        let reads = |item: &&Item| matches!(item, Item::Check { .. } | Item::Get { .. });
+        self.items().iter().filter(reads).map(|item| place::stored(item.key()))
+    }
+
+    /// Whether it changes something.
+    pub fn is_write(&self) -> bool {
+        self.items().iter().any(Item::is_write)
+    }
+
+    /// The versions that it rests on.
+    pub fn versions(&self) -> BTreeMap<Raw, Version> {
+        self.got.iter().map(|(key, read)| (key.clone(), read.version)).collect()
+    }
+
+    /// What it does, in order.
+    pub fn acts(&self) -> Vec<(Raw, Act)> {
+        let act = |item: &Item| match item {
+            Item::Put { key, value } => {
+                let value = Raw(value.clone());
+                Some((place::stored(key), Act::Put { value, expiry: Expiry::Never }))
+            }
+            Item::Delete { key } => Some((place::stored(key), Act::Delete)),
+            Item::Change { key, change } => Some((place::stored(key), changing(change))),
+            Item::Check { .. } | Item::Get { .. } => None,
+        };
+        self.items().iter().filter_map(act).collect()
+    }
+
+    /// What its items are told, given what was read; of keys that were not read, whether a delete
+    /// has found a value, and what a change came to, is said by [`Sheet::answer`].
+    ///
+    /// # Errors
+    /// A check does not hold, or the answer is too long.
+    pub fn evaluate(&self) -> Result<Vec<ItemOutcome>, Refusal> {
+        let found = |key: &Bytes| {
+            let read = self.got.get(&place::stored(key));
+            read.and_then(|read| read.content.as_ref()).map(|(value, _)| value.0.clone())
+        };
+        self.items.evaluate(VALUE_BYTES_MAX, found).told
+    }
+
+    /// The answer, with what each group's acts have answered; none if these are not those of what
+    /// was asked.
+    pub fn answer(
+        &self,
+        results: &[(GroupId, Results)],
+        group_of: impl Fn(&[u8]) -> GroupId,
+    ) -> Option<Outcome> {
+        let mut told = self.evaluate().ok()?;
+        let mut of: BTreeMap<GroupId, _> =
+            results.iter().map(|(group, results)| (*group, results.iter())).collect();
+        for (item, told) in self.items().iter().zip(&mut told).filter(|(item, _)| item.is_write()) {
+            let group = group_of(&place::stored(item.key()));
+            let done = of.get_mut(&group)?.next()?.as_ref();
+            *told = match (item, done) {
+                (Item::Put { .. }, Ok(Done::Put)) => ItemOutcome::Written,
+                (Item::Delete { .. }, Ok(Done::Deleted { existed })) => {
+                    ItemOutcome::Deleted { existed: *existed }
+                }
+                (Item::Change { .. }, Ok(done)) => ItemOutcome::Changed(changed(done)?),
+                (Item::Change { .. }, Err(error)) => ItemOutcome::Unchanged((*error).into()),
+                _ => return None,
+            }
+        }
+        Some(self.outcome(told))
+    }
+
+    /// What the client is told.
+    pub fn outcome(&self, told: Vec<ItemOutcome>) -> Outcome {
+        self.items.outcome(told)
+    }
+}
+
+/// The act that a change is.
+fn changing(change: &Change) -> Act {
+    match change {
+        Change::PutIf { exists, value } => {
+            let condition = if *exists { Condition::Present } else { Condition::Absent };
+            Act::PutIf { condition, value: Raw(value.clone()), expiry: Expiry::Never }
+        }
+        Change::Add(number) => Act::Add(*number),
+        Change::AddFloat(number) => Act::AddFloat(Raw(number.clone())),
+        Change::Append(bytes) => Act::Append(Raw(bytes.clone())),
+        Change::SetRange { offset, bytes } => {
+            Act::SetRange { offset: *offset, bytes: Raw(bytes.clone()) }
+        }
+    }
+}
+
+/// What a change is told; none of what no change does.
+fn changed(done: &Done) -> Option<Changed> {
+    Some(match done {
+        Done::Put => Changed::Put,
+        Done::Integer(number) => Changed::Integer(*number),
+        Done::Float(number) => Changed::Float(number.0.clone()),
+        Done::Length(length) => Changed::Length(*length),
+        Done::Deleted { .. } | Done::Expiry { .. } => return None,
+    })
+}

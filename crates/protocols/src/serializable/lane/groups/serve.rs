@@ -1,0 +1,195 @@
+//! What others ask of a group here, and what they are answered.
+//!
+//! Answers tell what a majority has: nothing of it waits for this node's own disk, so they leave at
+//! once.
+
+use super::questions::PeerRequest;
+use crate::serializable::lane::message::{LISTED_KEYS_MAX, Message};
+use crate::serializable::lane::{Context, Serializable};
+use crate::serializable::{Effect, State};
+use crate::serializable::{Input, Raw, Refused, Reply, Request};
+use alloc::vec::Vec;
+use quorate_kernel::ids::{GroupId, Incarnation, Start, Ticket};
+use quorate_kernel::invariant;
+use quorate_kernel::limits::{OPERATIONS_MAX, PAGE_BYTES_MAX};
+use quorate_kernel::mutant;
+use quorate_kernel::process::Table;
+
+impl Serializable {
+    /// Whoever serves a client asks a group.
+    pub(crate) fn on_ask(
+        &mut self,
+        from: Incarnation,
+        (question, group): (u64, GroupId),
+        request: Request,
+        cx: &mut Context<'_>,
+    ) {
+        if !self.is_of(group, &request) {
+            return cx.fx.refuse("a group is asked for its own keys alone");
+        }
+        let coordinator = match &request {
+            Request::Commit(commit) => commit.groups.first().copied(),
+            _ => Some(group),
+        };
+        let asked = PeerRequest { from, question, list: None };
+        let Some((ticket, is_new)) = self.take_in(group, asked, cx) else { return };
+        let hosted = self.groups.get_mut(&group).filter(|hosted| hosted.member.leads());
+        let Some(hosted) = hosted else { unreachable!("only a primary takes questions in") };
+        invariant!(self.shape.groups().any(|it| it == group), "who leads it knows of the group");
+        hosted.heard.hear(&request, cx.now);
+        invariant!(hosted.questions.get(ticket).is_some(), "what was taken in is answered");
+        // A read is in hand until it is answered. Of a transaction something may have been lost
+        // since, which a repetition brings again.
+        if is_new || matches!(request, Request::Commit(_) | Request::Outcome { .. }) {
+            self.handle(group, Input::Request { ticket, request }, cx);
+        }
+        // The coordinator alone tells how it ends; others have refused at once, or say nothing.
+        let hosted = self.groups.get_mut(&group).filter(|_| coordinator != Some(group));
+        if let Some(hosted) = hosted.filter(|_| !mutant!("lane_share_stays_asked")) {
+            hosted.questions.take(ticket);
+        }
+    }
+
+    /// Whoever serves a client asks for keys of a group.
+    pub(crate) fn on_list(
+        &mut self,
+        from: Incarnation,
+        (question, group): (u64, GroupId),
+        (start, limit): (Raw, u32),
+        cx: &mut Context<'_>,
+    ) {
+        let asked = PeerRequest { from, question, list: Some((start, limit)) };
+        let Some((ticket, is_new)) = self.take_in(group, asked, cx) else { return };
+        let hosted = self.groups.get(&group);
+        invariant!(hosted.is_some_and(|it| it.member.leads()), "only a primary takes questions in");
+        let is_kept = hosted.is_some_and(|it| it.questions.get(ticket).is_some());
+        invariant!(is_kept, "what was taken in is answered");
+        if is_new && !self.confirm(group, ticket, cx) {
+            self.reply(group, ticket, Reply::Refused(Refused::NotPrimary), cx);
+        }
+    }
+
+    /// Takes a question in, if this node leads the group and has room; whether it is a new one.
+    fn take_in(
+        &mut self,
+        group: GroupId,
+        mut asked: PeerRequest,
+        cx: &mut Context<'_>,
+    ) -> Option<(Ticket, bool)> {
+        let (to, question) = (asked.from, asked.question);
+        if mutant!("lane_answers_any_start") {
+            asked.from.start = Start(0);
+        }
+        let hosted = self.groups.get_mut(&group).filter(|hosted| hosted.member.leads());
+        let Some(hosted) = hosted else {
+            self.say_who_leads(to, group, cx);
+            let reply = Reply::Refused(Refused::NotPrimary);
+            cx.fx.send_early(to, Message::Told { question, group, reply });
+            return None;
+        };
+        if let Some(ticket) = hosted.questions.find(asked.from, question) {
+            return Some((ticket, false));
+        }
+        hosted.questions.drop_earlier(asked.from);
+        if hosted.questions.len() >= OPERATIONS_MAX {
+            let reply = Reply::Refused(Refused::Busy);
+            cx.fx.send_early(to, Message::Told { question, group, reply });
+            return None;
+        }
+        self.tickets += 1;
+        let ticket = Ticket(self.tickets);
+        hosted.questions.add(ticket, asked);
+        Some((ticket, true))
+    }
+
+    /// Whether all keys of a request are of the group.
+    fn is_of(&self, group: GroupId, request: &Request) -> bool {
+        let is_its = |key: &Raw| {
+            crate::serializable::lane::places::place::of_client(key).is_some()
+                && self.shape.group_of(key) == group
+        };
+        match request {
+            _ if mutant!("lane_takes_foreign_keys") => true,
+            Request::Commit(commit) => {
+                let keys = commit.reads.keys().chain(commit.acts.iter().map(|(key, _)| key));
+                let are_known =
+                    commit.groups.iter().all(|it| self.shape.groups().any(|of| of == *it));
+                keys.into_iter().all(is_its) && are_known
+            }
+            Request::Read { keys } | Request::ReadAny { keys } => keys.iter().all(is_its),
+            Request::Check { reads } => reads.keys().all(is_its),
+            Request::Outcome { .. } => true,
+        }
+    }
+
+    /// Answers a question that was taken in.
+    pub(crate) fn reply(
+        &mut self,
+        group: GroupId,
+        ticket: Ticket,
+        reply: Reply,
+        cx: &mut Context<'_>,
+    ) {
+        let Some(hosted) = self.groups.get_mut(&group) else { return };
+        // Whoever had asked was told to ask elsewhere.
+        let Some(PeerRequest { from, question, .. }) = hosted.questions.take(ticket) else {
+            return;
+        };
+        if reply == Reply::Refused(Refused::NotPrimary) {
+            self.say_who_leads(from, group, cx);
+        }
+        cx.fx.send_early(from, Message::Told { question, group, reply });
+    }
+
+    /// The member leads no more: all that it has in hand is to be asked elsewhere.
+    pub(super) fn turn_away(&mut self, group: GroupId, cx: &mut Context<'_>) {
+        let Some(hosted) = self.groups.get_mut(&group) else { return };
+        hosted.heard.forget();
+        let tickets: Vec<Ticket> = hosted.questions.tickets().collect();
+        for ticket in tickets {
+            self.reply(group, ticket, Reply::Refused(Refused::NotPrimary), cx);
+        }
+    }
+
+    /// This node has led after the question: what is there now is listed.
+    pub(crate) fn list(
+        &mut self,
+        group: GroupId,
+        ticket: Ticket,
+        (from, limit): (&Raw, u32),
+        cx: &mut Context<'_>,
+    ) {
+        let Some(hosted) = self.groups.get_mut(&group) else { return };
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX).clamp(1, LISTED_KEYS_MAX);
+        let Some((keys, next)) = page(&hosted.state, from, limit, cx.table) else {
+            return self.reply(group, ticket, Reply::Refused(Refused::Busy), cx);
+        };
+        let Some(PeerRequest { from, question, .. }) = hosted.questions.take(ticket) else {
+            return;
+        };
+        cx.fx.send_early(from, Message::Listed { question, group, keys, next });
+    }
+}
+
+/// Some keys of a group from one on, and where the next ones begin. None while a transaction that
+/// may be decided already is about to make one of them appear or vanish: its client may know.
+fn page(
+    state: &State,
+    from: &Raw,
+    limit: usize,
+    table: &dyn Table,
+) -> Option<(Vec<Raw>, Option<Raw>)> {
+    let (items, next) = state.items.range(from, (limit, PAGE_BYTES_MAX), table);
+    let is_shown = |key: &Raw| key >= from && next.as_ref().is_none_or(|next| key < next);
+    let shares = state.head.pending.values().filter_map(|prepared| prepared.vote.as_ref().ok());
+    let shares = shares.filter(|_| !mutant!("lane_listing_skips_votes"));
+    for change in shares.flat_map(|share| &share.changes).filter(|it| is_shown(&it.key)) {
+        let is_there = state.item(&change.key, table).content.is_some();
+        let will_be = matches!(change.effect, Effect::Put { .. });
+        if is_there != will_be {
+            return None;
+        }
+    }
+    let there = items.into_iter().filter(|(_, item)| item.content.is_some());
+    Some((there.map(|(key, _)| key).collect(), next))
+}

@@ -1,0 +1,269 @@
+//! The group's own pulse: beats of the primary, and who doubts that there is one.
+
+use crate::vsr::action::{Action, Context};
+use crate::vsr::message::Message;
+use crate::vsr::number::{Op, ViewNumber};
+use crate::vsr::state::{Replica, Status};
+use crate::vsr::timer::{DEAF, DOUBT, DOUBT_KEPT, DOUBT_MAX, DOUBT_STEP};
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use quorate_kernel::effects::Release;
+use quorate_kernel::ids::{Incarnation, NodeId};
+use quorate_kernel::invariant;
+use quorate_kernel::probe;
+use quorate_kernel::time::{Span, Time};
+
+/// Who was heard when, and who doubts. Volatile.
+#[derive(Debug)]
+pub struct Pulse {
+    /// When the primary of the view was heard last, or the view began.
+    since: Time,
+    /// How many views have begun in a row without one that started.
+    attempts: u32,
+    /// Whether this node doubts that its view has a primary.
+    is_doubting: bool,
+    /// Which view each other member would begin, and when it said so.
+    doubts: BTreeMap<NodeId, (ViewNumber, Time)>,
+    /// When each member was heard last that has not forgotten.
+    pub heard: BTreeMap<NodeId, Time>,
+}
+
+impl Pulse {
+    /// Nobody was heard yet.
+    pub fn new(now: Time) -> Pulse {
+        Pulse {
+            since: now,
+            attempts: 0,
+            is_doubting: false,
+            doubts: BTreeMap::new(),
+            heard: BTreeMap::new(),
+        }
+    }
+
+    /// A view begins.
+    pub fn begin(&mut self, now: Time) {
+        self.since = now;
+        self.attempts += 1;
+        self.is_doubting = false;
+    }
+
+    /// The primary of the view is there.
+    pub fn hear_primary(&mut self, now: Time) {
+        self.since = now;
+        self.is_doubting = false;
+    }
+
+    /// The view has started here.
+    pub fn start(&mut self, now: Time) {
+        self.hear_primary(now);
+        self.attempts = 0;
+        self.doubts.clear();
+    }
+
+    /// This node has a reason to doubt at once.
+    pub fn doubt(&mut self) {
+        self.is_doubting = true;
+    }
+}
+
+impl Replica {
+    /// A connection to a host has ended: if it is the primary's, nobody waits to doubt it.
+    pub fn on_unlinked(&mut self, peer: NodeId, cx: &mut Context<'_>) {
+        if self.status == Status::Normal && self.known_primary() == Some(peer) {
+            self.pulse.doubt();
+            self.spread_doubt(cx);
+            self.consider(cx);
+        }
+    }
+
+    /// The primary is there.
+    pub(crate) fn on_beat(
+        &mut self,
+        from: Incarnation,
+        view: ViewNumber,
+        (commit, end): (Op, Op),
+        round: u64,
+        cx: &mut Context<'_>,
+    ) {
+        if self.status == Status::Learner {
+            return self.hear_as_learner(from.node, view, commit, cx);
+        }
+        if !self.follows(from, view, cx) || from.node == self.me {
+            return;
+        }
+        invariant!(self.head.normal == view, "who follows a view has its log");
+        invariant!(self.primary.is_none(), "a view has one primary");
+        // It says no more than where this node is now: see `Message::BeatOk`.
+        cx.send(from.node, Message::BeatOk { view, round }, Release::Early);
+        self.commit_to(commit, cx);
+        if end > self.log.end() {
+            probe!("vsr/behind_a_beat");
+            self.ask(from.node, cx);
+        }
+        // An acknowledgement may have been lost.
+        self.owes_ack |= commit < self.log.end() && self.status == Status::Normal;
+    }
+
+    /// A member follows this primary.
+    pub(crate) fn on_beat_ok(
+        &mut self,
+        from: Incarnation,
+        view: ViewNumber,
+        round: u64,
+        cx: &mut Context<'_>,
+    ) {
+        if view != self.head.view || self.primary.is_none() {
+            return;
+        }
+        invariant!(self.status == Status::Normal, "only a normal replica leads");
+        if round > self.reads.round() {
+            return cx.out.push(Action::Refuse("nobody confirms a round that was not sent"));
+        }
+        if self.head.configuration.contains(from.node) {
+            self.reads.confirm(from.node, round);
+            self.answer_reads(cx);
+        }
+        invariant!(self.primary.is_some(), "to hear a member ends no view");
+    }
+
+    /// A member hears no primary, and would begin a view.
+    pub(crate) fn on_start_view_change(
+        &mut self,
+        from: Incarnation,
+        at: ViewNumber,
+        view: ViewNumber,
+        cx: &mut Context<'_>,
+    ) {
+        if view.epoch > self.epoch() {
+            return self.ask(from.node, cx);
+        }
+        invariant!(at < view, "a doubt is about a view that follows");
+        if self.is_behind(from.node, view, cx) || !self.head.configuration.contains(from.node) {
+            return;
+        }
+        self.pulse.doubts.insert(from.node, (view, cx.now));
+        invariant!(self.pulse.doubts.len() <= self.head.configuration.members.len(), "one of each");
+        // Who leads the view says itself that it is over.
+        let is_over = self.known_primary() == Some(from.node) && view > self.head.view;
+        if is_over && self.takes_part() {
+            probe!("vsr/primary_gives_up");
+            self.pulse.doubt();
+            self.spread_doubt(cx);
+        }
+        if at > self.head.view && self.takes_part() {
+            // A majority has begun that view, and its primary may be gone: without the others the
+            // sender could never go on.
+            probe!("vsr/joins_a_view");
+            self.begin_view(at, cx);
+        }
+        self.consider(cx);
+        invariant!(self.head.view.epoch == view.epoch, "doubts begin no epoch");
+    }
+
+    /// A tick of the primary: it is there, unless it hears no majority.
+    pub(crate) fn tick_primary(&mut self, cx: &mut Context<'_>) {
+        if self.hears_majority(cx.now) {
+            self.pulse.hear_primary(cx.now);
+        } else if cx.now - self.pulse.since > DEAF {
+            // The members may hear it and not be heard: then nothing is committed any more, and
+            // nobody doubts while it beats.
+            probe!("vsr/deaf_primary");
+            self.pulse.doubt();
+            self.spread_doubt(cx);
+            return self.consider(cx);
+        }
+        let beat = self.beat();
+        let others = self.others();
+        if !others.is_empty() {
+            // A beat promises nothing.
+            cx.send(&others, beat, Release::Early);
+        }
+        self.tick_wish(cx);
+    }
+
+    /// What the primary says every tick.
+    pub(crate) fn beat(&self) -> Message {
+        Message::Beat {
+            view: self.head.view,
+            commit: self.commit,
+            end: self.log.end(),
+            round: self.reads.round(),
+        }
+    }
+
+    /// A tick of who does not lead.
+    pub(crate) fn tick_member(&mut self, cx: &mut Context<'_>) {
+        let silence = cx.now - self.pulse.since;
+        if silence > self.patience() {
+            self.pulse.doubt();
+        }
+        if self.pulse.is_doubting {
+            self.spread_doubt(cx);
+            self.consider(cx);
+        }
+        if self.status == Status::ViewChange {
+            self.tick_view_change(cx);
+        }
+    }
+
+    /// For how long this member waits for its primary: the one who would be the next waits least.
+    fn patience(&self) -> Span {
+        let view = self.head.view;
+        let rank = self.head.configuration.rank(self.group, view.next(), self.me);
+        let doubled = DOUBT.0 << self.pulse.attempts.min(8);
+        let start = if self.status == Status::Normal { DOUBT.0 } else { doubled.min(DOUBT_MAX.0) };
+        Span(start + DOUBT_STEP.0 * rank)
+    }
+
+    /// The view that this node would begin: none if it has no doubt.
+    fn target(&self) -> Option<ViewNumber> {
+        let told = self.pulse.doubts.values().map(|(view, _)| *view);
+        let own = self.pulse.is_doubting && self.takes_part();
+        own.then(|| told.fold(self.head.view.next(), ViewNumber::max))
+    }
+
+    /// Tells the members of a doubt. It promises nothing.
+    fn spread_doubt(&mut self, cx: &mut Context<'_>) {
+        let others = self.others();
+        if let Some(view) = self.target().filter(|_| !others.is_empty()) {
+            cx.send(&others, Message::StartViewChange { at: self.head.view, view }, Release::Early);
+        }
+    }
+
+    /// Begins a view if a majority would.
+    fn consider(&mut self, cx: &mut Context<'_>) {
+        let now = cx.now;
+        self.pulse.doubts.retain(|_, (_, at)| now - *at <= DOUBT_KEPT);
+        let Some(target) = self.target() else { return };
+        let told = self.pulse.doubts.values().map(|(view, _)| *view);
+        let mut views: Vec<ViewNumber> = told.chain([target]).collect();
+        views.sort_unstable_by(|one, other| other.cmp(one));
+        let majority = self.head.configuration.majority();
+        if let Some(view) = views.get(majority - 1).filter(|view| **view > self.head.view) {
+            self.begin_view(*view, cx);
+        }
+    }
+
+    /// Whether a majority of the members was heard lately, this node included if it takes part.
+    fn hears_majority(&self, now: Time) -> bool {
+        let heard = self.others().len() - self.silent(now).len();
+        heard + usize::from(self.takes_part()) >= self.head.configuration.majority()
+    }
+
+    /// The other members that were not heard lately, or have forgotten.
+    fn silent(&self, now: Time) -> Vec<NodeId> {
+        let is_heard =
+            |node: &NodeId| self.pulse.heard.get(node).is_some_and(|at| now - *at <= DEAF);
+        self.others().iter().copied().filter(|node| !is_heard(node)).collect()
+    }
+
+    /// The other members that this group waits for to go on: none while a majority is there.
+    ///
+    /// A member that has forgotten is waited for like one that is gone. Where so many have that the
+    /// others are no majority, the group stands still, and this says so ([`super`], Known limits).
+    #[must_use]
+    pub fn waits_for(&self, now: Time) -> Vec<NodeId> {
+        let goes_on = self.hears_majority(now) && !self.is_voting_on_losses();
+        if goes_on { Vec::new() } else { self.silent(now) }
+    }
+}

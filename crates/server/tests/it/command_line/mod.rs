@@ -1,0 +1,10 @@
+//! The command line: verbs, options, exit codes, and what is printed.
+
+mod basics;
+mod check;
+mod config;
+mod ctl;
+pub(super) mod dev;
+mod init;
+mod printed;
+mod ring;

@@ -1,0 +1,8 @@
+//! Faults: hosts that are killed, disks that fail, and mistakes of clients and operators.
+
+mod badinput;
+mod disks;
+mod identity;
+mod killed;
+pub(super) mod mishaps;
+mod refill;

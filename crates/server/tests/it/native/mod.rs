@@ -1,0 +1,10 @@
+//! The native API over gRPC and HTTP, and its Rust client.
+
+mod contexts;
+mod events;
+mod grpc;
+pub(super) mod http;
+mod routes;
+mod rustadmin;
+mod rustcausal;
+mod rustclient;

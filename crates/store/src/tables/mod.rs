@@ -1,0 +1,13 @@
+//! What was applied: in memory first, then in tables that are sorted and merged.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `memtable.rs` | what was applied and is not in the tables yet |
+//! | `backlog.rs` | what lies between the two threads: full memtables, free segments |
+//! | `lsm.rs` | the tables, over fjall |
+//! | `reclaim.rs` | space that deleted records take |
+
+pub(super) mod backlog;
+pub(super) mod lsm;
+pub(super) mod memtable;
+pub(super) mod reclaim;

@@ -1,0 +1,119 @@
+//! Gives disk space back that deleted and replaced records take, while there is little else to do.
+//!
+//! The database drops them when it merges tables, and it merges tables as new ones come. After
+//! many deletes and nothing more it would keep all of it. So once the store is quiet and a good
+//! part of its records is new since that was last done, everything is merged into new tables, on a
+//! thread of its own: whether a new record replaces an older one is not known without reading.
+//! Meanwhile the database merges nothing else, and new tables pile up: a store for which that would
+//! take long is left to the database.
+//!
+
+use crate::tables::backlog::Backlog;
+use crate::tables::lsm::{Tables, fatal};
+use crate::wal::write::Ground;
+use fjall::AbstractTree;
+use quorate_kernel::error::Fatal;
+use std::thread::JoinHandle;
+
+/// No more than this was written since the last look: the store is quiet.
+const QUIET_BYTES: u64 = 256 << 10;
+/// Of so many records one must be new.
+const NEW_PART: u64 = 8;
+/// Smaller stores are not worth it, larger ones take too long.
+const BYTES_LEAST: u64 = 8 << 20;
+const BYTES_MOST: u64 = 1 << 30;
+
+/// After how many snapshots the database looks which are still in use.
+const SNAPSHOTS: usize = 10_000;
+
+/// Looks after the space of one store.
+#[derive(Debug)]
+pub(crate) struct Reclaim {
+    /// Records that were written, deletes included, since everything was last merged; of earlier
+    /// starts the deletes.
+    written: u64,
+    /// What was written since the last look.
+    written_bytes: u64,
+    merging: Option<JoinHandle<Result<(), Fatal>>>,
+}
+
+impl Reclaim {
+    /// Of a store that was just opened.
+    pub(crate) fn new(ground: &Ground) -> Reclaim {
+        let written = ground.tables.keyspace.tree.tombstone_count();
+        Reclaim { written, written_bytes: 0, merging: None }
+    }
+
+    /// Something was written.
+    pub(crate) fn note(&mut self, records: u64, bytes: u64) {
+        self.written += records;
+        self.written_bytes += bytes;
+    }
+
+    /// To be called every few seconds. Says whether it is time to merge all tables; an error is
+    /// that of an earlier time, of which nothing was lost.
+    pub(crate) fn look(&mut self, ground: &Ground) -> Result<bool, Fatal> {
+        let is_quiet = std::mem::take(&mut self.written_bytes) <= QUIET_BYTES;
+        if self.merging.as_ref().is_some_and(|merging| !merging.is_finished()) {
+            return Ok(false);
+        }
+        self.wait()?;
+        if !is_quiet {
+            return Ok(false);
+        }
+        free(&ground.tables).map_err(|error| fatal("giving space back", error))?;
+        let bytes = ground.tables.bytes() + ground.memtables.bytes() as u64;
+        let records = ground.tables.keyspace.approximate_len() as u64;
+        let is_worth_it = self.written > 0 && self.written >= records / NEW_PART;
+        Ok(is_worth_it && (BYTES_LEAST..=BYTES_MOST).contains(&bytes))
+    }
+
+    /// Begins to merge all tables, once the memtables that were handed over are among them.
+    pub(crate) fn begin(&mut self, ground: &Ground) -> Result<(), Fatal> {
+        self.written = 0;
+        let (backlog, tables) = (ground.backlog.clone(), ground.tables.clone());
+        let builder = std::thread::Builder::new().name("reclaim".to_owned());
+        let thread = builder.spawn(move || merge(&backlog, &tables));
+        let thread = thread.map_err(|error| Fatal::Disk(format!("a thread: {error}")))?;
+        self.merging = Some(thread);
+        Ok(())
+    }
+
+    /// Bytes of tables that merging them would give back, at most: of so many records, so many may
+    /// have replaced others.
+    pub(crate) fn garbage_bytes(&self, ground: &Ground) -> u64 {
+        let records = (ground.tables.keyspace.approximate_len() as u64).max(1);
+        let part = u128::from(ground.tables.bytes()) * u128::from(self.written.min(records));
+        u64::try_from(part / u128::from(records)).expect("a part of 64 bits")
+    }
+
+    /// Waits for what was begun.
+    pub(crate) fn wait(&mut self) -> Result<(), Fatal> {
+        let ended = self.merging.take().map(JoinHandle::join);
+        let panicked = || Fatal::Corrupt("merging tables panicked".to_owned());
+        ended.map_or(Ok(()), |ended| ended.unwrap_or_else(|_| Err(panicked())))
+    }
+}
+
+/// Lets go of tables that were merged. The database does so when a table is added, and so never
+/// while nothing is written: it keeps what readers of an older sequence number may need, and looks
+/// who they are at every so many snapshots. To be called by the thread that writes.
+fn free(Tables { database, keyspace }: &Tables) -> fjall::Result<()> {
+    if keyspace.tree.get_version_history_lock().free_list_len() == 0 {
+        return Ok(());
+    }
+    let tracker = &database.supervisor.snapshot_tracker;
+    // Readers from now on are behind the last merge. Tables are added whole, so nothing that is
+    // half written becomes visible.
+    tracker.publish(database.supervisor.seqno.next());
+    (0..SNAPSHOTS).for_each(|_| drop(database.snapshot()));
+    let upto = tracker.get_seqno_safe_to_gc();
+    keyspace.tree.get_version_history_lock().maintenance(keyspace.path(), upto)?;
+    Ok(())
+}
+
+/// Merges all tables into new ones, with those that become some of memtables now.
+fn merge(backlog: &Backlog, tables: &Tables) -> Result<(), Fatal> {
+    backlog.settle()?;
+    tables.keyspace.major_compact().map_err(|error| fatal("giving space back", error))
+}

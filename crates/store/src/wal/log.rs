@@ -1,0 +1,377 @@
+//! Group commit, the mark and the rule that a failed log stays failed, over any engine.
+//!
+//! [`DiskLog`] keeps all the promises of [`Log`]; an [`Engine`] only commits and persists.
+
+use crate::data_directory::mark::Mark;
+use quorate_kernel::error::Fatal;
+use quorate_kernel::ids::Lsn;
+use quorate_kernel::mutant;
+use quorate_kernel::sighting::Sighting;
+use quorate_kernel::storage::{Batch, Log};
+use quorate_kernel::time::{Span, Time};
+use std::time::Duration;
+
+/// How long the mark may lag what is synced.
+const MARK_INTERVAL: Span = Span::secs(1);
+
+/// Monotonic time, injected so that a test can move it.
+pub type Clock = Box<dyn FnMut() -> Time + Send>;
+
+/// The clock of the machine, from zero at this call.
+#[must_use]
+pub fn machine_clock() -> Clock {
+    let start = std::time::Instant::now();
+    Box::new(move || Time(u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX)))
+}
+
+/// What commits and persists.
+pub(crate) trait Engine {
+    /// Commits all batches atomically, handed to the operating system and visible to reads, with
+    /// their numbers and what is `synced` so far.
+    fn commit(&mut self, batches: &[Batch], synced: Lsn) -> Result<(), Fatal>;
+
+    /// Makes everything committed survive a loss of power.
+    fn persist(&mut self) -> Result<(), Fatal>;
+}
+
+impl<E> std::fmt::Debug for DiskLog<E> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "DiskLog({} written, {} synced)", self.written.0, self.synced.0)
+    }
+}
+
+/// A [`Log`] over an engine.
+pub(crate) struct DiskLog<E> {
+    pub(crate) engine: E,
+    written: Lsn,
+    synced: Lsn,
+    mark: Mark,
+    marked_at: Option<Time>,
+    /// What peers were seen to have synced.
+    seen: Vec<Sighting>,
+    has_seen_more: bool,
+    clock: Clock,
+    sync_delay: Duration,
+    failure: Option<Fatal>,
+}
+
+impl<E: Engine> DiskLog<E> {
+    /// A log that goes on after what was `recovered`, all of which is synced.
+    pub(crate) fn new(
+        engine: E,
+        recovered: Lsn,
+        mark: Mark,
+        clock: Clock,
+        sync_delay: Duration,
+    ) -> DiskLog<E> {
+        DiskLog {
+            engine,
+            written: recovered,
+            synced: recovered,
+            seen: mark.seen().to_vec(),
+            has_seen_more: false,
+            mark,
+            marked_at: None,
+            clock,
+            sync_delay,
+            failure: None,
+        }
+    }
+
+    /// Lets the engine do something else, which counts as a step: it may sync too.
+    pub(crate) fn with_engine(
+        &mut self,
+        step: impl FnOnce(&mut E) -> Result<(), Fatal>,
+    ) -> Result<(), Fatal> {
+        self.step(|log| step(&mut log.engine))
+    }
+
+    /// Takes what peers were seen to have synced, to be kept with the mark.
+    pub(crate) fn note(&mut self, seen: Vec<Sighting>) {
+        self.has_seen_more |= seen != self.seen;
+        self.seen = seen;
+    }
+
+    /// Syncs, brings the mark up to date and closes the log.
+    pub(crate) fn close(mut self) -> Result<(), Fatal> {
+        self.sync()?;
+        self.advance_mark()
+    }
+
+    /// Runs a step, and remembers its failure for ever: what the disk holds after a failed write
+    /// or sync is unknown, and a second try would report success over lost pages.
+    fn step(&mut self, step: impl FnOnce(&mut Self) -> Result<(), Fatal>) -> Result<(), Fatal> {
+        if let Some(failure) = &self.failure {
+            return Err(failure.clone());
+        }
+        let result = step(self);
+        self.failure = result.clone().err();
+        result
+    }
+
+    fn try_apply(&mut self, batches: &[Batch]) -> Result<(), Fatal> {
+        let Some(last) = batches.last() else { return Ok(()) };
+        let mut expected = self.written.0;
+        for batch in batches {
+            expected += 1;
+            if batch.lsn.0 != expected {
+                let text = format!("batch {} came where {expected} belongs", batch.lsn.0);
+                return Err(Fatal::Corrupt(text));
+            }
+        }
+        self.engine.commit(batches, self.synced)?;
+        self.written = last.lsn;
+        Ok(())
+    }
+
+    fn try_sync(&mut self) -> Result<(), Fatal> {
+        if self.synced == self.written {
+            return Ok(());
+        }
+        if !self.sync_delay.is_zero() {
+            std::thread::sleep(self.sync_delay);
+        }
+        self.engine.persist()?;
+        self.synced = self.written;
+        self.try_maintain()
+    }
+
+    fn try_maintain(&mut self) -> Result<(), Fatal> {
+        if self.mark_due().is_some_and(|due| due.is_zero()) {
+            self.marked_at = Some((self.clock)());
+            self.advance_mark()?;
+        }
+        Ok(())
+    }
+
+    /// How long the mark may still lag what is synced and seen; nothing when it does not.
+    pub(crate) fn mark_due(&mut self) -> Option<Duration> {
+        if !self.is_mark_behind() {
+            return None;
+        }
+        let Some(at) = self.marked_at else { return Some(Duration::ZERO) };
+        let lag = (self.clock)() - at;
+        Some(Duration::from_nanos(MARK_INTERVAL.0.saturating_sub(lag.0)))
+    }
+
+    /// Brings the mark up to date if it has lagged long enough, though nothing follows.
+    pub(crate) fn maintain(&mut self) -> Result<(), Fatal> {
+        if mutant!("mark_behind") {
+            return Ok(());
+        }
+        self.step(Self::try_maintain)
+    }
+
+    fn is_mark_behind(&self) -> bool {
+        self.mark.lsn() != self.synced || self.has_seen_more
+    }
+
+    fn advance_mark(&mut self) -> Result<(), Fatal> {
+        if self.is_mark_behind() {
+            let advanced = self.mark.advance(self.synced, &self.seen);
+            advanced.map_err(|error| Fatal::Disk(format!("the mark: {error}")))?;
+            self.has_seen_more = false;
+        }
+        Ok(())
+    }
+}
+
+impl<E: Engine> Log for DiskLog<E> {
+    fn apply(&mut self, batches: &[Batch]) -> Result<(), Fatal> {
+        self.step(|log| log.try_apply(batches))
+    }
+
+    fn sync(&mut self) -> Result<(), Fatal> {
+        self.step(Self::try_sync)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use quorate_kernel::ids::{NodeId, Start};
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    /// An engine that counts, and fails a step when told to.
+    #[derive(Default)]
+    struct Counting {
+        commits: u32,
+        persists: u32,
+        fail_commit: bool,
+        fail_persist: bool,
+        synced: Lsn,
+    }
+
+    fn full() -> Result<(), Fatal> {
+        Err(Fatal::Disk("no space left on device".to_owned()))
+    }
+
+    impl Engine for Counting {
+        fn commit(&mut self, _: &[Batch], synced: Lsn) -> Result<(), Fatal> {
+            self.commits += 1;
+            self.synced = synced;
+            if self.fail_commit { full() } else { Ok(()) }
+        }
+
+        fn persist(&mut self) -> Result<(), Fatal> {
+            self.persists += 1;
+            if self.fail_persist { full() } else { Ok(()) }
+        }
+    }
+
+    struct Bench {
+        log: DiskLog<Counting>,
+        mark: std::path::PathBuf,
+        _directory: tempfile::TempDir,
+    }
+
+    fn bench(clock: Clock) -> Bench {
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let path = directory.path().join("mark");
+        Mark::create(&path).expect("created");
+        let mark = Mark::open(&path).expect("opened");
+        let log = DiskLog::new(Counting::default(), Lsn(0), mark, clock, Duration::ZERO);
+        Bench { log, mark: path, _directory: directory }
+    }
+
+    fn batch(lsn: u64) -> Batch {
+        Batch { lsn: Lsn(lsn), must_sync: true, writes: Vec::new() }
+    }
+
+    fn marked(bench: &Bench) -> u64 {
+        Mark::open(&bench.mark).expect("opened").lsn().0
+    }
+
+    #[test]
+    fn a_failed_step_is_never_tried_again() {
+        let mut bench = bench(Box::new(|| Time(0)));
+        let log = &mut bench.log;
+        log.apply(&[batch(1)]).expect("applied");
+        log.engine.fail_persist = true;
+        assert_eq!(log.sync(), full());
+        log.engine.fail_persist = false;
+        assert_eq!(log.sync(), full());
+        assert_eq!(log.apply(&[batch(2)]), full());
+        assert_eq!((log.engine.commits, log.engine.persists), (1, 1));
+        assert_eq!(marked(&bench), 0, "what was not synced is not marked");
+        assert_eq!(bench.log.close(), full());
+    }
+
+    #[test]
+    fn a_sync_that_failed_beside_the_log_is_never_tried_again() {
+        let mut bench = bench(Box::new(|| Time(0)));
+        let log = &mut bench.log;
+        log.apply(&[batch(1)]).expect("applied");
+        log.engine.fail_persist = true;
+        assert_eq!(log.with_engine(Engine::persist), full());
+        log.engine.fail_persist = false;
+        assert_eq!(log.sync(), full());
+        assert_eq!(log.with_engine(Engine::persist), full());
+        assert_eq!(log.maintain(), full(), "whoever writes nothing hears of it too");
+        assert_eq!(log.engine.persists, 1);
+        assert_eq!(marked(&bench), 0);
+    }
+
+    #[test]
+    fn a_full_disk_stops_the_log() {
+        let mut bench = bench(Box::new(|| Time(0)));
+        bench.log.engine.fail_commit = true;
+        assert_eq!(bench.log.apply(&[batch(1)]), full());
+        bench.log.engine.fail_commit = false;
+        assert_eq!(bench.log.apply(&[batch(1)]), full());
+        assert_eq!(bench.log.sync(), full());
+    }
+
+    #[test]
+    fn a_gap_between_numbers_is_refused() {
+        for numbers in [vec![2], vec![0], vec![1, 3], vec![1, 1]] {
+            let mut bench = bench(Box::new(|| Time(0)));
+            let batches: Vec<Batch> = numbers.iter().copied().map(batch).collect();
+            let refused = bench.log.apply(&batches);
+            assert!(matches!(refused, Err(Fatal::Corrupt(_))), "{numbers:?}: {refused:?}");
+            assert_eq!(bench.log.engine.commits, 0);
+        }
+    }
+
+    #[test]
+    fn the_mark_follows_the_syncs_once_a_second_and_on_close() {
+        let now = Arc::new(AtomicU64::new(0));
+        let shown = now.clone();
+        let mut bench = bench(Box::new(move || Time(shown.load(Ordering::Relaxed))));
+        let mut lsn = 0;
+        let mut step = |bench: &mut Bench, at_ms: u64| {
+            lsn += 1;
+            now.store(Span::millis(at_ms).0, Ordering::Relaxed);
+            bench.log.apply(&[batch(lsn)]).expect("applied");
+            assert_eq!(bench.log.engine.synced.0, lsn - 1, "a batch names what is synced");
+            bench.log.sync().expect("synced");
+            marked(bench)
+        };
+        assert_eq!(step(&mut bench, 0), 1, "the first sync is marked at once");
+        assert_eq!(step(&mut bench, 500), 1);
+        assert_eq!(step(&mut bench, 999), 1);
+        assert_eq!(step(&mut bench, 1000), 4);
+        assert_eq!(step(&mut bench, 1999), 4);
+        let path = bench.mark.clone();
+        bench.log.close().expect("closed");
+        assert_eq!(Mark::open(&path).expect("opened").lsn(), Lsn(5));
+    }
+
+    #[test]
+    fn the_mark_comes_up_to_the_last_sync_though_nothing_follows() {
+        let now = Arc::new(AtomicU64::new(0));
+        let shown = now.clone();
+        let mut bench = bench(Box::new(move || Time(shown.load(Ordering::Relaxed))));
+        let at = |ms: u64| now.store(Span::millis(ms).0, Ordering::Relaxed);
+        assert_eq!(bench.log.mark_due(), None, "nothing was written");
+        for lsn in 1..=3 {
+            at(100 * lsn);
+            bench.log.apply(&[batch(lsn)]).expect("applied");
+            bench.log.sync().expect("synced");
+        }
+        assert_eq!((marked(&bench), bench.log.synced), (1, Lsn(3)));
+        assert_eq!(bench.log.mark_due(), Some(Duration::from_millis(800)));
+        at(1099);
+        bench.log.maintain().expect("maintained");
+        assert_eq!(marked(&bench), 1, "it is not rewritten more than once a second");
+        at(1100);
+        assert_eq!(bench.log.mark_due(), Some(Duration::ZERO));
+        bench.log.maintain().expect("maintained");
+        assert_eq!((marked(&bench), bench.log.mark_due()), (3, None));
+    }
+
+    #[test]
+    fn what_peers_were_seen_to_have_synced_is_kept_with_the_mark() {
+        let now = Arc::new(AtomicU64::new(0));
+        let shown = now.clone();
+        let mut bench = bench(Box::new(move || Time(shown.load(Ordering::Relaxed))));
+        let (node, start) = (NodeId(7), Start(3));
+        let seen = |synced| vec![Sighting { node, start, run: 9, synced: Lsn(synced) }];
+        let read = |bench: &Bench| Mark::open(&bench.mark).expect("opened").seen().to_vec();
+        bench.log.note(seen(40));
+        bench.log.maintain().expect("maintained");
+        assert_eq!(read(&bench), seen(40));
+        bench.log.note(seen(40));
+        assert_eq!(bench.log.mark_due(), None);
+        bench.log.note(seen(41));
+        bench.log.maintain().expect("maintained");
+        assert_eq!(read(&bench), seen(40), "not more than once a second");
+        now.store(Span::secs(1).0, Ordering::Relaxed);
+        bench.log.maintain().expect("maintained");
+        assert_eq!((read(&bench), bench.log.mark_due()), (seen(41), None));
+        bench.log.note(seen(42));
+        bench.log.close().expect("closed");
+        assert_eq!(Mark::open(&bench.mark).expect("opened").seen(), seen(42));
+    }
+
+    #[test]
+    fn a_sync_with_nothing_new_costs_nothing() {
+        let mut bench = bench(Box::new(|| Time(0)));
+        bench.log.sync().expect("synced");
+        bench.log.apply(&[batch(1), batch(2)]).expect("applied");
+        bench.log.sync().expect("synced");
+        bench.log.sync().expect("synced");
+        assert_eq!((bench.log.engine.commits, bench.log.engine.persists), (1, 1));
+    }
+}
