@@ -7,7 +7,7 @@ use quorate_sim::prepared::Prepared;
 use quorate_sim::scenario::Scenario;
 use quorate_sim::seed::{Runner, Setup};
 
-const SEEDS: u64 = 24;
+const SEEDS: u64 = 12;
 
 #[test]
 fn trees_bring_every_update_everywhere_whatever_fails() {

@@ -1,38 +1,41 @@
 //! Many instances of one protocol and nothing else: thousands of nodes, many times faster than in
 //! real time.
 //!
-//! No node is around them: no disk, no clients, no catalog. Messages stay values, and one that goes
-//! to many is shared by all of them; on request each goes through its bytes, as hosts do it, so
-//! that those are counted too. Nothing here grows with the square of the nodes, and none is looked
-//! for: the high half of a node id is its index.
+//! No node is around them: no disk, no clients, no catalog, but for what a measurement puts around
+//! them itself ([`Around`]). Messages stay values, and one that goes to many is shared by all of
+//! them; on request each goes through its bytes, as hosts do it, so that those are counted too.
+//! Nothing here grows with the square of the nodes, and none is looked for: the high bits of a node
+//! id are its index.
+
+mod around;
 
 use crate::delay::Delay;
 use crate::queue::Queue;
-use bytes::{Bytes, BytesMut};
+pub use around::{Around, Nothing, Step};
+use bytes::BytesMut;
 use quorate_kernel::effects::{Effect, Effects, Note, Recipients};
 use quorate_kernel::ids::{Incarnation, LaneId, NodeId, Start, Ticket};
 use quorate_kernel::operation::Outcome;
-use quorate_kernel::process::{Context, Process, Recovery, Table, Timer as _};
+use quorate_kernel::process::{Context, Process, Recovery, Timer as _};
 use quorate_kernel::rng::{Rng, mix};
-use quorate_kernel::storage::Class;
 use quorate_kernel::time::{Span, Time, WallTime};
 use quorate_kernel::wire::Body;
 use std::rc::Rc;
 
 /// Timers of one protocol, at most.
 const TIMERS_MAX: usize = 8;
-/// How far a node's index stands left in its id.
-const ID_SHIFT: u32 = 32;
+/// How far a node's index stands left in its id: ids are as long as those that are drawn in life.
+const ID_SHIFT: u32 = 48;
 
-/// Nothing is ever read: nobody restarts.
-struct NoTable;
-
-impl Table for NoTable {
-    fn get(&self, _class: Class, _key: &Bytes) -> Option<Bytes> {
-        None
-    }
-
-    fn scan(&self, _class: Class, _from: &[u8], _each: &mut dyn FnMut(&[u8], &Bytes) -> bool) {}
+/// What has just happened.
+#[derive(Debug)]
+pub enum Happened<T> {
+    /// This node got a message.
+    Message(usize),
+    /// A timer of this node fired.
+    Timer(usize),
+    /// What was planned is due.
+    Planned(T),
 }
 
 /// What nodes say to those around them.
@@ -66,24 +69,27 @@ struct Member<P> {
     is_up: bool,
 }
 
-enum Event<M> {
+enum Event<M, T> {
     Message { from: u32, to: u32, message: Rc<M> },
     Timer { node: u32, code: u32 },
+    Planned(T),
 }
 
 /// The nodes, and what is under way between them.
-pub struct Light<P: Process> {
+pub struct Light<P: Process, A: Around<P> = Nothing> {
     lane: LaneId,
     members: Vec<Member<P>>,
-    queue: Queue<Event<P::Message>>,
+    /// What stands around them.
+    pub around: A,
+    queue: Queue<Event<P::Message, A::Plan>>,
     now: Time,
     delay: Delay,
     rng: Rng,
     fx: Option<Effects<P>>,
     arena: BytesMut,
     must_encode: bool,
-    /// What nodes have said since this was last emptied, and which.
-    pub said: Vec<(usize, Said)>,
+    /// What nodes have said since this was last emptied: which, and when.
+    pub said: Vec<(usize, Time, Said)>,
     /// What has happened.
     pub counts: Counts,
 }
@@ -107,20 +113,34 @@ impl<P: Process> Light<P>
 where
     P::Message: Clone,
 {
-    /// No nodes yet, and the time that messages take. With `must_encode` each message goes through
-    /// its bytes.
+    /// No nodes yet, with nothing around them, and the time that messages take. With `must_encode`
+    /// each message goes through its bytes.
     #[must_use]
     pub fn new(lane: LaneId, delay: Delay, rng: Rng, must_encode: bool) -> Light<P> {
+        let mut light = Light::within(Nothing, lane, delay, rng);
+        light.must_encode = must_encode;
+        light
+    }
+}
+
+impl<P: Process, A: Around<P>> Light<P, A>
+where
+    P::Message: Clone,
+{
+    /// No nodes yet, what stands around them, and the time that messages take.
+    #[must_use]
+    pub fn within(around: A, lane: LaneId, delay: Delay, rng: Rng) -> Light<P, A> {
         Light {
             lane,
             members: Vec::new(),
+            around,
             queue: Queue::default(),
             now: Time(0),
             delay,
             rng,
             fx: Some(Effects::default()),
             arena: BytesMut::new(),
-            must_encode,
+            must_encode: false,
             said: Vec::new(),
             counts: Counts::default(),
         }
@@ -152,6 +172,16 @@ where
         &self.members[index].process
     }
 
+    /// The protocol of a node, and what stands around it.
+    pub fn look(&mut self, index: usize) -> (&P, &mut A) {
+        (&self.members[index].process, &mut self.around)
+    }
+
+    /// Plans what is to happen.
+    pub fn plan(&mut self, at: Time, plan: A::Plan) {
+        self.queue.push(at.0, Event::Planned(plan));
+    }
+
     /// The time of the world.
     #[must_use]
     pub fn now(&self) -> Time {
@@ -161,80 +191,93 @@ where
     /// Lets this much time pass.
     pub fn run(&mut self, span: Span) {
         let end = self.now + span;
+        while self.next(end).is_some() {}
+    }
+
+    /// Lets the next thing happen, if anything does until then; otherwise it is that time.
+    pub fn next(&mut self, end: Time) -> Option<Happened<A::Plan>> {
         while let Some((at, event)) = self.queue.pop_by(end.0) {
             self.now = Time(at);
             self.counts.events += 1;
-            self.happen(event);
+            let happened = self.happen(event);
+            if happened.is_some() {
+                return happened;
+            }
         }
         self.now = end;
+        None
     }
 
-    fn happen(&mut self, event: Event<P::Message>) {
+    /// What an event comes to; nothing of a timer that was armed anew.
+    fn happen(&mut self, event: Event<P::Message, A::Plan>) -> Option<Happened<A::Plan>> {
         match event {
             Event::Message { from, to, message } => {
                 let message = Rc::unwrap_or_clone(message);
                 self.step(to as usize, |process, cx| {
                     process.on_message(who(from as usize), message, cx);
                 });
+                Some(Happened::Message(to as usize))
             }
             Event::Timer { node, code } => {
                 let deadline = &mut self.members[node as usize].timers[code as usize];
-                if deadline.is_some_and(|at| at <= self.now) {
-                    *deadline = None;
-                    let timer = P::Timer::from_code(code).expect("it was armed");
-                    self.step(node as usize, |process, cx| process.on_timer(timer, cx));
-                }
+                deadline.take_if(|at| *at <= self.now)?;
+                let timer = P::Timer::from_code(code).expect("it was armed");
+                self.step(node as usize, |process, cx| process.on_timer(timer, cx));
+                Some(Happened::Timer(node as usize))
             }
+            Event::Planned(plan) => Some(Happened::Planned(plan)),
         }
     }
 
-    /// One step of a node, if it runs.
+    /// One step of a node, if it is there and runs.
     pub fn step(&mut self, index: usize, handler: impl FnOnce(&mut P, &mut Context<'_, P>)) {
-        let member = &mut self.members[index];
-        if !member.is_up {
+        let Some(member) = self.members.get_mut(index).filter(|member| member.is_up) else {
             return;
-        }
+        };
         let mut fx = self.fx.take().expect("no step runs inside another");
+        let begun = self.around.begin(index, self.now);
         let mut cx = Context {
             me: who(index),
             lane: self.lane,
-            now: self.now,
+            now: begun,
             wall: WallTime(0),
             rng: &mut member.rng,
-            table: &NoTable,
+            table: self.around.table(index),
             fx: &mut fx,
         };
         handler(&mut member.process, &mut cx);
+        let step = Step { node: index, process: &member.process, begun, asked: fx.as_slice() };
+        let at = self.around.end(step);
         for effect in fx.drain() {
-            self.take(index, effect);
+            self.take(index, at, effect);
         }
         self.fx = Some(fx);
     }
 
-    fn take(&mut self, from: usize, effect: Effect<P::Message, P::Timer>) {
+    fn take(&mut self, from: usize, at: Time, effect: Effect<P::Message, P::Timer>) {
         match effect {
             Effect::Send { to, message, .. } => {
                 let message = if self.must_encode { self.through_bytes(&message) } else { message };
                 let message = Rc::new(message);
                 match to {
-                    Recipients::One(to) => self.transmit(from, to.node, &message),
+                    Recipients::One(to) => self.transmit(from, at, to.node, &message),
                     Recipients::Group(nodes) => {
-                        nodes.iter().for_each(|to| self.transmit(from, *to, &message));
+                        nodes.iter().for_each(|to| self.transmit(from, at, *to, &message));
                     }
                 }
             }
-            Effect::Arm { timer, at } => {
+            Effect::Arm { timer, at: deadline } => {
                 let code = timer.code();
-                self.members[from].timers[code as usize] = Some(at);
-                self.queue.push(at.0, Event::Timer { node: from as u32, code });
+                self.members[from].timers[code as usize] = Some(deadline);
+                self.queue.push(deadline.0, Event::Timer { node: from as u32, code });
             }
             Effect::Disarm { timer } => {
                 self.members[from].timers[timer.code() as usize] = None;
             }
             Effect::Write { .. } => self.counts.writes += 1,
-            Effect::Announce(note) => self.said.push((from, Said::Note(note))),
+            Effect::Announce(note) => self.said.push((from, at, Said::Note(note))),
             Effect::Answer { ticket, outcome, .. } => {
-                self.said.push((from, Said::Answer(ticket, outcome)));
+                self.said.push((from, at, Said::Answer(ticket, outcome)));
             }
         }
     }
@@ -245,11 +288,15 @@ where
         body.decode().expect("what was encoded is decoded")
     }
 
-    fn transmit(&mut self, from: usize, to: NodeId, message: &Rc<P::Message>) {
+    /// What a node says to itself takes no time.
+    fn transmit(&mut self, from: usize, at: Time, to: NodeId, message: &Rc<P::Message>) {
         self.counts.messages += 1;
-        let at = self.now + Span(self.delay.sample(&mut self.rng));
+        if self.around.loses(message) {
+            return;
+        }
         let (from, to, message) = (from as u32, index_of(to), Rc::clone(message));
-        self.queue.push(at.0, Event::Message { from, to, message });
+        let way = if from == to { 0 } else { self.delay.sample(&mut self.rng) };
+        self.queue.push(at.0 + way, Event::Message { from, to, message });
     }
 }
 

@@ -86,7 +86,7 @@ impl Overlays {
 
     fn run(&mut self, span: Span) {
         self.light.run(span);
-        for (host, said) in self.light.said.drain(..) {
+        for (host, _, said) in self.light.said.drain(..) {
             if let Said::Note(Note::Ring(ring)) = said {
                 self.rings[host] = ring;
             }

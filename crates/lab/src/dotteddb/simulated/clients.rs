@@ -1,9 +1,10 @@
 //! Clients: at a steady rate one begins an update at a random node, which is a get and then, with
 //! its context, a put or a delete.
 
+use super::cluster::Cluster;
+use super::machines::Plan;
 use super::subject::Subject;
 use super::watch::key_of;
-use super::world::{Event, World};
 use bytes::Bytes;
 use quorate_kernel::operation::{Operation, Outcome};
 
@@ -16,22 +17,22 @@ pub(super) struct Waiting {
     is_counted: bool,
 }
 
-impl<S: Subject> World<S> {
+impl<S: Subject> Cluster<S> {
     pub(super) fn begin_update(&mut self) {
         if !self.is_measuring {
             return;
         }
-        let next = self.now + self.gap.sample(&mut self.rng);
-        self.push(next, Event::Update);
+        let next = self.now() + self.gap.sample(&mut self.rng);
+        self.plan(next, Plan::Update);
         let key = self.rng.below(u64::from(self.run.keys)) as u32;
         let node = self.at[self.rng.below(self.at.len() as u64) as usize];
         let is_delete = self.rng.below(100) < self.run.delete_percent;
         self.tickets += 1;
-        let (begun, is_counted) = (self.now, self.is_measuring);
+        let (begun, is_counted) = (self.now(), self.is_measuring);
         self.waiting.insert(self.tickets, Waiting { node, key, begun, is_delete, is_counted });
         let ask = Operation::get_all(key_of(key).into(), None);
-        let at = self.now + self.way();
-        self.push(at, Event::Request { node, ticket: self.tickets, ask });
+        let at = self.now() + self.way();
+        self.plan(at, Plan::Request { node, ticket: self.tickets, ask });
     }
 
     /// A node answers a client, which goes on.
@@ -57,7 +58,7 @@ impl<S: Subject> World<S> {
                 };
                 self.waiting.insert(ticket, waiting);
                 let at = back + self.way();
-                self.push(at, Event::Request { node, ticket, ask });
+                self.plan(at, Plan::Request { node, ticket, ask });
             }
             Outcome::Written { .. } | Outcome::Deleted { .. } => {
                 if waiting.is_counted {

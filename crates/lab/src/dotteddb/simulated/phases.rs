@@ -1,10 +1,11 @@
 //! Loading, measuring, resting.
 
 use super::carried::clock_entries;
+use super::cluster::Cluster;
+use super::machines::{Plan, whole};
 use super::run::{Findings, Piece, Traffic};
 use super::subject::Subject;
 use super::watch::key_of;
-use super::world::{Event, World, whole};
 use quorate_kernel::ids::Ticket;
 use quorate_kernel::operation::Operation;
 use quorate_kernel::process::Request;
@@ -17,21 +18,21 @@ const LOAD_GAP: u64 = 20_000;
 /// How many intervals of anti-entropy, or of stripping, nodes get to come to rest.
 const REST_INTERVALS: u64 = 60;
 
-impl<S: Subject> World<S> {
+impl<S: Subject> Cluster<S> {
     pub(super) fn measure(mut self) -> Findings {
         self.load();
         self.rest();
-        self.is_loaded = true;
+        self.light.around.is_loaded = true;
         self.is_measuring = true;
         if self.run.is_watched {
-            self.watch.follow();
+            self.light.around.watch.follow();
         }
-        self.traffic = Traffic::default();
-        self.take_busy();
-        let begin = self.now;
-        self.push(begin, Event::Update);
+        self.light.around.traffic = Traffic::default();
+        self.light.around.take_busy();
+        let begin = self.now();
+        self.plan(begin, Plan::Update);
         if self.run.churn_us > 0 {
-            self.push(begin + self.run.churn_us * 1000, Event::Churn);
+            self.plan(begin + self.run.churn_us * 1000, Plan::Churn);
         }
         let (mut sum, mut most, mut samples) = (0, 0, 0);
         for second in 1..=self.run.seconds {
@@ -44,14 +45,14 @@ impl<S: Subject> World<S> {
             self.end_second(second);
         }
         self.findings.metadata = (sum as f64 / samples.max(1) as f64, most);
-        self.findings.traffic = self.traffic;
+        self.findings.traffic = self.traffic();
         let nanos = (self.run.seconds * SECOND * self.run.machines as u64) as f64;
-        self.findings.busy_percent = self.take_busy() as f64 * 100.0 / nanos;
+        self.findings.busy_percent = self.light.around.take_busy() as f64 * 100.0 / nanos;
         (self.findings.entries_at_end, _) = self.entries();
         self.is_measuring = false;
         // What is under way ends, so that the slowest count too.
         self.rest();
-        (self.findings.strip, self.findings.replication) = self.watch.times();
+        (self.findings.strip, self.findings.replication) = self.light.around.watch.times();
         self.findings.latency = super::run::Times::new(std::mem::take(&mut self.latency), 0);
         (self.findings.entries_at_quiescence, self.findings.versions_at_quiescence) =
             self.entries();
@@ -65,12 +66,12 @@ impl<S: Subject> World<S> {
     pub(super) fn load(&mut self) {
         let shape = self.run.shape();
         for number in 0..self.run.keys {
-            self.run_until(self.now + LOAD_GAP);
+            self.run_until(self.now() + LOAD_GAP);
             let key = key_of(number);
             let first = *shape.replicas_of(shape.home(hash_of_key(key.as_bytes()))).start();
             let (value, context) = (self.value(u64::from(number)), bytes::Bytes::new());
             let operation = Operation::put_over(key.into(), value, context, None);
-            let request = Request { operation, deadline: Time(self.now) + Span::secs(10) };
+            let request = Request { operation, deadline: Time(self.now()) + Span::secs(10) };
             let node = self.at[usize::from(first)];
             self.step(node, |engine, cx| engine.on_request(Ticket(0), request, cx));
         }
@@ -80,24 +81,22 @@ impl<S: Subject> World<S> {
     pub(super) fn rest(&mut self) {
         let interval = self.run.sync_us.max(self.run.strip_us) * 1000;
         for _ in 0..REST_INTERVALS {
-            self.run_until(self.now + interval);
-            if self.up().all(|node| node.engine.is_quiet()) {
+            self.run_until(self.now() + interval);
+            if self.up().all(|node| self.light.process(node).is_quiet()) {
                 return;
             }
         }
     }
 
-    fn up(&self) -> impl Iterator<Item = &super::world::Node<S>> {
-        self.nodes.iter().filter(|node| node.is_up)
-    }
-
     pub(super) fn metadata(&self) -> Vec<u64> {
-        self.up().map(|node| node.engine.metadata(&node.stored)).collect()
+        let nodes = &self.light.around.nodes;
+        self.up().map(|at| self.light.process(at).metadata(&nodes[at].stored)).collect()
     }
 
     fn end_second(&mut self, at_s: u64) {
-        let stored: u64 = self.up().map(|node| node.stored.objects() as u64).sum();
-        let piece = &mut self.watch.piece;
+        let nodes = &self.light.around.nodes;
+        let stored: u64 = self.up().map(|at| nodes[at].stored.objects() as u64).sum();
+        let piece = &mut self.light.around.watch.piece;
         piece.stored += stored;
         piece.live += self.live_count;
         piece.seconds += 1;
@@ -110,8 +109,10 @@ impl<S: Subject> World<S> {
     /// Entries of the clocks of all stored objects, and versions, for each object.
     fn entries(&self) -> (f64, f64) {
         let (mut entries, mut versions, mut objects) = (0, 0, 0);
-        let stored = self.up().flat_map(|node| {
-            node.stored.each_object().map(move |(key, bytes)| whole(node, key, bytes))
+        let stored = self.up().flat_map(|at| {
+            let (engine, node) = (self.light.process(at), &self.light.around.nodes[at]);
+            let objects = node.stored.each_object();
+            objects.map(move |stored| whole(engine, node.partition, stored))
         });
         for object in stored {
             entries += clock_entries(&object);

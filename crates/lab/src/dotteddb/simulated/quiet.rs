@@ -1,10 +1,10 @@
 //! Two replicas that have converged, or differ in a few keys: what their exchanges take.
 
+use super::cluster::Cluster;
 use super::run::Run;
 use super::subject::Subject;
 use super::table::Stored;
 use super::watch::key_of;
-use super::world::World;
 use quorate_kernel::ids::Ticket;
 use quorate_kernel::operation::Operation;
 use quorate_kernel::process::Request;
@@ -64,18 +64,18 @@ pub fn measure<S: Subject>(keys: u32, differing: &[u32]) -> (Quiet, Vec<Differin
         strip_us: INTERVAL_US,
         ..Run::usual(keys, 1, 1)
     };
-    let mut world = World::<S>::new(&run);
-    world.load();
-    world.rest();
+    let mut cluster = Cluster::<S>::new(&run);
+    cluster.load();
+    cluster.rest();
     let interval = INTERVAL_US * 1000;
-    let bytes = |world: &World<S>| world.traffic.total() as f64;
-    let (before, begun) = (bytes(&world), Instant::now());
-    world.run_until(world.now + INTERVALS * interval);
+    let bytes = |cluster: &Cluster<S>| cluster.traffic().total() as f64;
+    let (before, begun) = (bytes(&cluster), Instant::now());
+    cluster.run_until(cluster.now() + INTERVALS * interval);
     let cpu_us = begun.elapsed().as_secs_f64() * 1e6;
     // Both nodes begin one in each interval.
     let exchanges = 2.0 * INTERVALS as f64;
-    let per_interval = (bytes(&world) - before) / INTERVALS as f64;
-    let metadata = world.metadata();
+    let per_interval = (bytes(&cluster) - before) / INTERVALS as f64;
+    let metadata = cluster.metadata();
     let quiet = Quiet {
         bytes_each_way: per_interval / 4.0,
         cpu_us: cpu_us / exchanges,
@@ -83,38 +83,38 @@ pub fn measure<S: Subject>(keys: u32, differing: &[u32]) -> (Quiet, Vec<Differin
     };
     let of = |count: &u32| {
         assert!(*count <= keys, "only keys that are there can differ");
-        let before = bytes(&world);
+        let before = bytes(&cluster);
         for number in 0..*count {
-            world.write_again(number);
+            cluster.write_again(number);
         }
-        let intervals = until_quiet(&mut world);
-        let bytes = bytes(&world) - before - per_interval * intervals as f64;
+        let intervals = until_quiet(&mut cluster);
+        let bytes = bytes(&cluster) - before - per_interval * intervals as f64;
         Differing { keys: *count, bytes }
     };
     let differing = differing.iter().map(of).collect();
     for number in 0..keys {
-        world.delete(number);
+        cluster.delete(number);
     }
-    let seconds = until_quiet(&mut world) as f64 * INTERVAL_US as f64 / 1e6;
-    let nodes = world.nodes.len() as f64;
-    let stored = || world.nodes.iter().map(|node| &node.stored);
-    let records = stored().map(Stored::records).sum::<usize>() as f64 / nodes;
-    let bytes = stored().map(Stored::bytes).sum::<u64>() as f64 / nodes;
+    let seconds = until_quiet(&mut cluster) as f64 * INTERVAL_US as f64 / 1e6;
+    let nodes = &cluster.light.around.nodes;
+    let stored = || nodes.iter().map(|node| &node.stored);
+    let records = stored().map(Stored::records).sum::<usize>() as f64 / nodes.len() as f64;
+    let bytes = stored().map(Stored::bytes).sum::<u64>() as f64 / nodes.len() as f64;
     (quiet, differing, Emptied { left: (records, bytes), seconds })
 }
 
 /// After how many intervals nothing is left to be told.
-fn until_quiet<S: Subject>(world: &mut World<S>) -> u64 {
+fn until_quiet<S: Subject>(cluster: &mut Cluster<S>) -> u64 {
     let mut intervals = 0;
-    while intervals == 0 || !world.nodes.iter().all(|node| node.engine.is_quiet()) {
-        world.run_until(world.now + INTERVAL_US * 1000);
+    while intervals == 0 || !cluster.up().all(|node| cluster.light.process(node).is_quiet()) {
+        cluster.run_until(cluster.now() + INTERVAL_US * 1000);
         intervals += 1;
         assert!(intervals < INTERVALS_MAX, "replicas that can reach each other become equal");
     }
     intervals
 }
 
-impl<S: Subject> World<S> {
+impl<S: Subject> Cluster<S> {
     /// Writes a key once more at the first node, with the context of what is there.
     fn write_again(&mut self, number: u32) {
         let value = self.value(u64::from(number) + 1);
@@ -130,7 +130,7 @@ impl<S: Subject> World<S> {
     }
 
     fn ask(&mut self, ticket: Ticket, ask: Operation) {
-        let deadline = Time(self.now) + Span::secs(10);
+        let deadline = Time(self.now()) + Span::secs(10);
         let request = Request { operation: ask, deadline };
         self.step(0, |engine, cx| engine.on_request(ticket, request, cx));
     }

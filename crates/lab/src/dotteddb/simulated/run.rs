@@ -1,7 +1,7 @@
 //! What is run, and what was found.
 
+use super::cluster::Cluster;
 use super::subject::Subject;
-use super::world::World;
 use quorate_kernel::ids::{LaneId, NodeId};
 use quorate_kernel::keyspace::{Keyspace, Partition};
 use quorate_protocols::causal::map::Shape;
@@ -248,5 +248,5 @@ pub struct Findings {
 /// Runs it with one engine.
 #[must_use]
 pub fn measure<S: Subject>(run: &Run) -> Findings {
-    World::<S>::new(run).measure()
+    Cluster::<S>::new(run).measure()
 }

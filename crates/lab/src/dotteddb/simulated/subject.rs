@@ -1,4 +1,4 @@
-//! What the world must know of an engine.
+//! What the cluster must know of an engine.
 
 use super::carried::Carried;
 use super::run::Run;
@@ -15,7 +15,7 @@ use quorate_protocols::dots::dot::Partition;
 use std::fmt::Display;
 
 /// An engine that keeps siblings.
-pub trait Subject: Process + Sized {
+pub trait Subject: Process<Message: Clone> + Sized {
     /// The engine of a node before its start.
     fn born(run: &Run, map: &Map) -> Self;
 

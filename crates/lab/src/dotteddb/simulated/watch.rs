@@ -55,7 +55,7 @@ pub(super) fn key_of(number: u32) -> String {
 }
 
 fn number_of(key: &[u8]) -> u32 {
-    let digits = key.strip_prefix(b"key").expect("the world's clients name the keys");
+    let digits = key.strip_prefix(b"key").expect("clients name the keys so");
     digits.iter().fold(0, |number, digit| number * 10 + u32::from(digit - b'0'))
 }
 
