@@ -7,7 +7,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`world`] | hosts, network, keyspaces, clients and faults around one event queue |
-//! | `machines` | hosts, network and queue |
+//! | [`machines`] | hosts, network and queue |
 //! | [`queue`] | the events and their order |
 //! | [`host`] | one process with a node in it |
 //! | [`net`], [`disk`], [`clock`] | what frames, writes and time go through |
@@ -39,7 +39,7 @@ pub mod groups;
 pub mod host;
 pub mod keyspace;
 pub mod light;
-mod machines;
+pub mod machines;
 pub mod marks;
 pub mod memory;
 pub mod nemesis;

@@ -37,11 +37,14 @@ const CLOCKS: u64 = 4;
 pub(crate) const CLIENTS: u64 = 5;
 
 /// The machines.
-pub(crate) struct Machines {
+pub struct Machines {
     /// The time of the world, in nanoseconds.
     pub now: u64,
+    /// What will happen.
     pub queue: Queue,
+    /// The hosts.
     pub hosts: Vec<Host>,
+    /// The network between them.
     pub net: Net,
     /// Where each node is believed to be; a wiped host is still asked for its old node.
     pub directory: BTreeMap<NodeId, HostIndex>,
@@ -49,6 +52,7 @@ pub(crate) struct Machines {
     pub answers: Vec<(Ticket, Outcome)>,
     /// How long after its first input the turn of a host comes; at once if it is zero.
     turn_delay: u64,
+    /// What has happened.
     pub trace: Trace,
     /// What was found wrong first.
     pub violation: Option<Violation>,
@@ -59,6 +63,7 @@ pub(crate) struct Machines {
 
 impl Machines {
     /// Machines that take their turns at once and leave no trace.
+    #[must_use]
     pub fn new(hosts: Vec<Host>, net: Net, directory: BTreeMap<NodeId, HostIndex>) -> Machines {
         Machines {
             now: 0,
@@ -75,6 +80,7 @@ impl Machines {
     }
 
     /// The machines of a seed of a scenario.
+    #[must_use]
     pub fn of(prepared: &Prepared, seed: u64, trace: Trace) -> Machines {
         let scenario = &prepared.scenario;
         let stream = |label: u64| Rng::new(seed).fork(label);
@@ -268,6 +274,9 @@ impl Machines {
     }
 
     /// The disk thread of a host has done something. Returns what it reports, if it does.
+    ///
+    /// # Errors
+    /// The disk failed: the host must stop.
     pub fn on_disk(
         &mut self,
         host: HostIndex,

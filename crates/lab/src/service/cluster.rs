@@ -1,6 +1,6 @@
 //! Clients, and hosts whose cores do one thing at a time.
 
-use super::machines::{Machines, prepared};
+use super::scenario::prepared;
 use super::{Costs, Load, Served};
 use bytes::Bytes;
 use quorate_kernel::error::Fatal;
@@ -11,14 +11,18 @@ use quorate_kernel::rng::Rng;
 use quorate_kernel::time::{Span, Time};
 use quorate_node::pump::Input;
 use quorate_sim::host::Host;
+use quorate_sim::machines::Machines;
 use quorate_sim::prepared::Prepared;
 use quorate_sim::queue::{Event, HostIndex};
+use quorate_sim::trace::Trace;
 use quorate_sim::world::{Founders, Lanes, NOBODY};
 use std::collections::VecDeque;
 
 /// The most simulated time hosts may take until they can serve.
 const READY_NS: u64 = 10_000_000_000;
 const MILLION: u64 = 1_000_000;
+/// The stream of randomness that is the clients', beside those of the machines.
+const CLIENTS: u64 = 100;
 
 /// One host's core: what waits for it.
 #[derive(Debug, Default)]
@@ -54,8 +58,7 @@ pub(super) struct Cluster<'a> {
 impl<'a> Cluster<'a> {
     pub(super) fn new(load: &'a Load, costs: Costs) -> Cluster<'a> {
         let prepared = prepared(load);
-        let mut rng = Rng::new(load.seed);
-        let machines = Machines::new(load, &prepared, &mut rng);
+        let machines = Machines::of(&prepared, load.seed, Trace::default());
         let nodes = machines.hosts.iter().map(|host| host.node_id);
         let clients = load.hosts * load.clients_per_three / 3;
         Cluster {
@@ -66,7 +69,7 @@ impl<'a> Cluster<'a> {
             machines,
             cores: (0..load.hosts).map(|_| Core::default()).collect(),
             askers: vec![Asker::default(); clients.max(1)],
-            rng: rng.fork(3),
+            rng: Rng::new(load.seed).fork(CLIENTS),
             opens: u64::MAX,
             closes: u64::MAX,
             latencies: Vec::new(),
@@ -133,14 +136,24 @@ impl<'a> Cluster<'a> {
                     target.turn(&mut around)?;
                 }
             }
-            event => {
-                if let Some((host, durable)) = self.machines.on_disk(&event)? {
-                    self.machines.handle(host, Input::Durable(durable))?;
+            Event::Written { host, life }
+            | Event::Synced { host, life }
+            | Event::Interval { host, life } => {
+                if let Some(durable) = self.machines.on_disk(host, life, event)? {
+                    self.handle(host, Input::Durable(durable))?;
                 }
             }
+            event => unreachable!("nothing else is ever queued here: {event:?}"),
         }
         self.deliver();
         Ok(())
+    }
+
+    /// A host handles an input.
+    fn handle(&mut self, host: HostIndex, input: Input) -> Result<(), Fatal> {
+        let (target, mut around) = self.machines.lend(host);
+        target.receive(input);
+        target.turn(&mut around)
     }
 
     fn draw(&mut self) -> Request {
@@ -184,7 +197,7 @@ impl<'a> Cluster<'a> {
     /// The core has done its work for the first that waits.
     fn serve_first(&mut self, host: HostIndex) -> Result<(), Fatal> {
         let input = self.cores[host].waiting.pop_front().expect("the core was busy with it");
-        self.machines.handle(host, input)?;
+        self.handle(host, input)?;
         self.cores[host].is_busy = false;
         self.take_first(host);
         Ok(())

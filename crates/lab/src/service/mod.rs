@@ -7,7 +7,7 @@
 //! themselves cost no core.
 
 mod cluster;
-mod machines;
+mod scenario;
 #[cfg(test)]
 mod tests;
 
