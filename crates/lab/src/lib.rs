@@ -24,24 +24,19 @@
 //! | [`page`] | tables and pictures as files |
 
 pub mod background;
-pub mod calibrate;
-pub mod cats;
 pub mod cluster;
 pub mod copy;
 pub mod door;
 pub mod dotteddb;
-pub mod elastic;
+mod figures;
 pub mod killed;
-pub mod load;
 pub mod moved;
 pub mod page;
-pub mod paired;
-pub mod price;
 pub mod quorums;
-pub mod scale;
 pub mod service;
-pub mod stamps;
 pub mod statistics;
+
+pub use figures::{calibrate, cats, elastic, load, paired, price, scale, stamps};
 
 use clap::Parser;
 use quorate_cli::exit;

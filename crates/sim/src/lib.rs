@@ -7,7 +7,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`world`] | hosts, network, keyspaces, clients and faults around one event queue |
-//! | [`machines`] | hosts, network and queue |
+//! | [`machines`] | hosts, network and queue together |
 //! | [`queue`] | the events and their order |
 //! | [`host`] | one process with a node in it |
 //! | [`net`], [`disk`], [`clock`] | what frames, writes and time go through |
@@ -28,33 +28,19 @@
 //! | [`args`], [`command`] | the command line |
 
 pub mod args;
-pub mod clock;
 pub mod command;
-pub mod delay;
-pub mod disk;
 pub mod engines;
-pub mod fault;
-pub mod forger;
+mod faults;
 pub mod groups;
-pub mod host;
-pub mod keyspace;
+mod hosts;
 pub mod light;
-pub mod machines;
-pub mod marks;
-pub mod memory;
-pub mod nemesis;
-pub mod net;
 pub mod overlay;
-pub mod plant;
-pub mod prepared;
-pub mod queue;
-pub mod replay;
-pub mod run;
-pub mod scenario;
-pub mod seed;
-pub mod shipped;
-pub mod shrink;
-pub mod summary;
-pub mod trace;
+mod scenarios;
+mod sweep;
 pub mod workload;
 pub mod world;
+
+pub use faults::{fault, forger, nemesis, plant};
+pub use hosts::{clock, delay, disk, host, machines, memory, net, queue};
+pub use scenarios::{keyspace, prepared, scenario, shipped};
+pub use sweep::{marks, replay, run, seed, shrink, summary, trace};

@@ -264,7 +264,7 @@ fn the_line_that_makes_a_twin_known_may_name_it() {
         assert!(!named(&Tree::of(&[(finding, known)])).is_empty(), "{known}");
     }
     fires(named, &[(folder, "use causal::Causal;\n")], &format!("{folder}:1"), "2 words");
-    let list = "crates/sim/src/shipped.rs";
+    let list = "crates/sim/src/scenarios/shipped.rs";
     let there = ("crates/sim/scenarios/causal-calm.toml", "");
     passes(named, &[(list, "[\"causal-calm\"]\n"), there]);
     fires(named, &[(list, "[\"causal-loss\"]\n"), there], &format!("{list}:1"), "1 words");

@@ -3,7 +3,7 @@
 
 use super::Workload;
 use super::fleet::{Fleet, Seat, Stage};
-use crate::machines::Scene;
+use crate::hosts::machines::Scene;
 use crate::queue::{Event, HostIndex};
 use quorate_kernel::ids::Ticket;
 use quorate_kernel::operation::Outcome;

@@ -8,7 +8,7 @@
 use super::section::WorkloadSection;
 use super::{Demand, Submission};
 use crate::delay::Delay;
-use crate::machines::Scene;
+use crate::hosts::machines::Scene;
 use crate::queue::{Event, HostIndex};
 use quorate_kernel::ids::Ticket;
 use quorate_kernel::rng::Rng;

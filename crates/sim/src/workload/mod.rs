@@ -24,7 +24,7 @@ pub mod transactions;
 
 use crate::fault::What;
 use crate::host::Host;
-use crate::machines::Scene;
+use crate::hosts::machines::Scene;
 use crate::queue::HostIndex;
 use fleet::{Addressee, Fleet, Stage};
 use quorate_check::Judges;

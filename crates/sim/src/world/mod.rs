@@ -12,17 +12,14 @@
 //! | `tenants` | the keyspaces and their clients |
 //! | `founders`, `launch` | who takes part, and what runs on a host |
 //! | `plan`, `faults` | how faults happen, and which are borne |
-//! | `operators`, `changes`, `closing` | what operators do: to hosts, to keyspaces, to the cluster |
+//! | `operators` | what operators do: to hosts, to keyspaces, to the cluster |
 //! | [`grid`] | what seeds draw of durability, replicas, changes and faults, and what was met |
-//! | `retire` | hosts that end because their drain is done |
 //! | `watch` | what must hold of all hosts together at any time |
-//! | `rest` | how it is told that all is quiet, and what must hold then |
+//! | `quiescence` | how it is told that all is quiet, and what must hold then |
 //! | `balance` | how even the load must be |
 //! | `ledger` | what was asked of whom, when, and how it ended |
 
 mod balance;
-mod changes;
-mod closing;
 mod events;
 mod faults;
 mod founders;
@@ -32,7 +29,6 @@ mod ledger;
 mod operators;
 mod plan;
 mod quiescence;
-mod retire;
 mod tenants;
 mod turns;
 mod watch;
@@ -46,7 +42,7 @@ pub use tenants::Tenant;
 use crate::fault::Fault;
 use crate::forger::Forger;
 use crate::host::Wrap;
-use crate::machines::Machines;
+use crate::hosts::machines::Machines;
 use crate::prepared::Prepared;
 use crate::queue::{Event, HostIndex};
 use crate::seed::Report;
@@ -85,7 +81,7 @@ pub struct World<'a> {
     /// What was seen of the change of a cell.
     seen: Vec<grid::Seen>,
     /// The host that is being drained to be ended.
-    retiring: Option<retire::Retiring>,
+    retiring: Option<operators::retire::Retiring>,
     /// How many questions operators have asked about it.
     surveys: u64,
     /// What keeps the run from its end.

@@ -2,8 +2,8 @@
 
 use super::ledger::Ledger;
 use crate::host::Host;
+use crate::hosts::machines::CLIENTS;
 use crate::keyspace::KeyspaceSection;
-use crate::machines::CLIENTS;
 use crate::prepared::{Prepared, PreparedKeyspace};
 use crate::seed::{Report, Violation};
 use crate::workload::clients::Clients;

@@ -1,8 +1,9 @@
 //! How hosts work: inputs, turns, answers, disks, starts and ends.
 
+use super::operators::retire;
 use super::tenants::owner;
-use super::{NOBODY, World, retire};
-use crate::machines::Machines;
+use super::{NOBODY, World};
+use crate::hosts::machines::Machines;
 use crate::queue::{Event, HostIndex};
 use crate::workload::Submission;
 use quorate_kernel::ids::{LaneId, Ticket};

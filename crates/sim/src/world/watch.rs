@@ -1,7 +1,7 @@
 //! What must hold of all hosts together at any time, and what has not come to rest.
 
 use super::World;
-use super::changes::known_at;
+use super::operators::changes::known_at;
 use crate::groups::{self, Groups};
 use crate::host::{Host, Running, count};
 use crate::queue::HostIndex;

@@ -12,7 +12,7 @@ use crate::tidy::tree::{Tree, is_test};
 
 /// The one world, and what it stands on: the queue, and the hosts around it.
 const WORLD: [&str; 3] =
-    ["crates/sim/src/world/", "crates/sim/src/queue.rs", "crates/sim/src/machines.rs"];
+    ["crates/sim/src/world/", "crates/sim/src/hosts/queue.rs", "crates/sim/src/hosts/machines.rs"];
 
 /// How many signs of another world each file shows; the line is that of the first.
 pub fn measure(tree: &Tree) -> Vec<(Place, Measure)> {

@@ -11,7 +11,7 @@ use super::section::WorkloadSection;
 use super::{Demand, Findings, Ground, Workload};
 use crate::fault::What;
 use crate::host::Host;
-use crate::machines::Scene;
+use crate::hosts::machines::Scene;
 use chain::Chain;
 use quorate_check::Judges;
 use quorate_check::catalog::{self, CatalogOrder, Ending, History, OrderNumber};

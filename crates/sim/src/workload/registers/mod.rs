@@ -12,7 +12,7 @@ use super::fleet::{Addressee, End, Fleet, Stage};
 use super::section::WorkloadSection;
 use super::{Demand, Findings, Ground, Workload};
 use crate::fault::What;
-use crate::machines::Scene;
+use crate::hosts::machines::Scene;
 use crate::queue::HostIndex;
 use bytes::Bytes;
 use client::{Client, Flight};

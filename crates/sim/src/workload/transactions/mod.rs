@@ -16,7 +16,7 @@ use super::registers::promise;
 use super::section::WorkloadSection;
 use super::{Demand, Findings, Ground, Workload};
 use crate::fault::What;
-use crate::machines::Scene;
+use crate::hosts::machines::Scene;
 use bytes::Bytes;
 use quiescence::Quiescence;
 use quorate_check::Judges;

@@ -2,8 +2,8 @@
 //! and read them. A lower bound: comparing the views at the coordinator is not in it.
 
 use super::calibrate::frames;
-use super::page::{Table, fixed};
-use super::statistics::{Estimate, mean};
+use crate::page::{Table, fixed};
+use crate::statistics::{Estimate, mean};
 use bytes::{Bytes, BytesMut};
 use quorate_cli::exit::Failure;
 use quorate_kernel::error::WireError;

@@ -4,7 +4,7 @@ use crate::scenario::Scenario;
 
 macro_rules! shipped {
     ($kind:literal: $($name:literal),* $(,)?) => {
-        &[$(($name, include_str!(concat!("../scenarios/", $name, $kind)))),*]
+        &[$(($name, include_str!(concat!("../../scenarios/", $name, $kind)))),*]
     };
 }
 

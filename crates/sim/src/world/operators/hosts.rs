@@ -1,8 +1,8 @@
 //! What operators do to hosts.
 
-use super::World;
 use crate::host::Running;
 use crate::queue::HostIndex;
+use crate::world::World;
 use quorate_kernel::ids::{LaneId, NodeId};
 use quorate_kernel::operation::Control;
 use quorate_kernel::process::Inspect;
@@ -14,7 +14,7 @@ pub(super) const PATIENCE: Span = Span::secs(5);
 
 impl World<'_> {
     /// A spare host joins the cluster, unless it has.
-    pub(super) fn join(&mut self, host: HostIndex) {
+    pub(crate) fn join(&mut self, host: HostIndex) {
         let target = &mut self.machines.hosts[host];
         if target.has_joined {
             return;
@@ -28,7 +28,7 @@ impl World<'_> {
     }
 
     /// Asks a host's own overlay to hand over what it holds, or to take part again.
-    pub(super) fn drain(&mut self, host: HostIndex, undo: bool) {
+    pub(crate) fn drain(&mut self, host: HostIndex, undo: bool) {
         let target = &self.machines.hosts[host];
         if target.running != Running::Down {
             let node = target.node_id;
@@ -40,7 +40,7 @@ impl World<'_> {
 
     /// Asks a host to remove every node whose directory was wiped. It refuses what it does not
     /// suspect yet.
-    pub(super) fn remove_wiped(&mut self, host: HostIndex) {
+    pub(crate) fn remove_wiped(&mut self, host: HostIndex) {
         let lost: Vec<NodeId> = self.lost().collect();
         for node in lost {
             self.operate(host, LaneId::OVERLAY, Control::Remove { node, force: false }, PATIENCE);
@@ -48,7 +48,7 @@ impl World<'_> {
     }
 
     /// The nodes whose disks were lost.
-    pub(super) fn lost(&self) -> impl Iterator<Item = NodeId> {
+    pub(crate) fn lost(&self) -> impl Iterator<Item = NodeId> {
         self.machines.hosts.iter().flat_map(|host| host.lost.iter().copied())
     }
 
@@ -73,7 +73,7 @@ impl World<'_> {
     }
 
     /// The hosts that run.
-    pub(super) fn up(&self) -> impl Iterator<Item = HostIndex> {
+    pub(crate) fn up(&self) -> impl Iterator<Item = HostIndex> {
         let hosts = self.machines.hosts.iter().enumerate();
         hosts.filter(|(_, host)| host.running == Running::Up).map(|(index, _)| index)
     }

@@ -1,9 +1,9 @@
 //! Fig. 5: latency while hosts join and leave under constant load: 3, 6, and 3 real hosts again.
 
-use super::background::{self, Part};
 use super::cats::Size;
-use super::cluster::Cluster;
-use super::page::{Page, Table, fixed};
+use crate::background::{self, Part};
+use crate::cluster::Cluster;
+use crate::page::{Page, Table, fixed};
 use quorate_bench::{Interval, Pace, Report, Workload};
 use quorate_chart::svg::{Axis, Chart, Scale, Series, render};
 use quorate_cli::dev::ctl::Order;

@@ -5,9 +5,9 @@
 //! equations for two costs.
 
 use super::cats::Size;
-use super::cluster::Cluster;
 use super::load::cpu_us;
-use super::service::{Costs, Kept, Load, serve};
+use crate::cluster::Cluster;
+use crate::service::{Costs, Kept, Load, serve};
 use quorate_bench::{Extent, Workload};
 use quorate_cli::exit::Failure;
 

@@ -2,8 +2,8 @@
 
 use super::calibrate::{Calibration, NETWORK_US, calibrate};
 use super::cats::Size;
-use super::page::{Page, Table, fixed};
-use super::service::{Kept, Load, Served, serve};
+use crate::page::{Page, Table, fixed};
+use crate::service::{Kept, Load, Served, serve};
 use quorate_chart::svg::{Axis, Chart, Scale, Series, render};
 use quorate_cli::exit::Failure;
 

@@ -1,9 +1,9 @@
 //! A cluster that an operator shuts down: what the process around a node does about it, and when
 //! the hosts are started again.
 
-use super::World;
 use crate::host::{Running, count};
 use crate::queue::HostIndex;
+use crate::world::World;
 use quorate_kernel::ids::LaneId;
 use quorate_kernel::operation::Control;
 use quorate_kernel::ring::Closing;
@@ -15,12 +15,12 @@ const PATIENCE: Span = Span::secs(30);
 
 impl World<'_> {
     /// Asks a host to end the whole cluster.
-    pub(super) fn shut_down(&mut self, host: HostIndex) {
+    pub(crate) fn shut_down(&mut self, host: HostIndex) {
         self.operate(host, LaneId::OVERLAY, Control::Shutdown, PATIENCE);
     }
 
     /// A host that was told to end says when nothing is in hand for clients, and ends when all do.
-    pub(super) fn maintain_closing(&mut self, host: HostIndex) {
+    pub(crate) fn maintain_closing(&mut self, host: HostIndex) {
         let target = &mut self.machines.hosts[host];
         if target.closing == Closing::No || target.running != Running::Up {
             return;
@@ -40,7 +40,7 @@ impl World<'_> {
 
     /// Every host is started again, whether it has ended or not. Those that have not may have been
     /// told, or be told yet: of an earlier start nobody is told anything.
-    pub(super) fn start_again(&mut self) {
+    pub(crate) fn start_again(&mut self) {
         for host in 0..self.machines.hosts.len() {
             let target = &mut self.machines.hosts[host];
             if std::mem::take(&mut target.has_ended) {

@@ -1,11 +1,11 @@
 //! Hosts that end because their drain is done: an operator asks what the product's own command asks
 //! ([`Control::Examine`] of every lane), until nothing is left. That such a host ends is no fault.
 
-use super::operators::PATIENCE;
-use super::{NOBODY, World};
+use super::hosts::PATIENCE;
 use crate::fault::{Fault, What};
 use crate::host::Running;
 use crate::queue::{Event, HostIndex};
+use crate::world::{NOBODY, World};
 use quorate_kernel::ids::{LaneId, NodeId, Ticket};
 use quorate_kernel::operation::{Control, Outcome};
 use quorate_kernel::part::{Part, PartName};
@@ -23,7 +23,7 @@ const DOWN_US: u64 = 50_000;
 const OF_SURVEYS: u64 = 0xffff << 48;
 
 /// A host that is being drained to be ended.
-pub(super) struct Retiring {
+pub(crate) struct Retiring {
     host: HostIndex,
     node: NodeId,
     other: HostIndex,
@@ -36,13 +36,13 @@ pub(super) struct Retiring {
 }
 
 /// The question that a ticket names, if it names one.
-pub(super) fn question(ticket: Ticket) -> Option<u64> {
+pub(crate) fn question(ticket: Ticket) -> Option<u64> {
     (ticket != NOBODY).then(|| ticket.0.checked_sub(OF_SURVEYS)).flatten()
 }
 
 impl World<'_> {
     /// An operator begins to drain a host that is to end.
-    pub(super) fn begin_retirement(&mut self, host: HostIndex, other: HostIndex) {
+    pub(crate) fn begin_retirement(&mut self, host: HostIndex, other: HostIndex) {
         self.drain(host, false);
         let node = self.machines.hosts[host].node_id;
         let (open, lanes) = (None, Vec::new());
@@ -51,14 +51,14 @@ impl World<'_> {
     }
 
     /// The operator has waited long enough: the host is taken back, unless it has ended.
-    pub(super) fn end_retirement(&mut self, host: HostIndex) {
+    pub(crate) fn end_retirement(&mut self, host: HostIndex) {
         if self.retiring.take_if(|retiring| retiring.host == host).is_some() {
             self.drain(host, true);
         }
     }
 
     /// Asks a host, whichever, what keeps the one that is drained: all lanes, from the beginning.
-    pub(super) fn survey(&mut self) {
+    pub(crate) fn survey(&mut self) {
         let now = self.machines.now;
         let Some(retiring) = &self.retiring else { return };
         self.machines.after(AGAIN_NS, Event::Survey);
@@ -96,7 +96,7 @@ impl World<'_> {
     }
 
     /// An answer has come.
-    pub(super) fn on_examined(&mut self, question: u64, outcome: Outcome) {
+    pub(crate) fn on_examined(&mut self, question: u64, outcome: Outcome) {
         let Some(retiring) = &mut self.retiring else { return };
         if retiring.open.is_none_or(|(open, _)| open != question) {
             return;

@@ -2,10 +2,10 @@
 //! so that what drifts on the machine hits all alike (Fig. 6 and 7).
 
 use super::cats::Size;
-use super::cluster::Cluster;
 use super::load::{MIXES, cpu_us};
-use super::quorums::{self, STAMPS};
-use super::statistics::{Estimate, trimmed_ratio};
+use crate::cluster::Cluster;
+use crate::quorums::{self, STAMPS};
+use crate::statistics::{Estimate, trimmed_ratio};
 use quorate_bench::{BenchError, Config, Extent, Report};
 use quorate_cli::exit::Failure;
 use quorate_kernel::keyspace::{NewKeyspace, Settings};

@@ -4,7 +4,7 @@ use quorate_kernel::invariant;
 use std::collections::BTreeMap;
 
 /// The marks that a full sweep must reach, one per line; and those that none reaches, with reasons.
-const NEEDED: &str = include_str!("../probes.txt");
+const NEEDED: &str = include_str!("../../probes.txt");
 
 /// Every mark reached so far in this process, with its count.
 #[must_use]

@@ -1,8 +1,8 @@
 //! Fig. 3: latency against throughput as load grows, three real hosts.
 
 use super::cats::Size;
-use super::cluster::Cluster;
-use super::page::{Page, Table, fixed};
+use crate::cluster::Cluster;
+use crate::page::{Page, Table, fixed};
 use quorate_bench::{Extent, Report, Workload};
 use quorate_chart::svg::{Axis, Chart, Scale, Series, render};
 use quorate_cli::exit::Failure;

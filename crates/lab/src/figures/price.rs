@@ -2,10 +2,10 @@
 //! latency.
 
 use super::load::{MIXES, cpu_us, mean_ms};
-use super::page::{Page, Table, fixed};
 use super::paired::{CONNECTIONS, ENOUGH, KEYSPACES, Measured, Runs};
 use super::stamps::Stamps;
-use super::statistics::{Estimate, trimmed};
+use crate::page::{Page, Table, fixed};
+use crate::statistics::{Estimate, trimmed};
 use quorate_bench::Report;
 use quorate_chart::bars::{Bar, BarChart, BarSeries, render};
 

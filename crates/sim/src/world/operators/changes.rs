@@ -1,11 +1,11 @@
 //! What operators do to keyspaces: they create some later, alter them, and drop them to make them
 //! again.
 
-use super::World;
-use super::operators::PATIENCE;
+use super::hosts::PATIENCE;
 use crate::host::Host;
 use crate::keyspace::{ChangeSection, words};
 use crate::queue::HostIndex;
+use crate::world::World;
 use quorate_kernel::ids::LaneId;
 use quorate_kernel::keyspace::{Keyspace, KeyspaceOrder};
 use quorate_kernel::operation::Control;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 impl World<'_> {
     /// What is due is ordered of whichever host can, until it is known to be done.
-    pub(super) fn change_keyspaces(&mut self) {
+    pub(crate) fn change_keyspaces(&mut self) {
         for index in 0..self.tenants.len() {
             self.adopt(index);
             let Some(order) = self.due(index) else { continue };
@@ -85,14 +85,14 @@ impl World<'_> {
     }
 
     /// The newest that any host was told of the keyspace of a lane.
-    pub(super) fn known(&self, lane: LaneId) -> Option<Arc<Keyspace>> {
+    pub(crate) fn known(&self, lane: LaneId) -> Option<Arc<Keyspace>> {
         let known = self.machines.hosts.iter().filter_map(|host| known_at(host, lane));
         known.max_by_key(|keyspace| keyspace.changed).map(Arc::clone)
     }
 }
 
 /// What a host was told of the keyspace of a lane.
-pub(super) fn known_at(host: &Host, lane: LaneId) -> Option<&Arc<Keyspace>> {
+pub(crate) fn known_at(host: &Host, lane: LaneId) -> Option<&Arc<Keyspace>> {
     let mut told = host.told.iter().flat_map(|told| &told.list);
     told.find(|(keyspace, _)| keyspace.lane == lane).map(|(keyspace, _)| keyspace)
 }

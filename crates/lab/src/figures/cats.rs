@@ -3,8 +3,8 @@
 //! C. Arad, T. M. Shafaat, S. Haridi: "CATS: Linearizability and Partition Tolerance in Scalable
 //! and Self-Organizing Key-Value Stores", §6.
 
-use super::page::{self, Page};
 use super::{elastic, load, paired, price, scale, stamps};
+use crate::page::{self, Page};
 use quorate_cli::exit::Failure;
 use std::fmt::Write as _;
 use std::io::{Write as _, stdout};
