@@ -6,7 +6,7 @@
 //! | [`pure`] | protocol code is `no_std`, and so is all it uses |
 //! | [`engines`] | every engine folder has the same shape and imports no other engine |
 //! | [`example`] | the example engine has fewer than 200 lines of code |
-//! | [`measured::lengths`] | functions, files and lines stay short |
+//! | [`measured::lengths`] | functions, files and lines stay short, folders small |
 //! | [`measured::names`] | an engine is named in its folder, on one line, and in its twins |
 //! | [`measured::asserts`] | handlers of messages assert what must hold |
 //! | [`measured::worlds`] | there is one simulated world |

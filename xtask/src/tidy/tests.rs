@@ -185,6 +185,20 @@ fn each_long_line_is_named_but_one_exception_covers_them() {
 }
 
 #[test]
+fn a_folder_has_few_files() {
+    let folder = |count: usize| {
+        let paths: Vec<String> = (0..count).map(|index| format!("src/a/{index}.rs")).collect();
+        let files: Vec<(&str, &str)> = paths.iter().map(|path| (&path[..], "")).collect();
+        Tree::of(&files)
+    };
+    let beside = folder(15).and("src/a/b/mod.rs", "").and("src/a/list.txt", "");
+    assert_eq!(ratcheted(&beside), []);
+    let [finding] = &ratcheted(&folder(16))[..] else { panic!("it is one place") };
+    assert_eq!((&finding.path[..], finding.line), ("src/a", 1));
+    assert!(finding.message.contains("folder has 16 files"), "{}", finding.message);
+}
+
+#[test]
 fn exceptions_are_listed_and_only_shrink() {
     let (old, grown) = (function(80), function(81));
     let list = "# why\n\nfunction | a.rs::f | 80\n";

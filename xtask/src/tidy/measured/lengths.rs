@@ -1,7 +1,8 @@
-//! How long files, functions and lines are, where they are too long.
+//! How long files, functions and lines are, and how full folders, where they are too much.
 
 use crate::tidy::source::Source;
 use crate::tidy::tree::Tree;
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// What is measured.
@@ -13,6 +14,8 @@ pub enum Kind {
     Function,
     /// Columns of a file's widest line.
     Columns,
+    /// Files of Rust that lie directly in a folder.
+    Folder,
     /// How often a file names an engine that is not its own.
     Names,
     /// How many assertions a file's handlers of messages lack.
@@ -23,8 +26,15 @@ pub enum Kind {
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Kind; 6] =
-        [Kind::File, Kind::Function, Kind::Columns, Kind::Names, Kind::Asserts, Kind::Worlds];
+    pub const ALL: [Kind; 7] = [
+        Kind::File,
+        Kind::Function,
+        Kind::Columns,
+        Kind::Folder,
+        Kind::Names,
+        Kind::Asserts,
+        Kind::Worlds,
+    ];
 
     /// The most that needs no exception.
     pub fn limit(self) -> usize {
@@ -32,6 +42,7 @@ impl Kind {
             Kind::File => 400,
             Kind::Function => 70,
             Kind::Columns => 100,
+            Kind::Folder => 15,
             Kind::Names | Kind::Asserts | Kind::Worlds => 0,
         }
     }
@@ -42,6 +53,7 @@ impl Kind {
             Kind::File => 800,
             Kind::Function => 140,
             Kind::Columns => 140,
+            Kind::Folder => 15,
             Kind::Names => 1,
             Kind::Asserts => 0,
             Kind::Worlds => 3,
@@ -54,6 +66,7 @@ impl Kind {
             Kind::File => "split it: one idea per file",
             Kind::Function => "push ifs up and fors down, and give the parts names",
             Kind::Columns => "break the line",
+            Kind::Folder => "give it rooms by idea, each with a page in its mod.rs",
             Kind::Names => "ask the engine's value instead, or move this into its folder",
             Kind::Asserts => "assert what must hold of the state, twice in each `on_...`",
             Kind::Worlds => "there is only one, crates/sim/src/world: give it what it lacks",
@@ -67,6 +80,7 @@ impl fmt::Display for Kind {
             Kind::File => "file",
             Kind::Function => "function",
             Kind::Columns => "columns",
+            Kind::Folder => "folder",
             Kind::Names => "names",
             Kind::Asserts => "asserts",
             Kind::Worlds => "worlds",
@@ -74,7 +88,7 @@ impl fmt::Display for Kind {
     }
 }
 
-/// What is measured where: the path, and for a function `path::name`.
+/// What is measured where: the path of a file or a folder, and for a function `path::name`.
 pub type Place = (Kind, String);
 
 /// A measure, and the line to look at.
@@ -89,7 +103,7 @@ pub struct Measure {
 /// Every measure that is over its limit. A file has one place for all its lines, and functions of
 /// one name in one file share theirs: an exception bounds the longest.
 pub fn measure(tree: &Tree) -> Vec<(Place, Measure)> {
-    let mut over = Vec::new();
+    let mut over = folders(tree);
     for (path, text) in tree.files().filter(|(path, _)| is_source(path)) {
         let mut note = |kind: Kind, place: String, length: usize, line: usize| {
             if length > kind.limit() {
@@ -108,6 +122,18 @@ pub fn measure(tree: &Tree) -> Vec<(Place, Measure)> {
         }
     }
     over
+}
+
+/// The folders with too many files.
+fn folders(tree: &Tree) -> Vec<(Place, Measure)> {
+    let mut counts = BTreeMap::new();
+    for (path, _) in tree.files().filter(|(path, _)| path.ends_with(".rs")) {
+        let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+        *counts.entry(folder).or_insert(0) += 1;
+    }
+    counts.retain(|_, count| *count > Kind::Folder.limit());
+    let place = |folder: &str| (Kind::Folder, folder.to_owned());
+    counts.into_iter().map(|(path, length)| (place(path), Measure { length, line: 1 })).collect()
 }
 
 /// The longest of the measures at `place`, or none if all keep the limit.

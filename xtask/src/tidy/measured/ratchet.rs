@@ -86,6 +86,7 @@ fn too_long(path: &str, (kind, name): &Place, length: usize, allowed: usize) -> 
         Kind::File => "this file has",
         Kind::Function => "this function has",
         Kind::Columns => "this line has",
+        Kind::Folder => "this folder has",
         Kind::Names => "this file names engines with",
         Kind::Asserts => "handlers of this file lack",
         Kind::Worlds => "this file shows",
@@ -93,6 +94,7 @@ fn too_long(path: &str, (kind, name): &Place, length: usize, allowed: usize) -> 
     let unit = match kind {
         Kind::File | Kind::Function => "lines",
         Kind::Columns => "columns",
+        Kind::Folder => "files",
         Kind::Names => "words",
         Kind::Asserts => "assertions",
         Kind::Worlds => "signs of another world",
@@ -135,7 +137,7 @@ mod tests {
 
     #[test]
     fn where_none_is_needed_no_exception_comes_in() {
-        for (kind, hard) in [(Kind::Names, 1), (Kind::Asserts, 0)] {
+        for (kind, hard) in [(Kind::Folder, 15), (Kind::Names, 1), (Kind::Asserts, 0)] {
             let place = (kind, "a.rs".to_owned());
             for length in hard..hard + 2 {
                 let list = format!("{kind} | a.rs | {length}\n");
