@@ -353,7 +353,7 @@ impl Serializable {
             self.counters.retries += 1;
             for group in doing.phase.groups() {
                 if let Some(node) = doing.asked.get(&group).and_then(|asked| asked.last()) {
-                    self.routes.is_late(group, *node, asked);
+                    self.routes.is_late(group, *node, (asked, now));
                 }
             }
             self.ask(question, None, cx);
