@@ -21,7 +21,7 @@ const SILENT: Span = Span::millis(2500);
 /// How long they are not asked again.
 const ASKED: Span = Span::millis(500);
 /// For how long a host that has answered is taken to be there.
-const LATELY: Span = Span::millis(200);
+const RECENT: Span = Span::millis(200);
 
 /// What follows from what somebody says of a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -197,12 +197,12 @@ impl Routes {
         }
     }
 
-    /// A host has not answered a question that it was asked at some time. If it has answered another
-    /// one since, and lately, it is there: the question waits for something.
+    /// A host has not answered a question that it was asked at some time. If it has answered
+    /// another one since, and just now, it is there: the question waits for something.
     pub fn is_late(&mut self, group: GroupId, node: NodeId, (asked, now): (Time, Time)) {
         let answered = self.of.get(&group).and_then(|route| route.answered);
-        let is_lately = |at: Time| at >= asked && now - at < LATELY;
-        let is_there = answered.is_some_and(|(one, at)| one == node && is_lately(at));
+        let is_recent = |at: Time| at >= asked && now - at < RECENT;
+        let is_there = answered.is_some_and(|(one, at)| one == node && is_recent(at));
         if !is_there || mutant!("lane_late_is_silent") {
             self.is_silent(group, node);
         }
