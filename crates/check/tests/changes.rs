@@ -60,6 +60,10 @@ fn an_addition_is_neither_lost_nor_done_twice() {
     breaks(&[first.clone(), open.clone(), (1, get("x"), 20, 30, value("3"))], "1 to 2");
     let late = [first, open, (1, get("x"), 20, 30, value("2")), (1, get("x"), 40, 50, value("1"))];
     breaks(&late, "1 was told after 2 had been told");
+    // What was shown is not lost again.
+    let shown = [(1, add(), 0, 10, Unknown), (2, get("x"), 20, 30, value("1"))];
+    let [open, read] = shown;
+    breaks(&[open, read, (2, add(), 40, 50, sum(1))], "1 was told after 1 had been told");
 }
 
 #[test]

@@ -91,6 +91,8 @@ fn several_keys_of_one_command_are_one_operation() {
     let (number, ..) = world.started.0.remove(0);
     world.complete_with(number, Outcome::Refused(Refusal::OutcomeUnknown));
     assert!(world.take().starts_with(b"-UNKNOWNOUTCOME the deadline passed"));
+    let pairs = format!("MSETNX{}", " k v".repeat(513));
+    assert!(world.ask(&pairs).starts_with("-ERR a transaction of 1026 items is over the limit"));
     let many = format!("MGET{}", " k".repeat(1025));
     assert!(world.ask(&many).starts_with("-ERR a transaction of 1025 items is over the limit"));
     assert_eq!(world.session.held_bytes(), 0);
@@ -106,4 +108,5 @@ fn an_engine_without_changes_says_so() {
         assert!(said.starts_with(&lacks), "{said}");
     }
     assert_eq!(world.ask("GETSET a 1"), "$-1\r\n", "it is a read and a put");
+    assert_eq!(world.ask("SET a 2 GET"), "$1\r\n1\r\n");
 }

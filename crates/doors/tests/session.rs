@@ -342,7 +342,7 @@ fn introspection() {
         ("COMMAND GETKEYS echo a", "-ERR The command has no key arguments\r\n"),
         ("COMMAND GETKEYS", "-ERR wrong number of arguments for 'command|getkeys' command\r\n"),
         ("COMMAND FOO", "-ERR unknown subcommand 'FOO'. Try COMMAND HELP.\r\n"),
-        ("COMMAND LIST FILTERBY PATTERN ge*", "*2\r\n$3\r\nget\r\n$8\r\ngetrange\r\n"),
+        ("COMMAND LIST FILTERBY PATTERN getr*", "*1\r\n$8\r\ngetrange\r\n"),
         ("COMMAND LIST FILTERBY MODULE x", "*0\r\n"),
         ("COMMAND LIST FILTERBY foo x", "-ERR syntax error\r\n"),
         (

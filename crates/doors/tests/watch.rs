@@ -240,7 +240,7 @@ fn what_is_watched_can_always_be_forgotten() {
 #[test]
 fn what_was_read_of_a_watched_key_is_as_it_was_watched() {
     // A client that reads what another one takes back decides by what is not there.
-    for read in ["GET a", "MGET b a", "STRLEN a", "EXISTS a", "WATCH a"] {
+    for read in ["GET a", "MGET b a", "STRLEN a", "EXISTS a", "EXISTS b a", "WATCH a"] {
         let mut world = world();
         meanwhile(&mut world, "a", "1");
         world.ask("WATCH a");

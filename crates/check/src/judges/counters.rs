@@ -142,7 +142,9 @@ fn counter(seen: &[Seen<'_>], number: i64) -> Option<(Vec<u32>, String)> {
         while let Some(other) = ended.next_if(|(other, _)| other.entry.ended < it.entry.began) {
             highest = highest.max(Some((other.1, other.0.at)));
         }
-        if let Some((earlier, at)) = highest.filter(|(earlier, _)| sum < *earlier) {
+        // An addition adds to all that was told before.
+        let least = |earlier: i64| earlier + i64::from(it.adds);
+        if let Some((earlier, at)) = highest.filter(|(earlier, _)| sum < least(*earlier)) {
             let why = format!("{sum} was told after {earlier} had been told");
             return Some((vec![at, it.at], why));
         }

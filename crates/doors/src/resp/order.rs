@@ -59,11 +59,13 @@ struct Slot {
     links: Vec<Link>,
     /// In how many chains another one is before it.
     waits: u32,
+    /// Of one with items the key of each, in their order.
+    items: Vec<u64>,
     parked: Option<Operation>,
 }
 
 /// An operation that ended: which of which command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Ended {
     /// The number of the command.
     pub(crate) command: u32,
@@ -73,6 +75,8 @@ pub(crate) struct Ended {
     pub(crate) is_read: bool,
     /// The first of its keys, as [`hash`] has it.
     pub(crate) key: Option<u64>,
+    /// The key of each of its items, if it has items.
+    pub(crate) items: Vec<u64>,
 }
 
 /// The operations that have not ended.
@@ -134,6 +138,9 @@ impl Flights {
         slot.is_used = true;
         slot.is_started = false;
         slot.is_read = !operation.is_write();
+        if let Operation::Transact { items, .. } = &operation {
+            slot.items = items.iter().map(|item| hash(lane, item.key())).collect();
+        }
         (slot.command, slot.index, slot.lane) = (command, index, lane);
         let waits = slot.waits > 0;
         self.count += 1;
@@ -202,7 +209,8 @@ impl Flights {
         slot.is_used = false;
         let (command, index, is_read) = (slot.command, slot.index, slot.is_read);
         let key = slot.links.first().map(|link| link.hash);
-        let ended = Ended { command, index, is_read, key };
+        let items = core::mem::take(&mut slot.items);
+        let ended = Ended { command, index, is_read, key, items };
         let mut links = core::mem::take(&mut slot.links);
         for Link { hash, next } in links.drain(..) {
             if next == NONE {

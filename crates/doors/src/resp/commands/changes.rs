@@ -12,7 +12,7 @@ use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::change::Change;
 use quorate_kernel::operation::Operation;
-use quorate_kernel::transaction::{Condition, Item};
+use quorate_kernel::transaction::{Condition, Item, check_bounds};
 
 const fn spec(
     name: &'static str,
@@ -158,6 +158,7 @@ fn msetnx(cx: &mut Cx<'_>, command: &mut Command) -> Handled {
         puts.push(Item::Put { key, value });
     }
     checks.append(&mut puts);
+    check_bounds(&checks, cx.keyspace()?.value_bytes_max)?;
     several(Single::AllOrNone, checks)
 }
 

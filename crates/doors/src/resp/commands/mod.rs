@@ -124,7 +124,8 @@ fn together(cx: &Cx<'_>, spec: &Spec, plan: Plan) -> Handled {
     let Plan::Many(many) = plan else { return Ok(plan) };
     let keyspace = cx.client.keyspace;
     let served = selected(cx.serving, keyspace)?;
-    if many.is_watch() || many.total() == 1 || !served.can(Capability::Transactions) {
+    let is_able = served.can(Capability::Values) && served.can(Capability::Transactions);
+    if many.is_watch() || many.total() == 1 || !is_able {
         return Ok(Plan::Many(many));
     }
     Transaction::of_one_command(spec.name, many, served.value_bytes_max, keyspace)

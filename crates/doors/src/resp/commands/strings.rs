@@ -54,7 +54,9 @@ fn set_with_options(cx: &Cx<'_>, command: &Command) -> Handled {
     if let Some(option) = condition.or(gets.then_some("GET")) {
         let asked = alloc::format!("SET {option}");
         cx.keyspace()?.require(Capability::Transactions, &asked, None)?;
-        cx.keyspace()?.require(Capability::Changes, &asked, None)?;
+        if exists.is_some() {
+            cx.keyspace()?.require(Capability::Changes, &asked, None)?;
+        }
     }
     match expiry {
         None => changes::set(cx, command, exists, gets),

@@ -14,6 +14,7 @@ use quorate_kernel::limits::{
 };
 use quorate_kernel::operation::{Outcome, Refusal};
 use quorate_kernel::rope::Rope;
+use quorate_kernel::transaction::ItemOutcome;
 
 impl door::Session for Session {
     fn feed(&mut self, input: &mut BytesMut, clock: Clock, out: &mut dyn Requests) {
@@ -45,6 +46,14 @@ impl door::Session for Session {
             Outcome::Values { values, .. } => {
                 ended.key.into_iter().for_each(|key| self.client.watched.on_read(key, values));
                 Some(values.bytes())
+            }
+            Outcome::Transacted(told) => {
+                for (key, told) in ended.items.iter().zip(told) {
+                    if let ItemOutcome::Value(value) = told {
+                        self.client.watched.on_read(*key, &value.clone().into());
+                    }
+                }
+                Some(told.iter().map(ItemOutcome::bytes).sum())
             }
             _ => None,
         };

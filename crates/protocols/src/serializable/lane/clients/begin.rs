@@ -74,6 +74,10 @@ impl Serializable {
     }
 
     fn is_too_large(&self, sheet: &Sheet) -> Option<Refusal> {
+        let (count, limit) = (sheet.items().len(), quorate_kernel::limits::TRANSACTION_ITEMS_MAX);
+        if count > limit {
+            return Some(Refusal::TooMany { count, limit });
+        }
         let limit = self.settings.value_bytes_max;
         sheet.items().iter().find_map(|item| {
             let (key, value) = (item.key().len(), item.value().map_or(0, |value| value.len()));
