@@ -15,7 +15,7 @@
 //! | [`echoes`] | a doc comment says what the name does not |
 //! | [`words`] | nothing unfinished, and `unsafe` only where it belongs |
 //! | [`marks`] | every mark of a rare path is required of the sweep, or argued |
-//! | [`planted`] | every planted bug is listed, every listed one is planted |
+//! | [`planted`] | every planted bug is listed, every listed one is planted, and its test is there |
 //!
 //! Each rule is a function from a [`Tree`] to findings, so its tests need no files.
 

@@ -135,6 +135,19 @@ fn mutants_and_their_list_agree() {
     passes(planted::check, &[(path, code), ("xtask/mutants.txt", list)]);
     fires(planted::check, &[(path, code)], "crates/node/src/gate.rs:2", "no_sync is not in");
     fires(planted::check, &[("xtask/mutants.txt", list)], "xtask/mutants.txt:2", "no code has");
+
+    let list = "no_sync | quorate-node | rooms::gate::tests::syncs\n";
+    let [listed, planted] = [("xtask/mutants.txt", list), (path, code)];
+    let test = "mod tests {\n    #[test]\n    fn syncs() {}\n}\n";
+    for right in ["rooms/gate.rs", "rooms/gate/mod.rs", "rooms/gate/tests.rs"] {
+        let place = format!("crates/node/src/{right}");
+        passes(planted::check, &[planted, listed, (&place, test)]);
+    }
+    for (elsewhere, test) in [("gate.rs", test), ("rooms/gate.rs", "fn syncs_not() {}")] {
+        let place = format!("crates/node/tests/{elsewhere}");
+        let files = [planted, listed, (&place[..], test)];
+        fires(planted::check, &files, "xtask/mutants.txt:1", "has the test");
+    }
 }
 
 fn ratcheted(tree: &Tree) -> Vec<Finding> {

@@ -56,8 +56,6 @@
 //! - A value grows where it stands to 16 MiB, whatever the keyspace takes of a put, and is copied
 //!   whole for each change of it in a transaction.
 //! - A tick stores by the number of entries, not by their bytes.
-//! - In groups of five or more, members that are far behind can keep each other, by what they still
-//!   know, from believing who leads.
 //! - A host whose clock was once more than a day ahead has its writes told as unknown until the
 //!   clock has come so far, or the host starts again.
 //!

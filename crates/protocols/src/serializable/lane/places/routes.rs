@@ -3,8 +3,9 @@
 //!
 //! Who the members of a group are is believed of its members as they were known so far, and of this
 //! node's own replica. Another host may be a newcomer that leads by now, or be wrong: what it says
-//! is a claim, and the members are asked. It is believed while none of them has said anything for
-//! [`SILENT`]: where all of them are gone, whoever leads the group now is found all the same.
+//! is a claim, and the members are asked. It is believed when for [`SILENT`] none of them has said
+//! that it leads, or that it knows of as late a view: where all of them are gone, or behind, who
+//! leads the group now is found all the same.
 
 use crate::serializable::lane::message::Leads;
 use crate::vsr::{Configuration, Epoch, Op, ViewNumber};
@@ -39,7 +40,7 @@ pub enum Hint {
 struct Claim {
     members: Arc<[NodeId]>,
     view: ViewNumber,
-    /// Since when the known members have said nothing though they were asked.
+    /// Since when no known member has said otherwise though they were asked.
     since: Time,
     /// When they were asked last.
     asked: Option<Time>,
@@ -58,7 +59,8 @@ struct Route {
     serves: bool,
     /// Who has answered a question last, and when.
     answered: Option<(NodeId, Time)>,
-    /// What another says of a later view. No member has spoken since.
+    /// What another says of a later view. No member that leads, or knows of as late a one, has
+    /// spoken since.
     claim: Option<Claim>,
 }
 
@@ -79,8 +81,9 @@ impl Route {
 
     /// Who is known to be a member says something, or the replica here.
     fn learn(&mut self, leads: &Leads, is_own: bool) -> Hint {
-        // What members say goes before what others do.
-        let is_over = |claim: &Claim| !is_own || claim.view <= leads.view;
+        // What members say goes before what others do; but of one that knows of no later view, and
+        // leads in none, not that there is none: members that are behind would hold each other up.
+        let is_over = |claim: &Claim| claim.view <= leads.view || (!is_own && leads.serves);
         let ended = self.claim.take_if(|claim| is_over(claim));
         let was_believed = ended.is_some_and(|claim| claim.is_believed);
         let is_known = leads.view == self.view;
@@ -294,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_no_member_is_believed_while_all_members_are_silent() {
+    fn who_is_no_member_is_believed_while_no_member_leads() {
         let group = GroupId(1);
         let mut routes = Routes::default();
         routes.found(group, &[1, 2, 3].map(NodeId).into());
@@ -305,9 +308,12 @@ mod tests {
         assert_eq!(say(7, &claim, 0), Hint::Claim, "the members are asked");
         assert_eq!(say(7, &claim, 400), Hint::Known, "they were just asked");
         assert_eq!(say(7, &claim, 2400), Hint::Claim);
-        assert_eq!(say(1, &leads((1, 0), &[1, 2, 3]), 2450), Hint::Known, "one is there");
+        let there = Leads { serves: true, ..leads((1, 0), &[1, 2, 3]) };
+        assert_eq!(say(1, &there, 2450), Hint::News, "one leads");
         assert_eq!(say(7, &claim, 2500), Hint::Claim, "they are asked anew");
         assert_eq!(say(7, &claim, 4900), Hint::Claim);
+        let behind = leads((1, 0), &[1, 2, 3]);
+        assert_eq!(say(2, &behind, 4950), Hint::Known, "it may have missed what the claim says");
         assert_eq!(say(7, &claim, 5000), Hint::News);
         assert_eq!(routes.leader(group), Some(NodeId(7)));
         assert!(routes.is_member(group, NodeId(7)) && routes.is_member(group, NodeId(1)));
@@ -315,7 +321,7 @@ mod tests {
         assert_eq!(routes.learn(None, &leads((1, 0), &[1, 2, 3]), at(6000)), Hint::Known);
         assert_eq!(routes.leader(group), Some(NodeId(7)));
         // One that is heard of again knows better.
-        let news = leads((1, 4), &[1, 2, 3]);
+        let news = Leads { serves: true, ..leads((1, 4), &[1, 2, 3]) };
         assert_eq!(routes.learn(Some(NodeId(3)), &news, at(7000)), Hint::News);
         assert!(!routes.is_member(group, NodeId(7)));
         assert_ne!(routes.leader(group), Some(NodeId(7)));
