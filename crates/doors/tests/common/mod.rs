@@ -97,15 +97,12 @@ impl Map {
                     }
                     Item::Change { key, change } => {
                         let place = at(key);
-                        match change.apply(self.0.get(&place), 1 << 20) {
-                            Err(why) => ItemOutcome::Unchanged(why),
-                            Ok((changed, value)) => {
-                                if let Some(value) = value {
-                                    self.0.insert(place, value);
-                                }
-                                ItemOutcome::Changed(changed)
-                            }
-                        }
+                        let mut value = self.0.get(&place).cloned();
+                        let told = change.apply(&mut value, 1 << 20);
+                        self.0.extend(value.map(|value| (place, value)));
+                        told.map_or_else(ItemOutcome::Unchanged, |(told, _)| {
+                            ItemOutcome::Changed(told)
+                        })
                     }
                 });
                 Outcome::Transacted(told.collect())

@@ -88,28 +88,32 @@ impl Change {
         }
     }
 
-    /// What comes of it on a key that has this value, where values have at most so many bytes: what
-    /// is told, and the value that the key has then, if that is another one.
+    /// Does it on a key that has this value, where values have at most so many bytes: what is told,
+    /// and whether the key has another value now. What nobody else holds grows where it stands.
     ///
     /// # Errors
     /// It is not done.
     pub fn apply(
         &self,
-        now: Option<&Bytes>,
+        now: &mut Option<Bytes>,
         bytes_max: usize,
-    ) -> Result<(Changed, Option<Bytes>), Unchanged> {
-        match self {
-            Change::PutIf { exists, .. } if *exists != now.is_some() => Err(Unchanged::Condition),
-            Change::PutIf { value, .. } if value.len() > bytes_max => Err(Unchanged::TooLong),
-            Change::PutIf { value, .. } => Ok((Changed::Put, Some(value.clone()))),
+    ) -> Result<(Changed, bool), Unchanged> {
+        let (told, after) = match self {
+            Change::PutIf { exists, .. } if *exists != now.is_some() => {
+                return Err(Unchanged::Condition);
+            }
+            Change::PutIf { value, .. } if value.len() > bytes_max => {
+                return Err(Unchanged::TooLong);
+            }
+            Change::PutIf { value, .. } => (Changed::Put, value.clone()),
             Change::Add(number) => {
-                let before = now.map_or(Some(0), |value| integer(value));
+                let before = now.as_ref().map_or(Some(0), |value| integer(value));
                 let before = before.ok_or(Unchanged::NotAnInteger)?;
                 let after = before.checked_add(*number).ok_or(Unchanged::Overflow)?;
-                Ok((Changed::Integer(after), Some(after.to_string().into())))
+                (Changed::Integer(after), after.to_string().into())
             }
             Change::AddFloat(number) => {
-                let before = now.map_or(Some(0.0), |value| float(value));
+                let before = now.as_ref().map_or(Some(0.0), |value| float(value));
                 let sum = before.zip(float(number)).map(|(before, number)| before + number);
                 let sum = sum.ok_or(Unchanged::NotAFloat)?;
                 if !sum.is_finite() {
@@ -118,17 +122,22 @@ impl Change {
                 // The shortest decimal that reads back as the same number, without an exponent.
                 let text: String = if sum == 0.0 { "0".into() } else { sum.to_string() };
                 let value = Bytes::from(text);
-                Ok((Changed::Float(value.clone()), Some(value)))
+                (Changed::Float(value.clone()), value)
             }
             // An append makes a key even of nothing.
             Change::Append(bytes) if bytes.is_empty() && now.is_none() => {
-                Ok((Changed::Length(0), Some(Bytes::new())))
+                (Changed::Length(0), Bytes::new())
             }
             Change::Append(bytes) => {
-                overwritten(now.map_or(0, Bytes::len) as u64, bytes, now, bytes_max)
+                let end = now.as_ref().map_or(0, Bytes::len) as u64;
+                return overwrite(end, bytes, now, bytes_max);
             }
-            Change::SetRange { offset, bytes } => overwritten(*offset, bytes, now, bytes_max),
-        }
+            Change::SetRange { offset, bytes } => {
+                return overwrite(*offset, bytes, now, bytes_max);
+            }
+        };
+        *now = Some(after);
+        Ok((told, true))
     }
 }
 
@@ -144,25 +153,31 @@ fn float(bytes: &[u8]) -> Option<f64> {
     number.is_finite().then_some(number)
 }
 
-fn overwritten(
+fn overwrite(
     offset: u64,
     bytes: &Bytes,
-    now: Option<&Bytes>,
+    now: &mut Option<Bytes>,
     bytes_max: usize,
-) -> Result<(Changed, Option<Bytes>), Unchanged> {
-    let before = now.map_or(&[][..], |value| value);
+) -> Result<(Changed, bool), Unchanged> {
+    let length = now.as_ref().map_or(0, Bytes::len);
     if bytes.is_empty() {
-        return Ok((Changed::Length(before.len() as u64), None));
+        return Ok((Changed::Length(length as u64), false));
     }
     let end = offset.checked_add(bytes.len() as u64).ok_or(Unchanged::TooLong)?;
     if end > bytes_max as u64 {
         return Err(Unchanged::TooLong);
     }
     let (offset, end) = (offset as usize, end as usize);
-    let mut after = BytesMut::zeroed(end.max(before.len()));
-    after[..before.len()].copy_from_slice(before);
+    let after_length = end.max(length);
+    let mut after = now.take().unwrap_or_default().try_into_mut().unwrap_or_else(|shared| {
+        let mut copy = BytesMut::with_capacity(after_length);
+        copy.extend_from_slice(&shared);
+        copy
+    });
+    after.resize(after_length, 0);
     after[offset..end].copy_from_slice(bytes);
-    Ok((Changed::Length(after.len() as u64), Some(after.freeze())))
+    *now = Some(after.freeze());
+    Ok((Changed::Length(after_length as u64), true))
 }
 
 #[cfg(test)]
@@ -207,10 +222,28 @@ mod tests {
             (range(u64::MAX, "x"), None, Err(Unchanged::TooLong)),
         ];
         for (change, now, expected) in table {
-            assert_eq!(change.apply(now.as_ref(), 8), expected, "{change:?} of {now:?}");
+            let mut has = now.clone();
+            let told = change.apply(&mut has, 8);
+            let after = told.map(|(told, is_other)| (told, has.clone().filter(|_| is_other)));
+            assert_eq!(after, expected, "{change:?} of {now:?}");
+            assert!(now == has || expected.is_ok_and(|(_, after)| after.is_some()));
         }
         let value = of("nine.....");
         let put = Change::PutIf { exists: false, value };
-        assert_eq!(put.apply(None, 8), Err(Unchanged::TooLong));
+        assert_eq!(put.apply(&mut None, 8), Err(Unchanged::TooLong));
+    }
+
+    #[test]
+    fn what_nobody_else_holds_grows_where_it_stands() {
+        let (shared, append) = (of("a"), Change::Append(of("b")));
+        let mut now = Some(shared.clone());
+        let mut copies = 0;
+        for length in 2..=4096 {
+            let before = now.as_ref().map(|value| value.as_ptr());
+            assert_eq!(append.apply(&mut now, 4096), Ok((Changed::Length(length), true)));
+            copies += usize::from(before != now.as_ref().map(|value| value.as_ptr()));
+        }
+        assert!(copies < 16, "4095 appends have copied the value {copies} times");
+        assert_eq!(shared, "a", "what others hold stays");
     }
 }

@@ -3,6 +3,7 @@
 //! For engines that have at hand what an operation reads. Nothing is written here: the engine
 //! writes what has changed, once every item can be done.
 
+use crate::change::{Change, Changed, Unchanged};
 use crate::limits::TRANSACTION_BYTES_MAX;
 use crate::operation::{Operation, Outcome, Refusal};
 use crate::transaction::{Item, ItemOutcome};
@@ -25,6 +26,28 @@ pub trait Cell {
 
     /// Takes a delete.
     fn delete(&mut self);
+
+    /// Takes a change of its value where it stands, which has at most so many bytes then; or says
+    /// why that is not done.
+    ///
+    /// # Errors
+    /// The engine does not take the value that would come of it. The cell is as it was.
+    fn change(
+        &mut self,
+        change: &Change,
+        bytes_max: usize,
+    ) -> Result<Result<Changed, Unchanged>, Refusal> {
+        let mut value = self.value();
+        Ok(match change.apply(&mut value, bytes_max) {
+            Ok((changed, is_other)) => {
+                if let Some(value) = value.filter(|_| is_other) {
+                    self.put(&value)?;
+                }
+                Ok(changed)
+            }
+            Err(why) => Err(why),
+        })
+    }
 }
 
 /// A register: a put is its value from then on.
@@ -40,6 +63,14 @@ impl Cell for Option<Bytes> {
 
     fn delete(&mut self) {
         *self = None;
+    }
+
+    fn change(
+        &mut self,
+        change: &Change,
+        bytes_max: usize,
+    ) -> Result<Result<Changed, Unchanged>, Refusal> {
+        Ok(change.apply(self, bytes_max).map(|(changed, _)| changed))
     }
 }
 
@@ -85,6 +116,7 @@ impl Items {
         mut read: impl FnMut(&Bytes) -> C,
     ) -> Evaluation<C> {
         let (mut cells, mut told) = (BTreeMap::new(), Vec::with_capacity(self.list.len()));
+        let (mut grown, mut bytes) = (BTreeMap::new(), 0);
         for (at, item) in self.list.iter().enumerate() {
             let key = item.key();
             let entry = cells.entry(key.clone()).or_insert_with(|| (read(key), false));
@@ -93,14 +125,19 @@ impl Items {
                 Err(refusal) => return Evaluation { cells, told: Err(refusal) },
             }
             entry.1 |= item.is_write();
+            // What is shown, and what values have grown to.
+            bytes += told.last().map_or(0, ItemOutcome::bytes);
+            if let Some(ItemOutcome::Changed(Changed::Length(length))) = told.last() {
+                let length = usize::try_from(*length).unwrap_or(usize::MAX);
+                bytes = bytes.saturating_add(length) - grown.insert(key, length).unwrap_or(0);
+            }
+            let (length, limit) = (bytes, TRANSACTION_BYTES_MAX);
+            if length > limit && !self.is_single {
+                let told = Err(Refusal::TooLarge { what: "transaction", length, limit });
+                return Evaluation { cells, told };
+            }
         }
-        let length = told.iter().map(ItemOutcome::bytes).sum();
-        let limit = TRANSACTION_BYTES_MAX;
-        let told = match length > limit && !self.is_single {
-            true => Err(Refusal::TooLarge { what: "transaction", length, limit }),
-            false => Ok(told),
-        };
-        Evaluation { cells, told }
+        Evaluation { cells, told: Ok(told) }
     }
 
     /// What the client is told, if each item is told this.
@@ -137,6 +174,10 @@ fn step<C: Cell>(
     bytes_max: usize,
     cell: &mut C,
 ) -> Result<ItemOutcome, Refusal> {
+    if let Item::Change { change, .. } = item {
+        let told = cell.change(change, bytes_max)?;
+        return Ok(told.map_or_else(ItemOutcome::Unchanged, ItemOutcome::Changed));
+    }
     let value = cell.value();
     Ok(match item {
         Item::Check { holds, .. } if !holds.is_met(value.as_ref()) => {
@@ -148,15 +189,7 @@ fn step<C: Cell>(
             cell.put(value)?;
             ItemOutcome::Written
         }
-        Item::Change { change, .. } => match change.apply(value.as_ref(), bytes_max) {
-            Err(why) => ItemOutcome::Unchanged(why),
-            Ok((changed, after)) => {
-                if let Some(after) = after {
-                    cell.put(&after)?;
-                }
-                ItemOutcome::Changed(changed)
-            }
-        },
+        Item::Change { .. } => unreachable!("it was done before"),
         Item::Delete { .. } => {
             cell.delete();
             ItemOutcome::Deleted { existed: value.is_some() }
@@ -167,7 +200,6 @@ fn step<C: Cell>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::change::{Change, Changed, Unchanged};
     use crate::transaction::Condition;
 
     fn bytes(text: &'static str) -> Bytes {
@@ -240,6 +272,17 @@ mod tests {
         assert!(reads(1).evaluate(9, |_| Some(long.clone())).told.is_ok());
         let refused = reads(2).evaluate(9, |_| Some(long.clone())).told;
         assert!(matches!(refused, Err(Refusal::TooLarge { what: "transaction", .. })));
+
+        let grow = |key| {
+            let (offset, bytes) = (TRANSACTION_BYTES_MAX as u64 / 2, bytes("x"));
+            Item::Change { key, change: Change::SetRange { offset, bytes } }
+        };
+        let one = items(vec![grow(bytes("a")); 9]);
+        assert!(one.evaluate(TRANSACTION_BYTES_MAX, |_| None).told.is_ok(), "one value grows");
+        let two = items(vec![grow(bytes("a")), grow(bytes("b")), put("c", "1")]);
+        let done = two.evaluate(TRANSACTION_BYTES_MAX, |_| None);
+        assert!(matches!(done.told, Err(Refusal::TooLarge { what: "transaction", .. })));
+        assert_eq!(done.keys()[..], [bytes("a"), bytes("b")], "what is too large is not gone on");
     }
 
     #[test]

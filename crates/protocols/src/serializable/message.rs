@@ -177,6 +177,8 @@ pub struct Commit {
     pub acts: Vec<(Raw, Act)>,
     /// Whether an act that fails leaves the others be.
     pub goes_on: bool,
+    /// The most bytes of a value that grows where it stands; no more than of any value.
+    pub value_max: u64,
 }
 
 /// A key as it was read.

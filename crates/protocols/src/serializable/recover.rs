@@ -68,6 +68,10 @@ impl Machine for State {
         self.items.stored()
     }
 
+    fn unstored(&self) -> usize {
+        self.items.unstored()
+    }
+
     fn head(&self) -> Bytes {
         keys::encode(&self.head)
     }

@@ -185,6 +185,8 @@ pub struct Transaction {
     pub acts: Vec<(Raw, Act)>,
     /// Whether an act that fails leaves the others be.
     pub goes_on: bool,
+    /// The most bytes of a value that grows where it stands; no more than of any value.
+    pub value_max: u64,
 }
 
 impl Transaction {
@@ -212,6 +214,7 @@ impl Transaction {
                 .collect(),
             acts: self.acts.iter().filter(|(key, _)| group_of(key) == group).cloned().collect(),
             goes_on: self.goes_on,
+            value_max: self.value_max,
         };
         Ok(groups.iter().map(|group| (*group, share(*group))).collect())
     }
@@ -232,7 +235,7 @@ impl Commit {
             && self.groups == other.groups
             && self.reads == other.reads
             && self.acts == other.acts
-            && self.goes_on == other.goes_on
+            && (self.goes_on, self.value_max) == (other.goes_on, other.value_max)
     }
 
     /// What is asked of this group, in short; but for the mark.
@@ -241,7 +244,8 @@ impl Commit {
             let keys: Vec<&Raw> = self.acts.iter().map(|(key, _)| key).collect();
             return digest_of(&(self.rank, &self.groups, &self.reads, keys));
         }
-        digest_of(&(self.rank, &self.groups, &self.reads, &self.acts, self.goes_on))
+        let how = (self.goes_on, self.value_max);
+        digest_of(&(self.rank, &self.groups, &self.reads, &self.acts, how))
     }
 
     /// What the client keeps to ask how the transaction ended.

@@ -76,6 +76,10 @@ pub trait Machine {
     /// Everything up to this entry has been handed to the store: the log may let go of it.
     fn stored(&self) -> Op;
 
+    /// About how many bytes of what was executed are in memory alone: [`Machine::store`] has not
+    /// written them down yet.
+    fn unstored(&self) -> usize;
+
     /// The head, as of the last entry that was executed.
     fn head(&self) -> Bytes;
 

@@ -15,6 +15,10 @@ use quorate_kernel::storage::Class;
 
 /// The most pages that a tick stores: others wait meanwhile.
 const STORED_PAGES_MAX: u64 = 32;
+/// How many bytes may be in memory alone until they are stored however few entries they are of.
+const UNSTORED_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// Of more, so many ticks store about as much as there was.
+const UNSTORED_TICKS: usize = 8;
 
 impl Replica {
     /// Takes a message of a peer, or of itself.
@@ -164,9 +168,9 @@ impl Replica {
         }
         let (applied, kept) = (self.applied, self.settings.kept);
         let waiting = applied.since(self.log.base().op);
-        if waiting > kept {
-            let (machine, mut store) = cx.machine();
-            machine.store(applied, stored_bytes(waiting, kept), &mut store);
+        let (machine, mut store) = cx.machine();
+        if let Some(bytes_max) = stored_bytes((waiting, kept), machine.unstored()) {
+            machine.store(applied, bytes_max, &mut store);
         }
         self.trim(cx);
     }
@@ -263,12 +267,18 @@ impl Replica {
     }
 }
 
-/// About how many bytes a tick stores where so many entries wait for it: more where more do, so
-/// that under load the log and what is not stored do not grow for ever.
-fn stored_bytes(waiting: u64, kept: u64) -> usize {
+/// About how many bytes a tick stores where so many entries, and so many bytes, wait for it; none
+/// while these are few. More where more wait, so that under load neither the log nor what is in
+/// memory alone grows for ever: of bytes a share, so that no more wait than some ticks bring.
+fn stored_bytes((waiting, kept): (u64, u64), unstored: usize) -> Option<usize> {
+    let is_large = unstored > UNSTORED_BYTES_MAX && !mutant!("stores_by_entries_alone");
+    if waiting <= kept && !is_large {
+        return None;
+    }
     let pages = waiting.checked_div(kept).unwrap_or(waiting);
     let pages = if mutant!("stores_at_one_pace") { 1 } else { pages.clamp(1, STORED_PAGES_MAX) };
-    pages as usize * VSR_PAGE_BYTES_MAX
+    let share = if is_large { unstored / UNSTORED_TICKS } else { 0 };
+    Some(share.max(pages as usize * VSR_PAGE_BYTES_MAX))
 }
 
 const _: () = assert!(TICK.0 > 0, "time passes between two ticks");
@@ -279,9 +289,14 @@ mod tests {
 
     #[test]
     fn more_is_stored_where_more_waits() {
-        let pages = |waiting, kept| stored_bytes(waiting, kept) / VSR_PAGE_BYTES_MAX;
+        let pages =
+            |waiting, kept| stored_bytes((waiting, kept), 0).unwrap_or(0) / VSR_PAGE_BYTES_MAX;
         assert_eq!([pages(1025, 1024), pages(2047, 1024), pages(5 * 1024, 1024)], [1, 1, 5]);
         let most = STORED_PAGES_MAX as usize;
-        assert_eq!([pages(u64::MAX, 1024), pages(3, 0), pages(0, 0)], [most, 3, 1]);
+        assert_eq!([pages(u64::MAX, 1024), pages(3, 0), pages(1024, 1024)], [most, 3, 0]);
+        // Few entries may be of many bytes.
+        let large = 8 * UNSTORED_BYTES_MAX;
+        assert_eq!(stored_bytes((9, 1024), large), Some(large / UNSTORED_TICKS));
+        assert_eq!(stored_bytes((9, 1024), UNSTORED_BYTES_MAX), None);
     }
 }

@@ -204,7 +204,7 @@ fn space_is_given_back(cluster: &Cluster) {
 }
 
 /// Replicas that have nothing to tell each other ask less and less often. An empty keyspace sent
-/// 92 kB a second when they did not, and sends two.
+/// 92 kB a second when they did not, and sends half of one.
 fn idle_replicas_send_little(cluster: &Cluster) {
     const BYTES_A_SECOND: u64 = 15_000;
     const SECONDS: u64 = 4;

@@ -18,7 +18,7 @@ use quorate_kernel::time::{Span, Time};
 /// So many answers must have come from each peer, as it were, before a replica backs off.
 const ROUNDS: u64 = 4;
 /// The longest backoff, in intervals.
-pub(crate) const INTERVALS_MAX: u64 = 32;
+pub(crate) const INTERVALS_MAX: u64 = 128;
 
 /// How long one replica does not ask.
 #[derive(Debug, Default)]

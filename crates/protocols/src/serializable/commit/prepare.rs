@@ -2,7 +2,7 @@
 //! Algorithm 1).
 
 use crate::serializable::engine::Context;
-use crate::serializable::execute::act::{Effect, Results};
+use crate::serializable::execute::act::Results;
 use crate::serializable::execute::entry::{Change, Entry, Prepared, Share};
 use crate::serializable::execute::evaluate::{Key, evaluate};
 use crate::serializable::execute::locks::Mode;
@@ -272,12 +272,14 @@ impl Primary {
         cx: &Context<'_>,
     ) -> Result<Share, Cause> {
         let mut keys: BTreeMap<Raw, Key> = BTreeMap::new();
-        let mut results = Results::new();
+        let (mut results, mut bytes) = (Results::new(), 0);
+        let bounds = (self.clock, usize::try_from(commit.value_max).unwrap_or(usize::MAX));
         for (key, act) in &commit.acts {
             let has = keys.entry(key.clone()).or_insert_with(|| Key::of(self.item(key, cx)));
-            match evaluate(act, has.content.as_ref(), has.item.version, self.clock) {
-                Ok((done, effect)) => {
-                    has.take(effect);
+            let (before, was_changed) = (has.bytes(), has.is_changed);
+            match evaluate(act, &mut has.content, has.item.version, bounds) {
+                Ok((done, is_changed)) => {
+                    has.is_changed |= is_changed;
                     results.push(Ok(done));
                 }
                 Err(error) if commit.goes_on => results.push(Err(error)),
@@ -285,9 +287,15 @@ impl Primary {
                     return Err(Cause::Act { key: key.clone(), error, by: has.item.writer });
                 }
             }
+            let is_first = has.is_changed && !was_changed;
+            bytes = bytes + has.bytes() - before + if is_first { key.len() } else { 0 };
+            // At once: few acts can make many long values.
+            if bytes > rules::BYTES_MAX {
+                return Err(Cause::TooLarge);
+            }
         }
         let floor = cx.state.head.floor.max(self.tail.floor());
-        let is_last = |has: &Key| !has.item.version.max(floor).has_next() && has.effect.is_some();
+        let is_last = |has: &Key| !has.item.version.max(floor).has_next() && has.is_changed;
         if keys.values().any(is_last) && !mutant!("txn_last_version_stays") {
             return Err(Cause::Exhausted);
         }
@@ -295,16 +303,9 @@ impl Primary {
             .into_iter()
             .filter_map(|(key, has)| {
                 let version = has.item.version.max(floor).next();
-                Some(Change { key, version, effect: has.effect? })
+                Some(Change { key, version, effect: has.effect()? })
             })
             .collect();
-        let bytes = |change: &Change| match &change.effect {
-            Effect::Put { value, .. } => change.key.len() + value.len(),
-            Effect::Delete => change.key.len(),
-        };
-        if changes.iter().map(bytes).sum::<usize>() > rules::BYTES_MAX {
-            return Err(Cause::TooLarge);
-        }
         let of = |asked: Mode| {
             let keys = modes.iter().filter(|(_, mode)| **mode == asked);
             keys.map(|(key, _)| key.clone()).collect()

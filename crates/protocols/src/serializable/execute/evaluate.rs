@@ -25,76 +25,79 @@ impl Content {
     }
 }
 
-/// What an act does: its answer, and what the key has then if that is something else.
-pub type Evaluated = Result<(Done, Option<Effect>), ActError>;
+/// What an act has done: its answer, and whether the key has something else now.
+pub type Evaluated = Result<(Done, bool), ActError>;
 
-/// Evaluates one act on a key that has this content and version. What has expired by `clock` was
-/// removed before.
+/// Does one act on a key that has this content and version. What has expired by `clock` was removed
+/// before. Where values grow, they have at most so many bytes then.
 ///
 /// # Errors
 /// The act is not done; the key stays as it is.
-pub fn evaluate(act: &Act, now: Option<&Content>, version: Version, clock: WallMs) -> Evaluated {
-    debug_assert!(now.is_none_or(|content| !content.is_expired(clock)), "it was removed before");
-    match act {
-        Act::Put { value, expiry } => put(value, *expiry, now, clock),
+pub fn evaluate(
+    act: &Act,
+    now: &mut Option<Content>,
+    version: Version,
+    (clock, value_max): (WallMs, usize),
+) -> Evaluated {
+    let is_there = now.as_ref().is_none_or(|content| !content.is_expired(clock));
+    debug_assert!(is_there, "it was removed before");
+    let change = match act {
+        Act::Put { value, expiry } => return put(value, *expiry, now, clock),
         Act::PutIf { condition, value, expiry } => {
             let holds = match condition {
                 Condition::Absent => now.is_none(),
                 Condition::Present => now.is_some(),
                 Condition::Version(asked) => *asked == version,
             };
-            if holds { put(value, *expiry, now, clock) } else { Err(ActError::Condition) }
+            if !holds {
+                return Err(ActError::Condition);
+            }
+            return put(value, *expiry, now, clock);
         }
         Act::Delete => {
-            let existed = now.is_some();
-            Ok((Done::Deleted { existed }, existed.then_some(Effect::Delete)))
+            let existed = now.take().is_some();
+            return Ok((Done::Deleted { existed }, existed));
         }
-        Act::Add(number) => changed(&Change::Add(*number), now),
-        Act::AddFloat(number) => changed(&Change::AddFloat(number.0.clone()), now),
-        Act::Append(bytes) => changed(&Change::Append(bytes.0.clone()), now),
+        Act::Expire { at, when } => {
+            let changed = expire(*at, *when, now, clock);
+            return Ok((Done::Expiry { changed }, changed));
+        }
+        Act::Add(number) => Change::Add(*number),
+        Act::AddFloat(number) => Change::AddFloat(number.0.clone()),
+        Act::Append(bytes) => Change::Append(bytes.0.clone()),
         Act::SetRange { offset, bytes } => {
-            changed(&Change::SetRange { offset: *offset, bytes: bytes.0.clone() }, now)
+            Change::SetRange { offset: *offset, bytes: bytes.0.clone() }
         }
-        Act::Expire { at, when } => Ok(expire(*at, *when, now, clock)),
-    }
+    };
+    // A value that was changed where it stands keeps its expiry.
+    let expires = now.as_ref().and_then(|content| content.expires);
+    let mut value = now.take().map(|content| content.value);
+    let told = change.apply(&mut value, value_max.min(VALUE_BYTES_MAX));
+    *now = value.map(|value| Content { value, expires });
+    let (told, is_other) = told?;
+    Ok((told.into(), is_other))
 }
 
-fn put(value: &Raw, expiry: Expiry, now: Option<&Content>, clock: WallMs) -> Evaluated {
+fn put(value: &Raw, expiry: Expiry, now: &mut Option<Content>, clock: WallMs) -> Evaluated {
     if value.len() > VALUE_BYTES_MAX {
         return Err(ActError::TooLong);
     }
     let expires = match expiry {
-        Expiry::Keep => now.and_then(|content| content.expires),
+        Expiry::Keep => now.as_ref().and_then(|content| content.expires),
         Expiry::Never => None,
         // It is removed at once, so it is never there.
-        Expiry::At(at) if at <= clock => return Ok((Done::Put, now.map(|_| Effect::Delete))),
+        Expiry::At(at) if at <= clock => return Ok((Done::Put, now.take().is_some())),
         Expiry::At(at) => Some(at),
     };
-    Ok((Done::Put, Some(Effect::Put { value: value.clone(), expires })))
+    *now = Some(Content { value: value.0.clone(), expires });
+    Ok((Done::Put, true))
 }
 
-/// A value that was changed where it stands keeps its expiry.
-fn changed(change: &Change, now: Option<&Content>) -> Evaluated {
-    let applied = change.apply(now.map(|content| &content.value), VALUE_BYTES_MAX);
-    let (told, value) = applied.map_err(ActError::from)?;
-    let expires = now.and_then(|content| content.expires);
-    Ok((told.into(), value.map(|value| Effect::Put { value: Raw(value), expires })))
-}
-
-fn expire(
-    at: Option<WallMs>,
-    when: When,
-    now: Option<&Content>,
-    clock: WallMs,
-) -> (Done, Option<Effect>) {
-    let stays = (Done::Expiry { changed: false }, None);
-    let Some(content) = now else { return stays };
+/// Whether the expiry was set or dropped, or has removed the key.
+fn expire(at: Option<WallMs>, when: When, now: &mut Option<Content>, clock: WallMs) -> bool {
+    let Some(content) = now else { return false };
     let has = content.expires;
-    let value = Raw(content.value.clone());
-    let Some(at) = at else {
-        let dropped = Effect::Put { value, expires: None };
-        return has.map_or(stays, |_| (Done::Expiry { changed: true }, Some(dropped)));
-    };
+    let Some(at) = at else { return content.expires.take().is_some() };
     let is_set = match when {
         When::Always => true,
         When::IfNone => has.is_none(),
@@ -102,11 +105,12 @@ fn expire(
         When::IfLater => has.is_some_and(|has| at > has),
         When::IfSooner => has.is_none_or(|has| at < has),
     };
-    if !is_set {
-        return stays;
+    if is_set && at <= clock {
+        *now = None;
+    } else if is_set {
+        content.expires = Some(at);
     }
-    let after = if at <= clock { Effect::Delete } else { Effect::Put { value, expires: Some(at) } };
-    (Done::Expiry { changed: true }, Some(after))
+    is_set
 }
 
 /// A key while acts on it are evaluated.
@@ -115,25 +119,25 @@ pub struct Key {
     pub item: Stored,
     /// What it has by then.
     pub content: Option<Content>,
-    /// What the acts so far do to it; none if nothing.
-    pub effect: Option<Effect>,
+    /// Whether the acts so far do something to it.
+    pub is_changed: bool,
 }
 
 impl Key {
     /// Before the first.
     pub fn of(item: Stored) -> Key {
-        Key { content: item.content(), item, effect: None }
+        Key { content: item.content(), item, is_changed: false }
     }
 
-    /// An act was done.
-    pub fn take(&mut self, effect: Option<Effect>) {
-        let Some(effect) = effect else { return };
-        self.content = match &effect {
-            Effect::Put { value, expires } => {
-                Some(Content { value: value.0.clone(), expires: *expires })
-            }
-            Effect::Delete => None,
-        };
-        self.effect = Some(effect);
+    /// How many bytes of it are to be logged, but for its key.
+    pub fn bytes(&self) -> usize {
+        let content = self.content.as_ref().filter(|_| self.is_changed);
+        content.map_or(0, |content| content.value.len())
+    }
+
+    /// What the acts do to it; none if nothing.
+    pub fn effect(self) -> Option<Effect> {
+        let put = |Content { value, expires }| Effect::Put { value: Raw(value), expires };
+        self.is_changed.then(|| self.content.map_or(Effect::Delete, put))
     }
 }

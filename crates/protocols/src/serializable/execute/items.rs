@@ -66,6 +66,8 @@ pub struct Items {
     group: GroupId,
     /// Changed, and not written.
     dirty: Overlay,
+    /// About how many bytes that is.
+    dirty_bytes: usize,
     /// Written in this call or the one before: the table shows it from the next input on.
     written: [Overlay; 2],
     /// The table was emptied in this call or the one before.
@@ -81,7 +83,8 @@ impl Items {
     pub fn new(group: GroupId) -> Items {
         let (dirty, written) = (Overlay::new(), [Overlay::new(), Overlay::new()]);
         let emptied = [false; 2];
-        Items { group, dirty, written, emptied, settled: Op(0), stored: Op(0), pass: None }
+        let (settled, stored) = (Op(0), Op(0));
+        Items { group, dirty, dirty_bytes: 0, written, emptied, settled, stored, pass: None }
     }
 
     /// Everything up to this entry was handed to the store.
@@ -107,13 +110,26 @@ impl Items {
         debug_assert_eq!(item.op, op.0, "an item tells who has changed it");
         let has = if op <= self.settled { self.get(&key, table) } else { None };
         if has.is_none_or(|has| has.op < op.0) {
-            self.dirty.insert(key, Some(item));
+            self.keep(key, Some(item));
         }
+    }
+
+    fn keep(&mut self, key: Raw, item: Option<Stored>) {
+        let length = key.len();
+        self.dirty_bytes += size(length, item.as_ref());
+        if let Some(before) = self.dirty.insert(key, item) {
+            self.dirty_bytes -= size(length, before.as_ref());
+        }
+    }
+
+    /// About how many bytes are in memory alone.
+    pub fn unstored(&self) -> usize {
+        self.dirty_bytes
     }
 
     /// Drops a key.
     pub fn drop_key(&mut self, key: Raw) {
-        self.dirty.insert(key, None);
+        self.keep(key, None);
     }
 
     /// Some keys from one on, ascending, about so many bytes, and where the next ones begin.
@@ -199,10 +215,11 @@ impl Items {
             && let Some(key) = pass.left.pop_first()
         {
             let Some(item) = self.dirty.remove(&key) else { continue };
-            bytes += key.len() + item.as_ref().map_or(0, Stored::size);
+            bytes += size(key.len(), item.as_ref());
             store.write(keys::item(self.group, &key), item.as_ref().map(keys::encode));
             self.written[0].insert(key, item);
         }
+        self.dirty_bytes -= bytes;
         if pass.left.is_empty() {
             let Pass { head: (op, head), .. } = self.pass.take().expect("it is there");
             self.write_head(op, &head, store);
@@ -267,6 +284,11 @@ impl Items {
     pub fn dirty_count(&self) -> usize {
         self.dirty.len()
     }
+}
+
+/// About how many bytes a key of this length takes, with what it has.
+fn size(length: usize, item: Option<&Stored>) -> usize {
+    length + item.map_or(0, Stored::size)
 }
 
 /// What is in a page that a peer has sent; nothing if it is none.

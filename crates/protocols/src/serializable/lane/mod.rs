@@ -53,11 +53,6 @@
 //!   writes there is unknown.
 //! - A newcomer that was given up keeps what it has copied for a minute.
 //! - What a host drops it drops in one turn.
-//! - A value grows where it stands to 16 MiB, whatever the keyspace takes of a put, and is copied
-//!   whole for each change of it in a transaction.
-//! - A tick stores by the number of entries, not by their bytes.
-//! - A host whose clock was once more than a day ahead has its writes told as unknown until the
-//!   clock has come so far, or the host starts again.
 //!
 //! | file | what it holds |
 //! |---|---|

@@ -76,7 +76,7 @@ impl Process for Serializable {
         &[Topic::Ring, Topic::Keyspace, Topic::TurnEnd, Topic::Unlinked];
 
     fn start(&mut self, recovery: Recovery, cx: &mut Context<'_>) {
-        self.clients.begin(cx.me, cx.rng.next(), super::groups::hosted::wall(cx));
+        self.clients.names.begin(cx.me, cx.rng.next(), super::groups::hosted::wall(cx));
         let founders = self.settings.founders.clone();
         for (group, members) in self.shape.groups().zip(&founders) {
             let founds = members.contains(&cx.me.node);

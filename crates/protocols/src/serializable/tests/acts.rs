@@ -20,7 +20,10 @@ fn gives(value: &str, expires: Option<u64>) -> Option<Effect> {
 }
 
 fn run(act: &Act, now: Option<&Content>) -> Result<(Done, Option<Effect>), ActError> {
-    evaluate(act, now, Version(7), CLOCK)
+    let mut has = now.cloned();
+    let (done, is_other) = evaluate(act, &mut has, Version(7), (CLOCK, VALUE_BYTES_MAX))?;
+    let put = |Content { value, expires }| Effect::Put { value: Raw(value), expires };
+    Ok((done, is_other.then(|| has.map_or(Effect::Delete, put))))
 }
 
 /// Whether something can be added to this value.

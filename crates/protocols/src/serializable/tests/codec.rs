@@ -151,7 +151,7 @@ proptest! {
 
 fn whole(reads: BTreeMap<Raw, Version>, acts: Vec<(Raw, Act)>) -> Transaction {
     let rank = Rank { priority: 1, tx: tx(1, 1) };
-    Transaction { rank, mark: 0, reads, acts, goes_on: false }
+    Transaction { rank, mark: 0, reads, acts, goes_on: false, value_max: 9 }
 }
 
 #[test]
@@ -178,7 +178,7 @@ fn what_is_too_much_is_refused_before_anything_is_done() {
     let groups = vec![GroupId(1)];
     let rank = Rank { priority: 1, tx: tx(1, 1) };
     let reads = BTreeMap::new();
-    let commit = Commit { rank, mark: 0, groups, reads, acts: many, goes_on: false };
+    let commit = Commit { rank, mark: 0, groups, reads, acts: many, goes_on: false, value_max: 9 };
     let ticket = world.ask(0, Request::Commit(commit.clone()));
     assert_eq!(world.answer(ticket), Some(&Reply::Refused(too_many)));
     let acts = vec![(key("1x"), put("v"))];

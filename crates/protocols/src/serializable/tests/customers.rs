@@ -4,6 +4,7 @@ use super::judge::Done;
 use super::judge::seen;
 use super::random::Random;
 use super::world::{World, key, tx};
+use crate::serializable::rules::VALUE_BYTES_MAX;
 use crate::serializable::{
     Act, Commit, Condition, Expiry, Item, Outcome, Raw, Refused, Reply, Request, TxId, Version,
     number::Client,
@@ -150,6 +151,7 @@ impl Random {
             reads,
             acts: acts.clone(),
             goes_on: self.chance(30),
+            value_max: VALUE_BYTES_MAX as u64,
         };
         let shares = transaction.split(World::group_of).expect("it is within the limits");
         self.history[at].acts = acts;

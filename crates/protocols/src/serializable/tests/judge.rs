@@ -6,6 +6,7 @@
 
 use super::world::{World, key};
 use crate::serializable::evaluate;
+use crate::serializable::rules::VALUE_BYTES_MAX;
 use crate::serializable::{Act, Content, Entry, Expiry, Outcome, Raw, State, TxId};
 use crate::vsr::{Machine, Op};
 use quorate_kernel::ids::GroupId;
@@ -213,15 +214,8 @@ fn check_effect(name: &Raw, done: &Done, had: Held, has: &Held) -> Result<(), St
     }
     let mut content = had.map(|(value, expires)| Content { value: value.0, expires });
     for act in acts {
-        let version = crate::serializable::Version(0);
-        if let Ok((_, Some(effect))) = evaluate(act, content.as_ref(), version, 0) {
-            content = match effect {
-                crate::serializable::Effect::Put { value, expires } => {
-                    Some(Content { value: value.0, expires })
-                }
-                crate::serializable::Effect::Delete => None,
-            };
-        }
+        let bounds = (0, VALUE_BYTES_MAX);
+        let _ = evaluate(act, &mut content, crate::serializable::Version(0), bounds);
     }
     let is_it = content.as_ref().map(|content| &content.value) == has.as_ref().map(|it| &it.0.0);
     if is_it { Ok(()) } else { Err(std::format!("{done:?} has made {has:?} of {name:?}")) }

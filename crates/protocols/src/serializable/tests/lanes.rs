@@ -42,6 +42,9 @@ impl Machine for Noted {
     fn stored(&self) -> Op {
         self.state.stored()
     }
+    fn unstored(&self) -> usize {
+        self.state.unstored()
+    }
     fn head(&self) -> Bytes {
         self.state.head()
     }

@@ -4,6 +4,7 @@
 use super::judge::{Done, judge, seen};
 use super::lanes::{Lanes, NODES};
 use super::world::{World, key, put, tx};
+use crate::serializable::rules::VALUE_BYTES_MAX;
 use crate::serializable::{Commit, Input, Outcome, Raw, Reply, Request, Version};
 use quorate_kernel::ids::{GroupId, Ticket};
 use quorate_kernel::time::{Span, Time};
@@ -139,6 +140,7 @@ impl Shop {
                     reads,
                     acts,
                     goes_on: false,
+                    value_max: VALUE_BYTES_MAX as u64,
                 };
                 let shares = transaction.split(World::group_of).expect("it is small");
                 let done = self.done(index);

@@ -6,7 +6,7 @@ pub use super::node::{Disk, REPLICAS};
 use super::node::{Group, Replica, show};
 use crate::serializable::{
     Act, Action, Commit, Context, Input, Member, Message, Outcome, Rank, Raw, Reply, Request,
-    State, Token, TxId, Version, number::Client,
+    State, Token, TxId, Version, number::Client, rules::VALUE_BYTES_MAX,
 };
 use crate::vsr::{Machine, Op};
 use bytes::Bytes;
@@ -142,6 +142,7 @@ impl World {
             reads: reads.iter().map(|(name, version)| (key(name), Version(*version))).collect(),
             acts: acts.iter().map(|(name, act)| (key(name), act.clone())).collect(),
             goes_on: false,
+            value_max: VALUE_BYTES_MAX as u64,
         };
         transaction.split(World::group_of).expect("it is within the limits")
     }

@@ -117,6 +117,10 @@ impl Machine for Registers {
         }
     }
 
+    fn unstored(&self) -> usize {
+        self.dirty.len() * size_of::<Register>()
+    }
+
     fn load(&mut self, store: &mut Store<'_>) -> Stored {
         let table = store.table;
         let get = |key: &Bytes| table.get(Class::Data, key);

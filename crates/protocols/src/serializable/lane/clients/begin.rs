@@ -6,7 +6,7 @@ use crate::serializable::lane::groups::hosted::wall;
 use crate::serializable::lane::places::place::{self, KEY_BYTES_MAX};
 use crate::serializable::lane::{Context, Serializable};
 use crate::serializable::{Rank, Raw, Refused, Transaction, Version};
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use quorate_kernel::evaluate::Items;
 use quorate_kernel::ids::{GroupId, NodeId, Ticket};
@@ -15,6 +15,7 @@ use quorate_kernel::mutant;
 use quorate_kernel::operation::{Cursor, Operation, Outcome, Refusal};
 use quorate_kernel::process::Request;
 use quorate_kernel::time::{Span, Time};
+use quorate_kernel::transaction::check_bounds;
 
 /// Of how many hosts a question is answered, of each group: those that were asked last.
 const ASKED_MAX: usize = 2 * GROUP_MEMBERS_MAX;
@@ -44,7 +45,10 @@ impl Serializable {
             }
             // Doors refuse what the engine cannot do.
             other => match Items::of(other).filter(|items| !items.list().is_empty()) {
-                Some(items) => return self.begin_items(ticket, deadline, Sheet::new(items), cx),
+                Some(items) => {
+                    let sheet = Sheet::new(items, self.settings.value_bytes_max);
+                    return self.begin_items(ticket, deadline, sheet, cx);
+                }
                 None => Refusal::Unsupported,
             },
         };
@@ -65,7 +69,7 @@ impl Serializable {
     }
 
     fn begin_items(&mut self, ticket: Ticket, deadline: Time, sheet: Sheet, cx: &mut Context<'_>) {
-        let refusal = self.cannot_begin().or_else(|| self.is_too_large(&sheet));
+        let refusal = self.cannot_begin().or_else(|| Self::is_too_large(&sheet));
         if let Some(refusal) = refusal {
             // Nothing was done.
             return cx.fx.answer_early(ticket, Outcome::Refused(refusal));
@@ -73,30 +77,19 @@ impl Serializable {
         self.attempt(Doing::new(ticket, deadline, sheet), cx);
     }
 
-    fn is_too_large(&self, sheet: &Sheet) -> Option<Refusal> {
-        let (count, limit) = (sheet.items().len(), quorate_kernel::limits::TRANSACTION_ITEMS_MAX);
-        if count > limit {
-            return Some(Refusal::TooMany { count, limit });
-        }
-        let limit = self.settings.value_bytes_max;
-        sheet.items().iter().find_map(|item| {
-            let (key, value) = (item.key().len(), item.value().map_or(0, |value| value.len()));
-            if key > KEY_BYTES_MAX {
-                return Some(Refusal::TooLarge { what: "key", length: key, limit: KEY_BYTES_MAX });
-            }
-            (value > limit).then_some(Refusal::TooLarge { what: "value", length: value, limit })
-        })
+    fn is_too_large(sheet: &Sheet) -> Option<Refusal> {
+        let (limit, mut items) = (KEY_BYTES_MAX, sheet.items().iter());
+        let long = items.find_map(|item| Some(item.key().len()).filter(|length| *length > limit));
+        let long = long.map(|length| Refusal::TooLarge { what: "key", length, limit });
+        long.or_else(|| check_bounds(sheet.items(), sheet.value_max).err())
     }
 
     /// One attempt at an operation: reads first, if what is done follows from them.
     pub(crate) fn attempt(&mut self, mut doing: Doing, cx: &mut Context<'_>) {
         doing.sheet.got.clear();
         let mut waits: BTreeMap<GroupId, Vec<Raw>> = BTreeMap::new();
-        for key in doing.sheet.to_read() {
-            let keys = waits.entry(self.shape.group_of(&key)).or_default();
-            if !keys.contains(&key) {
-                keys.push(key);
-            }
+        for key in doing.sheet.to_read().collect::<BTreeSet<Raw>>() {
+            waits.entry(self.shape.group_of(&key)).or_default().push(key);
         }
         if waits.is_empty() {
             return self.commit(doing, cx);
@@ -107,8 +100,8 @@ impl Serializable {
 
     /// Everything was read: what follows from it.
     pub(super) fn has_read(&mut self, mut doing: Doing, cx: &mut Context<'_>) {
-        let told = doing.sheet.evaluate();
-        if told.is_ok() && (doing.sheet.is_write() || doing.commits_reads) {
+        let is_done = doing.sheet.evaluate().is_ok() && doing.sheet.is_write();
+        if is_done || doing.commits_reads {
             return self.commit(doing, cx);
         }
         // It only reads, or changes nothing because of what it has read.
@@ -138,20 +131,23 @@ impl Serializable {
 
     /// Commits: every group that it touches is asked.
     pub(crate) fn commit(&mut self, mut doing: Doing, cx: &mut Context<'_>) {
-        let tx = self.clients.name(wall(cx));
+        let tx = self.clients.names.name(wall(cx));
         let priority = *doing.priority.get_or_insert(tx.counter);
-        let mut acts = doing.sheet.acts();
+        // That nothing is done because of what was read is committed, too, where it changes often.
+        let is_refused = doing.commits_reads && doing.sheet.evaluate().is_err();
+        let mut acts = if is_refused { Vec::new() } else { doing.sheet.acts() };
         if mutant!("lane_share_lost") {
             let first = acts.first().map(|(key, _)| self.shape.group_of(key));
             acts.retain(|(key, _)| Some(self.shape.group_of(key)) == first);
         }
         let transaction = Transaction {
             rank: Rank { priority, tx },
-            mark: self.clients.mark(),
+            mark: self.clients.names.mark(),
             reads: doing.sheet.versions(),
             acts,
             // A change that cannot be done is told so, and the others are done.
             goes_on: true,
+            value_max: doing.sheet.value_max as u64,
         };
         match transaction.split(|key| self.shape.group_of(key)) {
             Ok(shares) => {
@@ -159,7 +155,7 @@ impl Serializable {
                 self.go_on(doing, cx);
             }
             Err(refused) => {
-                self.clients.close(tx);
+                self.clients.names.close(tx);
                 // Nothing was done.
                 doing.refuse(refusal(&refused), cx);
             }

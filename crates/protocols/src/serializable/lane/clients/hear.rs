@@ -75,7 +75,7 @@ impl Serializable {
                 let is_over = !matches!(outcome, serializable::Outcome::Running);
                 if tx == token.tx && token.coordinator == group && is_over {
                     self.clients.remove(question);
-                    self.clients.close(tx);
+                    self.clients.names.close(tx);
                 }
             }
             // What answers another question than the one that is open is late.
@@ -150,7 +150,7 @@ impl Serializable {
         outcome: serializable::Outcome,
         cx: &mut Context<'_>,
     ) {
-        invariant!(self.clients.is_own(tx), "only what was named here is asked for");
+        invariant!(self.clients.names.is_own(tx), "only what was named here is asked for");
         let is_abort = matches!(outcome, serializable::Outcome::Aborted(_));
         if is_abort && !is_coordinator && !mutant!("lane_any_group_aborts") {
             return cx.fx.refuse("the group that decides says that a transaction has failed");
@@ -171,7 +171,7 @@ impl Serializable {
             serializable::Outcome::Committed(_) | serializable::Outcome::Running => return,
             serializable::Outcome::Forgotten { lowest } => {
                 // What is named from now on is taken there.
-                self.clients.count_from(lowest);
+                self.clients.names.count_from(tx.client, lowest);
                 match is_coordinator {
                     true if mutant!("lane_forgotten_is_failed") => Cause::Asked,
                     true => {
@@ -185,9 +185,9 @@ impl Serializable {
         let Some(mut doing) = self.clients.remove(question) else { return };
         let is_committing = matches!(doing.phase, Phase::Committing { .. });
         invariant!(is_committing, "only what commits has an outcome");
-        self.clients.close(tx);
+        self.clients.names.close(tx);
         match cause {
-            Cause::Version { by, .. } => self.clients.saw(by),
+            Cause::Version { by, .. } => self.clients.names.saw(by),
             Cause::Act { .. } | Cause::TooLarge | Cause::Exhausted => {
                 return refuse_for_good(doing, &cause, cx);
             }
@@ -220,7 +220,7 @@ impl Serializable {
     /// It is known how it ended, and the client is told.
     fn end(&mut self, question: u64, tx: TxId, outcome: Outcome, cx: &mut Context<'_>) {
         let Some(doing) = self.clients.remove(question) else { return };
-        self.clients.close(tx);
+        self.clients.names.close(tx);
         if let Some(ticket) = doing.ticket {
             // The decision rests on a majority: nothing waits for this node's disk.
             cx.fx.answer_early(ticket, outcome);

@@ -1,20 +1,19 @@
 //! What clients of this host have in hand: the paper's client library, at each host (§4.2).
 
 use super::items::Sheet;
+use super::names::Names;
 use crate::serializable::lane::message::Message;
 use crate::serializable::lane::places::reach::GRACE;
 use crate::serializable::lane::{Context, Serializable};
-use crate::serializable::rules::{COUNTER_AHEAD_MS, COUNTERS_PER_MS};
-use crate::serializable::{Client, Commit, Raw, Request, Token, TxId, Version, WallMs};
+use crate::serializable::{Commit, Raw, Request, Token, TxId, Version};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use quorate_kernel::ids::{GroupId, Incarnation, NodeId, Ticket};
+use quorate_kernel::ids::{GroupId, NodeId, Ticket};
 use quorate_kernel::invariant;
 use quorate_kernel::mutant;
 use quorate_kernel::operation::Refusal;
 use quorate_kernel::ring::{Ring, Standing};
-use quorate_kernel::rng::mix;
 use quorate_kernel::time::{Span, Time};
 
 /// How long a question waits for its answer before it is asked again; twice as long each time, up
@@ -27,8 +26,6 @@ const WAIT_OTHER: Span = Span::millis(20);
 /// The most transactions whose end is asked for though nobody waits for it any more: a group that
 /// is gone for long must not fill this host.
 pub const ASKING_MAX: usize = 1024;
-/// By how much a counter that is told may be above those that are known: groups take no higher one.
-const COUNTER_AHEAD_MAX: u64 = COUNTER_AHEAD_MS * COUNTERS_PER_MS;
 
 /// An operation in hand.
 #[derive(Debug)]
@@ -131,12 +128,8 @@ impl Phase {
 /// All operations of this host's clients.
 #[derive(Debug, Default)]
 pub struct Clients {
-    /// The name of this start as a client of the groups.
-    me: Client,
-    /// The highest counter that was given out or seen.
-    counter: u64,
-    /// The counters of transactions whose end is not known.
-    open: BTreeSet<u64>,
+    /// What transactions are called.
+    pub names: Names,
     /// How many questions were asked.
     questions: u64,
     doing: BTreeMap<u64, Doing>,
@@ -146,15 +139,6 @@ pub struct Clients {
 }
 
 impl Clients {
-    /// A start begins: as a client of the groups it is none that there was before.
-    pub fn begin(&mut self, me: Incarnation, drawn: u64, now: WallMs) {
-        self.me = Client(mix(me.node.0 ^ mix(u64::from(me.start.0))) ^ drawn);
-        self.counter = TxId::first(self.me, now).counter;
-        if mutant!("lane_names_used_twice") {
-            (self.me, self.counter) = (Client(mix(me.node.0)), 0);
-        }
-    }
-
     /// How many operations are in hand.
     pub fn len(&self) -> usize {
         self.doing.len()
@@ -169,52 +153,6 @@ impl Clients {
     /// The hosts of the cluster, as far as is known.
     pub fn hosts(&self) -> impl Iterator<Item = NodeId> {
         self.hosts.iter().copied()
-    }
-
-    /// A name for a transaction, no lower than the first at this time: what is under way must not
-    /// look as old as the start of this host.
-    pub fn name(&mut self, now: WallMs) -> TxId {
-        self.counter += 1;
-        if !mutant!("lane_counts_without_time") && !mutant!("lane_names_used_twice") {
-            self.counter = self.counter.max(TxId::first(self.me, now).counter);
-        }
-        let is_new = self.open.insert(self.counter);
-        invariant!(is_new, "a counter is given out once");
-        TxId { counter: self.counter, client: self.me }
-    }
-
-    /// Whether a name was given out by this start.
-    pub fn is_own(&self, tx: TxId) -> bool {
-        tx.client == self.me && tx.counter <= self.counter
-    }
-
-    /// Below this, the ends of all transactions are known.
-    pub fn mark(&self) -> u64 {
-        let open = self.open.first().filter(|_| !mutant!("lane_marks_what_is_open"));
-        open.copied().unwrap_or(self.counter + 1)
-    }
-
-    /// It is known how a transaction ended, or it was never asked for.
-    pub fn close(&mut self, tx: TxId) {
-        self.open.remove(&tx.counter);
-    }
-
-    /// A counter of another client: new ones are above it, so that nobody goes before those that
-    /// wait.
-    pub fn saw(&mut self, tx: TxId) {
-        if tx.counter.saturating_sub(self.counter) <= COUNTER_AHEAD_MAX {
-            self.counter = self.counter.max(tx.counter);
-        }
-    }
-
-    /// A group takes no counters of this client below this one any more. Nobody is believed that
-    /// they are further ahead than groups take any.
-    pub fn count_from(&mut self, lowest: u64) {
-        let below = lowest.saturating_sub(1);
-        let is_far = below.saturating_sub(self.counter) > COUNTER_AHEAD_MAX;
-        if !is_far && !mutant!("lane_counts_below") {
-            self.counter = self.counter.max(below);
-        }
     }
 
     /// Takes an operation in; the name of its question.
@@ -239,7 +177,7 @@ impl Clients {
         while self.asking.len() >= ASKING_MAX && !mutant!("lane_asks_without_bound") {
             let Some(question) = self.asking.first().copied() else { return };
             let tx = self.remove(question).and_then(|doing| doing.phase.open());
-            tx.into_iter().for_each(|tx| self.close(tx));
+            tx.into_iter().for_each(|tx| self.names.close(tx));
         }
     }
 
@@ -261,9 +199,9 @@ impl Clients {
 
     /// Asserts what must hold.
     pub fn check(&self) {
-        let open: BTreeSet<u64> =
-            self.doing.values().filter_map(|it| it.phase.open()).map(|tx| tx.counter).collect();
-        invariant!(open == self.open, "what is not known is asked for");
+        let open = self.doing.values().filter_map(|it| it.phase.open());
+        let open: BTreeSet<_> = open.map(|tx| (tx.client, tx.counter)).collect();
+        invariant!(open == self.names.open, "what is not known is asked for");
         let is_answered = |doing: &Doing| doing.ticket.is_none();
         let asks = |doing: &Doing| matches!(doing.phase, Phase::Asking(_));
         let fits = |doing: &Doing| is_answered(doing) == asks(doing);
@@ -341,7 +279,7 @@ impl Serializable {
             if let (true, &Phase::Committing { tx, .. }) =
                 (mutant!("lane_repeat_is_new"), &doing.phase)
             {
-                self.clients.close(tx);
+                self.clients.names.close(tx);
                 if let Some(doing) = self.clients.remove(question) {
                     self.commit(doing, cx);
                 }

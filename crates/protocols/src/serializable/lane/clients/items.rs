@@ -1,7 +1,6 @@
 //! What a client asks for, as keys that are read and acts that are committed.
 
 use crate::serializable::lane::places::place;
-use crate::serializable::rules::VALUE_BYTES_MAX;
 use crate::serializable::{Act, Condition, Done, Expiry, Item as Read, Raw, Results, Version};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -16,14 +15,16 @@ use quorate_kernel::transaction::{Item, ItemOutcome};
 #[derive(Debug, Default)]
 pub struct Sheet {
     items: Items,
+    /// The most bytes of a value, as it was when it was asked.
+    pub value_max: usize,
     /// What was read for it.
     pub got: BTreeMap<Raw, Read>,
 }
 
 impl Sheet {
-    /// What is asked, with nothing read yet.
-    pub fn new(items: Items) -> Sheet {
-        Sheet { items, got: BTreeMap::new() }
+    /// What is asked where values have at most so many bytes, with nothing read yet.
+    pub fn new(items: Items, value_max: usize) -> Sheet {
+        Sheet { items, value_max, got: BTreeMap::new() }
     }
 
     /// What is asked.
@@ -71,17 +72,23 @@ impl Sheet {
             let read = self.got.get(&place::stored(key));
             read.and_then(|read| read.content.as_ref()).map(|(value, _)| value.0.clone())
         };
-        self.items.evaluate(VALUE_BYTES_MAX, found).told
+        self.items.evaluate(self.value_max, found).told
     }
 
     /// The answer, with what each group's acts have answered; none if these are not those of what
-    /// was asked.
+    /// was asked. Where what was read keeps it from being done, that is told: then nothing was.
     pub fn answer(
         &self,
         results: &[(GroupId, Results)],
         group_of: impl Fn(&[u8]) -> GroupId,
     ) -> Option<Outcome> {
-        let mut told = self.evaluate().ok()?;
+        let mut told = match self.evaluate() {
+            Ok(told) => told,
+            Err(refusal) => {
+                let has_no_act = results.iter().all(|(_, results)| results.is_empty());
+                return has_no_act.then_some(Outcome::Refused(refusal));
+            }
+        };
         let mut of: BTreeMap<GroupId, _> =
             results.iter().map(|(group, results)| (*group, results.iter())).collect();
         for (item, told) in self.items().iter().zip(&mut told).filter(|(item, _)| item.is_write()) {

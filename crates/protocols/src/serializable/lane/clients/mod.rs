@@ -4,3 +4,4 @@ mod begin;
 mod hear;
 pub(super) mod in_hand;
 mod items;
+mod names;

@@ -35,7 +35,7 @@ impl Serializable {
         let Some(mut doing) = self.clients.remove(question) else { return false };
         if let Some(tx) = doing.phase.open() {
             // Nobody was asked for it.
-            self.clients.close(tx);
+            self.clients.names.close(tx);
         }
         // Nothing was done.
         doing.refuse(refusal, cx);

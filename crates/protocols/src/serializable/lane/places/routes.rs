@@ -92,7 +92,10 @@ impl Route {
         let is_late = leads.view < self.view || is_other;
         let is_told = is_known && (!leads.serves || (self.serves && self.silent == 0));
         if is_late || is_told {
-            self.silent = if was_believed { 0 } else { self.silent };
+            if was_believed {
+                // That the member's own view has started was not heard.
+                (self.silent, self.serves) = (0, false);
+            }
             return if was_believed { Hint::News } else { Hint::Known };
         }
         let claim = self.claim.take();

@@ -1,10 +1,15 @@
 //! Values that are changed where they stand.
 
-use super::promises::{SOON, bytes, key_of, three, transact};
+use super::promises::{SOON, bytes, key_of, led, three, transact};
+use super::world::settings;
+use crate::serializable::lane::Settings;
+use crate::serializable::rules::BYTES_MAX;
 use bytes::Bytes;
 use quorate_kernel::change::{Change, Changed, Unchanged};
-use quorate_kernel::operation::Outcome;
-use quorate_kernel::transaction::{Item, ItemOutcome};
+use quorate_kernel::limits::TRANSACTION_ITEMS_MAX;
+use quorate_kernel::operation::{Outcome, Refusal};
+use quorate_kernel::storage::Durability;
+use quorate_kernel::transaction::{Condition, Item, ItemOutcome};
 use std::vec::Vec;
 
 #[test]
@@ -61,4 +66,47 @@ fn changes_are_done_where_values_stand_and_stay_in_their_slots() {
         value("a_c"),
     ];
     assert_eq!(told, Outcome::Transacted(wanted.into()));
+}
+
+#[test]
+fn values_grow_to_what_the_keyspace_takes_and_not_beyond() {
+    let of = settings(3, 3, 1, Durability::Sync);
+    let mut world = led(Settings { value_bytes_max: 4, ..of });
+    let key = bytes("k");
+    let append = |text| Item::Change { key: key.clone(), change: Change::Append(bytes(text)) };
+    let length = |length| ItemOutcome::Changed(Changed::Length(length));
+    let long = ItemOutcome::Unchanged(Unchanged::TooLong);
+    let get = Item::Get { key: key.clone() };
+    let told = world.ask(0, transact([append("abc"), append("de"), get].into()), SOON);
+    let value = ItemOutcome::Value(Some(bytes("abc")));
+    assert_eq!(told, Outcome::Transacted([length(3), long.clone(), value].into()));
+    let told = world.ask(1, transact([append("de"), append("d")].into()), SOON);
+    assert_eq!(told, Outcome::Transacted([long, length(4)].into()));
+    // What a key is compared with may be longer: it was put when more was taken.
+    let holds = Condition::Value(bytes("abcde"));
+    let told = world.ask(2, transact([Item::Check { key, holds }].into()), SOON);
+    assert_eq!(told, Outcome::Refused(Refusal::Unmet { item: 0 }));
+}
+
+#[test]
+fn few_bytes_that_would_make_many_are_refused() {
+    let of = settings(3, 3, 1, Durability::Sync);
+    let mut world = led(Settings { value_bytes_max: 1 << 20, ..of });
+    let grow = |number: usize| {
+        let change = Change::SetRange { offset: (1 << 20) - 1, bytes: bytes("x") };
+        Item::Change { key: std::format!("k{number}").into(), change }
+    };
+    // One value is overwritten as often as items allow: it is as long as it was.
+    let told = world.ask(0, transact((0..TRANSACTION_ITEMS_MAX).map(|_| grow(0)).collect()), SOON);
+    assert!(matches!(told, Outcome::Transacted(_)), "{told:?}");
+    for reads in [false, true] {
+        let get = reads.then(|| Item::Get { key: bytes("k0") });
+        let items: Vec<Item> = (0..100).map(grow).chain(get).collect();
+        let told = world.ask(1, transact(items), SOON);
+        let is_refused =
+            matches!(told, Outcome::Refused(Refusal::TooLarge { what: "transaction", .. }));
+        assert!(is_refused, "{told:?} of {BYTES_MAX} bytes at most");
+    }
+    let told = world.ask(2, transact((0..9).map(grow).collect()), SOON);
+    assert!(matches!(told, Outcome::Transacted(_)), "{told:?}");
 }

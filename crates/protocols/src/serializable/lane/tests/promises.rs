@@ -233,12 +233,27 @@ fn what_is_read_in_several_groups_is_of_one_moment() {
 
 #[test]
 fn what_changes_while_it_is_read_is_committed_as_it_was_read_last() {
+    let get = |group| Item::Get { key: key_of(group, 2) };
+    let absent = || ItemOutcome::Value(None);
+    let told = Outcome::Transacted([absent(), absent()].into());
+    read_while_it_changes([get(1), get(2)].into(), &told);
+    // So is that nothing is done, because of what was read.
+    let check = Item::Check { key: key_of(1, 2), holds: Condition::Present };
+    let put = Item::Put { key: key_of(2, 2), value: bytes("v") };
+    let told = Outcome::Refused(Refusal::Unmet { item: 0 });
+    let mut world = read_while_it_changes([check, get(2), put].into(), &told);
+    let value = world.ask(0, Operation::get(key_of(2, 2)), SOON);
+    assert_eq!(value, Outcome::value(None), "nothing was put");
+}
+
+/// What these items are told that read a key of each of two groups, of which the first has changed
+/// three times before they were committed.
+fn read_while_it_changes(items: Vec<Item>, told: &Outcome) -> World {
     let mut world = three(2);
     let leaders = [1, 2].map(|group| world.leader(GroupId(group)).expect("somebody leads"));
     let host = (0..3).find(|at| !leaders.contains(at)).expect("two lead");
     leaders.iter().for_each(|leader| world.part(host, *leader));
-    let get = |group| Item::Get { key: key_of(group, 2) };
-    world.request(host, transact([get(1), get(2)].into()), SOON);
+    world.request(host, transact(items), SOON);
     let mut answer = |group: u64, reply: &dyn Fn(&Phase) -> Option<Reply>| {
         let from = world.hosts[leaders[group as usize - 1]].me;
         world.turn(host, |process, cx| {
@@ -270,10 +285,10 @@ fn what_changes_while_it_is_read_is_committed_as_it_was_read_last() {
     answer(2, &of_version(0));
     world.cut.clear();
     assert!(world.run_until(SOON, |world| !world.answers.is_empty()));
-    let absent = || ItemOutcome::Value(None);
-    assert_eq!(world.answers[0].2, Outcome::Transacted([absent(), absent()].into()));
+    assert_eq!(world.answers[0].2, *told);
     let process = world.hosts[host].process.as_ref().expect("it is up");
     assert_eq!(process.counters.conflicts, 3, "no group has refused it");
+    world
 }
 
 /// What is as old as all that is remembered is dropped, and taken for what has ended.

@@ -322,7 +322,7 @@ fn who_counts_below_what_a_group_takes_counts_on_from_there() {
     let told = world.ask(0, transact([put(1), put(2)].into()), SOON);
     assert_eq!(told, Outcome::Transacted([ItemOutcome::Written, ItemOutcome::Written].into()));
     let process = world.hosts[0].process.as_ref().expect("it is up");
-    assert!(process.clients.mark() > horizon, "it goes on above what is taken");
+    assert!(process.clients.names.mark() > horizon, "it goes on above what is taken");
 }
 
 /// Reads that wait for a key took the votes on it to hosts that do not lead, and waited for good.
