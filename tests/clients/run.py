@@ -31,7 +31,7 @@ SUITES = ["redis-cli", "redis-benchmark", "redis-py", "go-redis", "java", "grpc"
 NATIVE = ["grpc", "http", "python"]
 # What needs the virtual environment.
 PYTHON = {
-    "redis-py": "test_redis_py",
+    "redis-py": "test_redis_py test_redis_py_transactions",
     "grpc": "test_grpc",
     "http": "test_http",
     "python": "test_python test_python_transactions",

@@ -53,6 +53,28 @@ class Grpc(unittest.TestCase):
         request = kv_pb2.GetRequest(keyspace="default", key=name)
         return (stub or self.kv).Get(request, timeout=TIMEOUT).reading
 
+    def test_transactions(self):
+        name, other = key("stock").encode(), key("sold").encode()
+        item, change = kv_pb2.Item, kv_pb2.Change
+
+        def transact(stub, *items):
+            request = kv_pb2.TransactRequest(keyspace="serializable", items=items)
+            return stub.Transact(request, timeout=TIMEOUT).answers
+
+        sold = item(key=other, change=change(add=1))
+        told = transact(self.kv, item(key=name, put=b"7"), sold,
+                        item(key=name, get=kv_pb2.Read()))
+        self.assertEqual(told[1].changed.integer, 1)
+        self.assertEqual(told[2].reading.value, b"7")
+        wrong = item(key=name, check=kv_pb2.Condition(value=b"6"))
+        with self.assertRaises(grpc.RpcError) as caught:
+            transact(self.second, wrong, sold)
+        self.assertEqual(error_of(caught).field, "items[0]")
+        check = item(key=name, check=kv_pb2.Condition(value=b"7"))
+        told = transact(self.second, check, item(key=name, delete=kv_pb2.Removal()), sold)
+        self.assertTrue(told[1].existed)
+        self.assertEqual(told[2].changed.integer, 2)
+
     def test_values(self):
         name = key("value").encode()
         self.assertEqual(self.get(name).WhichOneof("state"), "absent")

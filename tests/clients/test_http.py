@@ -46,6 +46,31 @@ class Http(unittest.TestCase):
     def path(self, name):
         return "/v1/kv/default/" + urllib.parse.quote(name, safe="")
 
+    def test_transactions(self):
+        name, other = key("stock"), key("sold")
+
+        def transact(*items):
+            body = json.dumps({"items": list(items)})
+            status, _, told = ask("POST", "/v1/transactions/serializable", body,
+                                  content_type="application/json")
+            return status, json.loads(told)
+
+        add = {"op": "add", "number": 1}
+        status, told = transact({"op": "put", "key": name, "value": "7"},
+                                {**add, "key": other}, {"op": "get", "key": name})
+        self.assertEqual(status, 200)
+        self.assertEqual(told["answers"][2]["value"], "7")
+        status, told = transact({"op": "check", "key": name, "value": "6"}, {**add, "key": other})
+        self.assertEqual((status, told["error"]["field"]), (409, "items[0]"))
+        status, told = transact({"op": "check", "key": name, "value": "7"},
+                                {"op": "delete", "key": name}, {**add, "key": other})
+        self.assertEqual((status, told["answers"][1]["existed"]), (200, True))
+        self.assertEqual(told["answers"][2]["integer"], 2)
+        path = "/v1/kv/serializable/" + urllib.parse.quote(other, safe="")
+        status, _, value = ask("GET", path, endpoint=HTTP_SECOND,
+                               accept="application/octet-stream")
+        self.assertEqual((status, value), (200, b"2"))
+
     def test_siblings_and_contexts(self):
         path = "/v1/kv/causal/" + urllib.parse.quote(key("siblings"), safe="")
         text = {"content_type": "text/plain"}

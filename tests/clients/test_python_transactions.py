@@ -1,4 +1,4 @@
-"""What only engines with transactions can do by the Python package: against the example engine.
+"""What only engines with transactions can do by the Python package.
 
 QUORATE_BINARY   the server; the one with the example engine is beside it (`make example`)
 QUORATE_PACKAGE  where the package was installed
@@ -22,17 +22,25 @@ EXAMPLE = os.path.join(os.path.dirname(os.environ["QUORATE_BINARY"]), "quorate-c
 TIMEOUT = 60
 
 
-class Transactions(unittest.TestCase):
+def connect(suite, binary, keyspace):
+    """A client of a new cluster with this keyspace beside the usual one."""
+    data = tempfile.TemporaryDirectory(prefix="quorate-python-")
+    suite.addClassCleanup(data.cleanup)
+    keyspaces = ["--keyspace", "default=linearizable", "--keyspace", keyspace]
+    cluster = Cluster(binary, os.path.join(data.name, "data"), *keyspaces)
+    suite.addClassCleanup(cluster.kill)
+    cluster.start()
+    client = Client([cluster.endpoint(1, "grpc")], timeout=TIMEOUT)
+    suite.addClassCleanup(client.close)
+    return client
+
+
+class Example(unittest.TestCase):
+    """The engine of `make example`."""
+
     @classmethod
     def setUpClass(cls):
-        data = tempfile.TemporaryDirectory(prefix="quorate-python-")
-        cls.addClassCleanup(data.cleanup)
-        keyspaces = ["--keyspace", "default=linearizable", "--keyspace", "hits=counter"]
-        example = Cluster(EXAMPLE, os.path.join(data.name, "data"), *keyspaces)
-        cls.addClassCleanup(example.kill)
-        example.start()
-        client = Client([example.endpoint(1, "grpc")], timeout=TIMEOUT)
-        cls.addClassCleanup(client.close)
+        client = connect(cls, EXAMPLE, "hits=counter")
         cls.hits, cls.default = client.keyspace("hits"), client.keyspace("default")
 
     def test_items_are_done_in_their_order_or_not_at_all(self):
@@ -66,6 +74,34 @@ class Transactions(unittest.TestCase):
             self.default.transact([Get("a")])
         self.assertEqual(caught.exception.kind, Kind.UNSUPPORTED)
         self.assertIn("counter", caught.exception.right)
+
+
+class Serializable(unittest.TestCase):
+    """The product's engine with transactions."""
+
+    @classmethod
+    def setUpClass(cls):
+        client = connect(cls, os.environ["QUORATE_BINARY"], "bank=serializable")
+        cls.bank = client.keyspace("bank")
+
+    def test_items_are_done_in_their_order_or_not_at_all(self):
+        items = [Check("a", exists=False), Put("a", "5"), Put("b", b"text"), Get("a"), Get("none"),
+                 Check("a", exists=True), Delete("b"), Delete("none")]
+        told = self.bank.transact(items)
+        self.assertEqual(told, [None, None, None, b"5", None, None, True, False])
+        with self.assertRaises(Unmet) as caught:
+            self.bank.transact([Put("a", "1"), Get("b"), Check("a", "6")])
+        error = caught.exception
+        self.assertEqual((error.item, error.kind), (2, Kind.CONFLICT))
+        self.assertEqual(self.bank.get("a").value, b"5")
+
+    def test_changes_are_done_where_values_stand(self):
+        told = self.bank.transact([Add("n", 41), Add("n", 1), Append("t", "abc"), Get("n"),
+                                   SetRange("t", 1, "_"), Get("t"), Add("f", 0.5)])
+        self.assertEqual([told[at] for at in (0, 1, 2, 3, 5)], [41, 42, 3, b"42", b"a_c"])
+        self.assertEqual(self.bank.get("f").value, b"0.5")
+        self.bank.transact([PutIf("n", "7", exists=True)])
+        self.assertEqual(self.bank.get("n").value, b"7")
 
 
 if __name__ == "__main__":

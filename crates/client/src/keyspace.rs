@@ -10,7 +10,7 @@ use quorate_api::v1;
 use quorate_api::v1::Reading;
 use quorate_api::v1::reading::State;
 
-/// A linearizable keyspace of a cluster.
+/// A linearizable or serializable keyspace of a cluster.
 ///
 /// Of a causal one it shows keys with at most one value, and its writes have seen nothing:
 /// [`Causal`](crate::Causal) is made for those.

@@ -12,11 +12,11 @@
 //! # }
 //! ```
 //!
-//! Reads are asked of one host after another until one answers. A write on a linearizable keyspace
-//! is sent to one host; if the answer is lost, it is sent again to the same host under the same
-//! request id, so that it is done once, and if that host cannot tell what became of it, the caller
-//! is told [`OutcomeUnknown`] rather than that it failed. Calls begin at a host that is believed to
-//! hold the key.
+//! Reads are asked of one host after another until one answers. A write on a linearizable or a
+//! serializable keyspace, and a transaction, is sent to one host; if the answer is lost, it is sent
+//! again to the same host under the same request id, so that it is done once, and if that host
+//! cannot tell what became of it, the caller is told [`OutcomeUnknown`] rather than that it failed.
+//! Calls begin at a host that is believed to hold the key.
 //!
 //! Causal keyspaces keep concurrent values side by side. [`Causal`] reads them with a context,
 //! merges them by a callback, and sends writes on to other hosts:

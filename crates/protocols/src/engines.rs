@@ -1,6 +1,6 @@
 //! The engines of this build. A new one is a folder beside this file, and a line here.
 
-use crate::{catalog, causal, linearizable, overlay};
+use crate::{catalog, causal, linearizable, overlay, serializable};
 use alloc::vec::Vec;
 use quorate_kernel::engine::{self, Engine, Opening};
 use quorate_kernel::ids::LaneId;
@@ -10,7 +10,7 @@ use quorate_kernel::process::Recovery;
 use quorate_kernel::storage::Durability;
 
 /// All of them; the first is that of a keyspace that is made without a word on it.
-pub const ENGINES: &[&Engine] = &[&linearizable::ENGINE, &causal::ENGINE];
+pub const ENGINES: &[&Engine] = &[&linearizable::ENGINE, &causal::ENGINE, &serializable::ENGINE];
 
 /// The lane of a keyspace on one node, in the condition that the directory found it in.
 ///
@@ -94,7 +94,10 @@ mod tests {
     fn a_foreign_engine_is_named_with_those_there_are() {
         let foreign = Keyspace { engine: "gossip".to_string(), ..keyspace(ENGINES[0]) };
         let refused = refusal(&foreign).expect("this build does not have it").to_string();
-        assert_eq!(refused, "unknown engine `gossip`; this build has: linearizable, causal");
+        assert_eq!(
+            refused,
+            "unknown engine `gossip`; this build has: linearizable, causal, serializable"
+        );
         assert!(Served::of(&Arc::new(foreign), ENGINES).is_err());
     }
 }

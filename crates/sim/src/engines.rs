@@ -1,8 +1,8 @@
-//! The engines that scenarios can name: those of the product, one to come that no cluster serves
-//! yet, and those that a program declares as its own.
+//! The engines that scenarios can name: those of the product, and those that a program declares as
+//! its own.
 
 use quorate_kernel::engine::Engine;
-use quorate_protocols::{engines::ENGINES, serializable::ENGINE as TO_COME};
+use quorate_protocols::engines::ENGINES;
 use std::sync::OnceLock;
 
 static ALL: OnceLock<Vec<&'static Engine>> = OnceLock::new();
@@ -22,5 +22,5 @@ pub fn all() -> &'static [&'static Engine] {
 }
 
 fn with(own: &[&'static Engine]) -> Vec<&'static Engine> {
-    ENGINES.iter().chain(&[&TO_COME]).chain(own).copied().collect()
+    ENGINES.iter().chain(own).copied().collect()
 }

@@ -141,8 +141,9 @@ class Keyspace:
     def transact(self, items: Iterable[Item], *, timeout: float | None = None) -> list[Told]:
         """Does several things at one moment, or nothing, where the engine has transactions.
 
-        `items`: `Get`, `Put`, `Delete` and `Check`, done in their order; each sees what those
-        before it did. Raises Unmet if a check does not hold.
+        `items`: `Get`, `Put`, `Delete`, `Check`, and the changes `PutIf`, `Add`, `Append` and
+        `SetRange`, done in their order; each sees what those before it did. Raises Unmet if a check
+        does not hold.
 
         Returns what each item was told, in their order.
         """

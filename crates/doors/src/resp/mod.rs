@@ -24,8 +24,9 @@
 //!   so a client sees its own writes. Operations on different keys run at once.
 //! - A command that lists keys starts after all earlier operations have ended, and holds back what
 //!   is behind it until it has ended.
-//! - A command on many keys does each by itself: `MSET` is not atomic. If some keys fail, the error
-//!   says which were written, which are unknown and which are unchanged.
+//! - A command on many keys is one transaction where the engine has them. Elsewhere it does each by
+//!   itself: `MSET` is not atomic, and if some keys fail, the error says which were written, which
+//!   are unknown and which are unchanged.
 //! - `SIBLINGS` says that a key has several values where one was asked for.
 //! - The first word of an error tells what became of the data: `NOQUORUM`, `OVERLOADED` and
 //!   `SHUTDOWN` mean that nothing was changed, `UNKNOWNOUTCOME` that a write may have happened.

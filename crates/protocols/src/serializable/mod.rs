@@ -4,8 +4,7 @@
 //! Store"; sections, figures and algorithms are those of that paper unless another is named.
 //!
 //! What is here is the heart of the engine, pure state machines for one group and what groups say
-//! to each other; and its lane (`lane/`), the process that a keyspace would run. No list of engines
-//! has it yet, so no cluster serves it.
+//! to each other; and its lane (`lane/`), the process that a keyspace runs.
 //!
 //! # Promise
 //! Committed transactions, strict reads, and commits of transactions that only read are as if done

@@ -19,7 +19,7 @@ use quorate_kernel::rules::{Alter, Setting, Takes};
 use serde::Serialize;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// The engine. The simulator alone has it in its list, so no cluster serves it.
+/// The engine.
 pub const ENGINE: Engine = Engine {
     name: "serializable",
     placement: Placement::Groups,

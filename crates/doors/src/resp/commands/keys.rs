@@ -25,8 +25,8 @@ const fn spec(
 }
 
 /// What `DEL` does, and what its answer does not say: a register cannot tell what a write replaced.
-const DELETE: &str = "Delete keys, each by itself. The count is of the values seen before, not \
-                      atomic beside other writes of the same key";
+const DELETE: &str = "Delete keys. Without transactions each by itself, and the count is of the \
+                      values seen before, not atomic beside other writes of the same key";
 
 /// The commands on keys.
 #[rustfmt::skip] // One command, one line.

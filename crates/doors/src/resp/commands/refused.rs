@@ -5,20 +5,12 @@ use super::spec::{Keys, NO_KEYS, ONE_KEY, Run, Spec};
 use crate::resp::error::{CommandError, Lack};
 use quorate_kernel::engine::Capability;
 
-/// The new value depends on the old one, or several keys or commands are one.
-pub(super) const TRANSACTIONS: Lack = Lack::Engine(Capability::Transactions);
 /// Keys end by themselves.
 pub(super) const EXPIRY: Lack = Lack::Engine(Capability::Expiry);
-/// The first two arguments.
-const TWO_KEYS: Keys = Keys { first: 1, last: 2, step: 1 };
 
 const fn refused(name: &'static str, arity: i64, keys: Keys, lack: Lack) -> Spec {
     let (flags, since) = (&["write"] as &[&str], "");
     Spec { name, arity, flags, keys, group: "string", since, summary: "", run: Run::Refused(lack) }
-}
-
-const fn changes(name: &'static str, arity: i64) -> Spec {
-    refused(name, arity, ONE_KEY, TRANSACTIONS)
 }
 
 const fn expires(name: &'static str, arity: i64) -> Spec {
@@ -31,17 +23,17 @@ const fn service(name: &'static str, what: &'static str) -> Spec {
 
 /// The commands that no engine of the product can do yet.
 pub(crate) const SPECS: &[Spec] = &[
-    changes("setbit", 4),
-    changes("expire", -3),
-    changes("pexpire", -3),
-    changes("expireat", -3),
-    changes("pexpireat", -3),
-    changes("persist", 2),
-    changes("move", 3),
-    changes("restore", -4),
-    refused("copy", -3, TWO_KEYS, TRANSACTIONS),
-    refused("rename", 3, TWO_KEYS, TRANSACTIONS),
-    refused("renamenx", 3, TWO_KEYS, TRANSACTIONS),
+    service("setbit", "bits of a value"),
+    expires("expire", -3),
+    expires("pexpire", -3),
+    expires("expireat", -3),
+    expires("pexpireat", -3),
+    expires("persist", 2),
+    service("move", "moving a key"),
+    service("restore", "restoring a key"),
+    service("copy", "copying a key"),
+    service("rename", "renaming a key"),
+    service("renamenx", "renaming a key"),
     expires("setex", 4),
     expires("psetex", 4),
     service("flushdb", "emptying a keyspace"),

@@ -23,13 +23,16 @@ const fn spec(
     Spec { name, arity, flags, keys, group: "string", since, summary, run: Run::Handler(run) }
 }
 
+/// What `MSET` does, by what the keyspace's engine can.
+const MSET: &str = "Set multiple keys to multiple values; without transactions each by itself";
+
 /// The commands on values.
 #[rustfmt::skip] // One command, one line.
 pub(crate) const SPECS: &[Spec] = &[
     spec("get", 2, &["readonly", "fast"], ONE_KEY, "1.0.0", "Get the value of a key", get),
     spec("set", -3, &["write", "denyoom"], ONE_KEY, "1.0.0", "Set the string value of a key", set),
     spec("mget", -2, &["readonly", "fast"], ALL_KEYS, "1.0.0", "Get the values of all the given keys", mget),
-    spec("mset", -3, &["write", "denyoom"], PAIRS, "1.0.1", "Set multiple keys to multiple values, each key by itself", mset),
+    spec("mset", -3, &["write", "denyoom"], PAIRS, "1.0.1", MSET, mset),
     spec("strlen", 2, &["readonly", "fast"], ONE_KEY, "2.2.0", "Get the length of the value stored in a key", strlen),
     spec("getrange", 4, &["readonly"], ONE_KEY, "2.4.0", "Get a substring of the string stored at a key", getrange),
     spec("substr", 4, &["readonly"], ONE_KEY, "1.0.0", "Get a substring of the string stored at a key", getrange),
