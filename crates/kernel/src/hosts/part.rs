@@ -112,7 +112,7 @@ pub struct Here {
     pub status: String,
     /// What it does for it, in one word.
     pub role: &'static str,
-    /// How far a transfer to it has come; `-` if there is none.
+    /// How far a transfer to it has come, or whom it waits for; `-` if there is nothing of that.
     pub moving: String,
     /// About how many bytes it holds.
     pub bytes: u64,

@@ -14,6 +14,13 @@ use quorate_kernel::time::Time;
 use quorate_kernel::view::ViewId;
 
 impl Hosted {
+    /// The members that it waits for to go on, if it stands still.
+    fn waits_for(&self, now: Time) -> Option<String> {
+        let waits = self.replica.waits_for(now);
+        let names: Vec<String> = waits.iter().map(|node| format!("{node}")).collect();
+        (!names.is_empty()).then(|| names.join(" "))
+    }
+
     /// Whether it has everything, and takes part.
     fn is_ready(&self) -> bool {
         self.replica.status() == Status::Normal && self.replica.is_settled()
@@ -21,8 +28,9 @@ impl Hosted {
 
     fn here(&self, now: Time) -> Here {
         let replica = &self.replica;
+        let waits = self.waits_for(now);
         let status = match replica.status() {
-            _ if !replica.waits_for(now).is_empty() => "waiting",
+            _ if waits.is_some() => "waiting",
             Status::Normal if replica.is_settled() => "ready",
             Status::Normal => "copying",
             Status::ViewChange => "electing",
@@ -37,7 +45,7 @@ impl Hosted {
         Here {
             status: String::from(status),
             role,
-            moving: String::from("-"),
+            moving: waits.map_or_else(|| String::from("-"), |waits| format!("waits for {waits}")),
             bytes: 0,
             moved_keys: 0,
             moved_bytes: 0,
@@ -102,9 +110,7 @@ impl Serializable {
         for (group, hosted) in &self.groups {
             let replica = &hosted.replica;
             let view = replica.view();
-            let waits: Vec<String> =
-                replica.waits_for(self.ticked).iter().map(|node| format!("{node}")).collect();
-            let waits = if waits.is_empty() { String::from("-") } else { waits.join(" ") };
+            let waits = hosted.waits_for(self.ticked).unwrap_or_else(|| String::from("-"));
             into.row(
                 "logs",
                 &[

@@ -155,14 +155,18 @@ impl Serializable {
         if is_abort && !is_coordinator && !mutant!("lane_any_group_aborts") {
             return cx.fx.refuse("the group that decides says that a transaction has failed");
         }
+        // What only reads changes nothing however it ends: it is read again.
+        let doing = self.clients.get(question);
+        let changes = doing.is_some_and(|doing| doing.sheet.is_write());
         let cause = match outcome {
             serializable::Outcome::Committed(results) if is_coordinator => {
                 return self.has_committed(question, tx, &results, cx);
             }
             // Other groups may have done their shares.
-            serializable::Outcome::Aborted(Cause::Lost) => {
+            serializable::Outcome::Aborted(Cause::Lost) if changes => {
                 return self.end(question, tx, OUTCOME_UNKNOWN, cx);
             }
+            serializable::Outcome::Aborted(Cause::Lost) => Cause::Asked,
             serializable::Outcome::Aborted(Cause::Elsewhere) => {
                 return cx.fx.refuse("the group that decides says why a transaction has failed");
             }
@@ -173,7 +177,7 @@ impl Serializable {
                 // What is named from now on is taken there.
                 self.clients.names.count_from(tx.client, lowest);
                 match is_coordinator {
-                    true if mutant!("lane_forgotten_is_failed") => Cause::Asked,
+                    true if !changes || mutant!("lane_forgotten_is_failed") => Cause::Asked,
                     true => {
                         return self.end(question, tx, OUTCOME_UNKNOWN, cx);
                     }

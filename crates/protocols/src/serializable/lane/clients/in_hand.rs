@@ -312,21 +312,24 @@ impl Serializable {
         }
         let Some(mut doing) = self.clients.remove(question) else { return };
         self.counters.expired += 1;
+        let changes = doing.sheet.is_write();
         let refusal = match &doing.phase {
             Phase::Committing { shares, .. } => {
+                let needed = self.routes.majority(shares[0].0);
                 doing.phase = Phase::Asking(shares[0].1.token());
                 if !mutant!("lane_asking_keeps_all") {
                     doing.sheet = Sheet::default();
                 }
-                match mutant!("lane_given_up_is_refused") {
-                    true => Refusal::NoRoute,
-                    false => Refusal::OutcomeUnknown,
+                match changes {
+                    true if mutant!("lane_given_up_is_refused") => Refusal::NoRoute,
+                    true => Refusal::OutcomeUnknown,
+                    // It only reads: whatever becomes of it changes nothing.
+                    false => no_quorum(needed),
                 }
             }
             phase => {
                 let group = phase.groups().first().copied();
-                let needed = group.map_or(1, |group| self.routes.majority(group));
-                Refusal::NoQuorum { reached: 0, needed: u8::try_from(needed).unwrap_or(u8::MAX) }
+                no_quorum(group.map_or(1, |group| self.routes.majority(group)))
             }
         };
         doing.refuse(refusal, cx);
@@ -335,4 +338,9 @@ impl Serializable {
             self.go_on(doing, cx);
         }
     }
+}
+
+/// Too few were reached for a majority of a group, and nothing was changed.
+fn no_quorum(needed: usize) -> Refusal {
+    Refusal::NoQuorum { reached: 0, needed: u8::try_from(needed).unwrap_or(u8::MAX) }
 }

@@ -287,7 +287,10 @@ fn a_group_below_its_majority_says_so_at_once_and_whom_it_waits_for() {
     let mut shown = Shown::default();
     process.inspect(&mut shown);
     let waits = waits.iter().map(|node| format!("{node}")).collect::<Vec<_>>().join(" ");
-    assert_eq!(shown.0, [waits], "an operator sees it");
+    assert_eq!(shown.0, [waits.clone()], "an operator sees it");
+    let parts = process.known_parts();
+    let here = parts[0].here.as_ref().expect("it is a member");
+    assert_eq!((&here.status[..], &here.moving), ("waiting", &format!("waits for {waits}")));
     world.restart(1);
     world.suspect(1, false);
     assert_eq!(world.ask(0, Operation::get(bytes("k")), SOON), Outcome::value(Some(bytes("v"))));
