@@ -220,7 +220,7 @@ fn who_has_no_transactions_is_not_asked_and_who_has_is_named() {
     let cluster = Cluster::start();
     let said = cluster.pipelined(0, "MULTI\r\nSET a 1\r\nEXEC\r\nGET a");
     let lacking = "-ERR MULTI needs an engine with transactions; this keyspace is linearizable: \
-                   use a keyspace of the engine counter\r\n";
+                   use a keyspace of the engine serializable or counter\r\n";
     assert!(said.starts_with(lacking) && said.ends_with("$-1\r\n+OK\r\n"), "{said}");
     let body = format!("{{\"items\":[{}]}}", get("a"));
     let json = "content-type: application/json";
@@ -242,7 +242,7 @@ fn what_is_watched_must_have_the_value_that_it_had() {
     assert_eq!(said, format!("{unmet}{met}"));
     let said = cluster.pipelined(0, "WATCH a");
     let lacking = "-ERR WATCH needs an engine with transactions; this keyspace is linearizable: \
-                   use a keyspace of the engine counter";
+                   use a keyspace of the engine serializable or counter";
     assert!(said.starts_with(lacking), "{said}");
 }
 
@@ -275,7 +275,7 @@ fn several_keys_are_one_operation_through_the_native_api() {
         let told = vec![ItemOutcome::Done, ItemOutcome::Done, value("6")];
         assert_eq!(hits.transact(second.clone()).await, Ok(told));
         // Longer than any value of its keyspaces, and within the bounds of transactions.
-        let long = |bytes: usize| Transaction::new().check("a", vec![b'x'; bytes]).get("a");
+        let long = |bytes: usize| Transaction::new().put("a", vec![b'x'; bytes]).get("a");
         let refused = |asked| async { hits.transact(asked).await.expect_err("it is too much") };
         let said = refused(long(8 << 20)).await;
         assert_eq!(said.kind(), Some(Kind::TooLarge));

@@ -125,11 +125,17 @@ impl Items {
                 Err(refusal) => return Evaluation { cells, told: Err(refusal) },
             }
             entry.1 |= item.is_write();
-            // What is shown, and what values have grown to.
+            // What is shown, and what was made of values that grow: one that is shown or put anew
+            // is copied when it grows again.
             bytes += told.last().map_or(0, ItemOutcome::bytes);
-            if let Some(ItemOutcome::Changed(Changed::Length(length))) = told.last() {
-                let length = usize::try_from(*length).unwrap_or(usize::MAX);
-                bytes = bytes.saturating_add(length) - grown.insert(key, length).unwrap_or(0);
+            match told.last() {
+                Some(ItemOutcome::Changed(Changed::Length(length))) => {
+                    let length = usize::try_from(*length).unwrap_or(usize::MAX);
+                    let before = grown.insert(key, length).unwrap_or(0);
+                    bytes = bytes.saturating_add(length.saturating_sub(before));
+                }
+                Some(ItemOutcome::Unchanged(_) | ItemOutcome::Checked) | None => {}
+                Some(_) => drop(grown.remove(key)),
             }
             let (length, limit) = (bytes, TRANSACTION_BYTES_MAX);
             if length > limit && !self.is_single {
@@ -280,6 +286,9 @@ mod tests {
         let one = items(vec![grow(bytes("a")); 9]);
         assert!(one.evaluate(TRANSACTION_BYTES_MAX, |_| None).told.is_ok(), "one value grows");
         let two = items(vec![grow(bytes("a")), grow(bytes("b")), put("c", "1")]);
+        let again = items(vec![[grow(bytes("a")), put("a", "1")]; 9].concat());
+        let done = again.evaluate(TRANSACTION_BYTES_MAX, |_| None);
+        assert!(matches!(done.told, Err(Refusal::TooLarge { .. })), "it is made anew each time");
         let done = two.evaluate(TRANSACTION_BYTES_MAX, |_| None);
         assert!(matches!(done.told, Err(Refusal::TooLarge { what: "transaction", .. })));
         assert_eq!(done.keys()[..], [bytes("a"), bytes("b")], "what is too large is not gone on");

@@ -75,6 +75,9 @@ pub const KEYS_MAX: usize = TRANSACTION_ITEMS_MAX;
 pub const ACTS_MAX: usize = 4 * KEYS_MAX;
 /// The most bytes of a transaction's keys and values together; also of the values that it leaves.
 pub const BYTES_MAX: usize = 16 * 1024 * 1024;
+/// The most bytes of values that are made while the acts of one transaction are done: what grows
+/// and is put anew is made again.
+pub const MADE_BYTES_MAX: usize = 2 * BYTES_MAX;
 /// The longest value.
 pub const VALUE_BYTES_MAX: usize = BYTES_MAX;
 /// The longest key: its stored form, and the cursor behind it in a copy, fit those of the store.

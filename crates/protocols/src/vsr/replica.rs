@@ -19,6 +19,8 @@ const STORED_PAGES_MAX: u64 = 32;
 const UNSTORED_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Of more, so many ticks store about as much as there was.
 const UNSTORED_TICKS: usize = 8;
+/// The most that one tick stores for that: others wait meanwhile.
+const UNSTORED_SHARE_MAX: usize = 8 * 1024 * 1024;
 
 impl Replica {
     /// Takes a message of a peer, or of itself.
@@ -277,7 +279,7 @@ fn stored_bytes((waiting, kept): (u64, u64), unstored: usize) -> Option<usize> {
     }
     let pages = waiting.checked_div(kept).unwrap_or(waiting);
     let pages = if mutant!("stores_at_one_pace") { 1 } else { pages.clamp(1, STORED_PAGES_MAX) };
-    let share = if is_large { unstored / UNSTORED_TICKS } else { 0 };
+    let share = if is_large { (unstored / UNSTORED_TICKS).min(UNSTORED_SHARE_MAX) } else { 0 };
     Some(share.max(pages as usize * VSR_PAGE_BYTES_MAX))
 }
 
@@ -295,8 +297,9 @@ mod tests {
         let most = STORED_PAGES_MAX as usize;
         assert_eq!([pages(u64::MAX, 1024), pages(3, 0), pages(1024, 1024)], [most, 3, 0]);
         // Few entries may be of many bytes.
-        let large = 8 * UNSTORED_BYTES_MAX;
+        let large = 2 * UNSTORED_BYTES_MAX;
         assert_eq!(stored_bytes((9, 1024), large), Some(large / UNSTORED_TICKS));
+        assert_eq!(stored_bytes((9, 1024), 99 * large), Some(UNSTORED_SHARE_MAX));
         assert_eq!(stored_bytes((9, 1024), UNSTORED_BYTES_MAX), None);
     }
 }

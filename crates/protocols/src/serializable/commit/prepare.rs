@@ -272,14 +272,14 @@ impl Primary {
         cx: &Context<'_>,
     ) -> Result<Share, Cause> {
         let mut keys: BTreeMap<Raw, Key> = BTreeMap::new();
-        let (mut results, mut bytes) = (Results::new(), 0);
+        let (mut results, mut bytes, mut made) = (Results::new(), 0, 0_usize);
         let bounds = (self.clock, usize::try_from(commit.value_max).unwrap_or(usize::MAX));
         for (key, act) in &commit.acts {
             let has = keys.entry(key.clone()).or_insert_with(|| Key::of(self.item(key, cx)));
             let (before, was_changed) = (has.bytes(), has.is_changed);
             match evaluate(act, &mut has.content, has.item.version, bounds) {
                 Ok((done, is_changed)) => {
-                    has.is_changed |= is_changed;
+                    made = made.saturating_add(has.note(&done, is_changed));
                     results.push(Ok(done));
                 }
                 Err(error) if commit.goes_on => results.push(Err(error)),
@@ -289,8 +289,8 @@ impl Primary {
             }
             let is_first = has.is_changed && !was_changed;
             bytes = bytes + has.bytes() - before + if is_first { key.len() } else { 0 };
-            // At once: few acts can make many long values.
-            if bytes > rules::BYTES_MAX {
+            // At once: few acts can make many long values, or one again and again.
+            if bytes > rules::BYTES_MAX || made > rules::MADE_BYTES_MAX {
                 return Err(Cause::TooLarge);
             }
         }

@@ -121,12 +121,25 @@ pub struct Key {
     pub content: Option<Content>,
     /// Whether the acts so far do something to it.
     pub is_changed: bool,
+    /// How long the value is that nobody else holds: it grows where it stands.
+    own: usize,
 }
 
 impl Key {
     /// Before the first.
     pub fn of(item: Stored) -> Key {
-        Key { content: item.content(), item, is_changed: false }
+        Key { content: item.content(), item, is_changed: false, own: 0 }
+    }
+
+    /// An act was done. Returns how many bytes of a value were made for it.
+    pub fn note(&mut self, done: &Done, is_changed: bool) -> usize {
+        self.is_changed |= is_changed;
+        let length = match done {
+            _ if !is_changed => return 0,
+            Done::Length(length) => usize::try_from(*length).unwrap_or(usize::MAX),
+            _ => 0,
+        };
+        length.saturating_sub(core::mem::replace(&mut self.own, length))
     }
 
     /// How many bytes of it are to be logged, but for its key.

@@ -51,6 +51,8 @@
 //!   that cannot change its members holds up those with higher numbers.
 //! - A host whose clock is more than a day ahead of a group's is told that the outcome of what it
 //!   writes there is unknown.
+//! - A log keeps about a thousand entries whatever they have of bytes, and a start reads them all.
+//! - Names that were given while the clock was days ahead are asked for until time has come there.
 //! - A newcomer that was given up keeps what it has copied for a minute.
 //! - What a host drops it drops in one turn.
 //!

@@ -10,6 +10,7 @@ use alloc::vec::Vec;
 use quorate_kernel::effects::Release;
 use quorate_kernel::ids::{Incarnation, NodeId};
 use quorate_kernel::invariant;
+use quorate_kernel::mutant;
 use quorate_kernel::probe;
 use quorate_kernel::time::{Span, Time};
 
@@ -250,11 +251,21 @@ impl Replica {
         heard + usize::from(self.takes_part()) >= self.head.configuration.majority()
     }
 
+    fn is_heard(&self, node: NodeId, now: Time) -> bool {
+        self.pulse.heard.get(&node).is_some_and(|at| now - *at <= DEAF)
+    }
+
     /// The other members that were not heard lately, or have forgotten.
     fn silent(&self, now: Time) -> Vec<NodeId> {
-        let is_heard =
-            |node: &NodeId| self.pulse.heard.get(node).is_some_and(|at| now - *at <= DEAF);
-        self.others().iter().copied().filter(|node| !is_heard(node)).collect()
+        self.others().iter().copied().filter(|node| !self.is_heard(*node, now)).collect()
+    }
+
+    /// Whether this member follows a primary that was heard lately. Members that follow hear no
+    /// others; and a primary beats while it hears a majority of them.
+    fn follows_one_heard(&self, now: Time) -> bool {
+        let primary = self.primary_of(self.head.view);
+        let is_heard = primary.is_some_and(|node| self.is_heard(node, now));
+        self.status == Status::Normal && is_heard && !mutant!("followers_wait_for_followers")
     }
 
     /// The other members that this group waits for to go on: none while a majority is there.
@@ -263,7 +274,8 @@ impl Replica {
     /// others are no majority, the group stands still, and this says so ([`super`], Known limits).
     #[must_use]
     pub fn waits_for(&self, now: Time) -> Vec<NodeId> {
-        let goes_on = self.hears_majority(now) && !self.is_voting_on_losses();
+        let is_led = self.hears_majority(now) || self.follows_one_heard(now);
+        let goes_on = is_led && !self.is_voting_on_losses();
         if goes_on { Vec::new() } else { self.silent(now) }
     }
 }

@@ -200,6 +200,14 @@ impl Doing {
         }
     }
 
+    /// Whether what is under way may change something.
+    pub fn changes(&self) -> bool {
+        match &self.phase {
+            Phase::Committing { shares, .. } => shares.iter().any(|(_, it)| !it.acts.is_empty()),
+            _ => false,
+        }
+    }
+
     /// A host is asked, for a group.
     pub fn note_asked(&mut self, group: GroupId, node: NodeId) {
         let asked = self.asked.entry(group).or_default();

@@ -157,7 +157,7 @@ impl Serializable {
         }
         // What only reads changes nothing however it ends: it is read again.
         let doing = self.clients.get(question);
-        let changes = doing.is_some_and(|doing| doing.sheet.is_write());
+        let changes = doing.is_some_and(|doing| doing.changes());
         let cause = match outcome {
             serializable::Outcome::Committed(results) if is_coordinator => {
                 return self.has_committed(question, tx, &results, cx);

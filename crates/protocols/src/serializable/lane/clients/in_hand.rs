@@ -312,7 +312,7 @@ impl Serializable {
         }
         let Some(mut doing) = self.clients.remove(question) else { return };
         self.counters.expired += 1;
-        let changes = doing.sheet.is_write();
+        let changes = doing.changes();
         let refusal = match &doing.phase {
             Phase::Committing { shares, .. } => {
                 let needed = self.routes.majority(shares[0].0);

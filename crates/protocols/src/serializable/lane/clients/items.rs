@@ -3,11 +3,13 @@
 use crate::serializable::lane::places::place;
 use crate::serializable::{Act, Condition, Done, Expiry, Item as Read, Raw, Results, Version};
 use alloc::collections::BTreeMap;
+use alloc::vec;
 use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::change::{Change, Changed};
 use quorate_kernel::evaluate::Items;
 use quorate_kernel::ids::GroupId;
+use quorate_kernel::mutant;
 use quorate_kernel::operation::{Outcome, Refusal};
 use quorate_kernel::transaction::{Item, ItemOutcome};
 
@@ -82,7 +84,12 @@ impl Sheet {
         results: &[(GroupId, Results)],
         group_of: impl Fn(&[u8]) -> GroupId,
     ) -> Option<Outcome> {
-        let mut told = match self.evaluate() {
+        // What reads nothing is told all by the groups.
+        let told = match self.got.is_empty() && !mutant!("lane_answer_is_bounded") {
+            true => Ok(vec![ItemOutcome::Written; self.items().len()]),
+            false => self.evaluate(),
+        };
+        let mut told = match told {
             Ok(told) => told,
             Err(refusal) => {
                 let has_no_act = results.iter().all(|(_, results)| results.is_empty());

@@ -21,6 +21,10 @@ pub struct Names {
     me: Client,
     /// The highest counter that was given out or seen.
     counter: u64,
+    /// Groups have said that they take none that is not above this one.
+    floor: u64,
+    /// Counters of others are believed below this one: by the clock, when a name was given last.
+    ceiling: u64,
     /// The transactions whose end is not known.
     pub open: BTreeSet<(Client, u64)>,
 }
@@ -30,6 +34,7 @@ impl Names {
     pub fn begin(&mut self, me: Incarnation, drawn: u64, now: WallMs) {
         self.me = Client(mix(me.node.0 ^ mix(u64::from(me.start.0))) ^ drawn);
         self.counter = TxId::first(self.me, now).counter;
+        self.ceiling = highest(now);
         if mutant!("lane_names_used_twice") {
             (self.me, self.counter) = (Client(mix(me.node.0)), 0);
         }
@@ -39,12 +44,16 @@ impl Names {
     /// look as old as the start of this host.
     ///
     /// Groups take no counter that is far ahead of time, and counters of one client only rise. So
-    /// where the clock was ahead once, others go on as those of another client.
+    /// where the clock was ahead once, others go on as those of another client. What a group has
+    /// asked for is kept to: it may be ahead itself.
     pub fn name(&mut self, now: WallMs) -> TxId {
-        let highest = now.saturating_add(COUNTER_AHEAD_MS - CLOCKS_DIFFER_MS);
-        if self.counter >= counter_of(highest) && !mutant!("lane_counts_ahead_for_ever") {
+        self.ceiling = highest(now);
+        let is_asked_for = self.counter <= self.floor.saturating_add(counter_of(CLOCKS_DIFFER_MS))
+            && !mutant!("lane_counts_below_again");
+        let is_ahead = self.counter >= self.ceiling && !is_asked_for;
+        if is_ahead && !mutant!("lane_counts_ahead_for_ever") {
             self.me = Client(mix(self.me.0));
-            self.counter = TxId::first(self.me, now).counter;
+            self.counter = TxId::first(self.me, now).counter.max(self.floor);
         }
         self.counter += 1;
         if !mutant!("lane_counts_without_time") && !mutant!("lane_names_used_twice") {
@@ -76,7 +85,7 @@ impl Names {
     /// A counter of another client: new ones are above it, so that nobody goes before those that
     /// wait.
     pub fn saw(&mut self, tx: TxId) {
-        if tx.counter.saturating_sub(self.counter) <= COUNTER_AHEAD_MAX {
+        if tx.counter < self.ceiling {
             self.counter = self.counter.max(tx.counter);
         }
     }
@@ -87,9 +96,14 @@ impl Names {
         let below = lowest.saturating_sub(1);
         let is_far = below.saturating_sub(self.counter) > COUNTER_AHEAD_MAX;
         if client == self.me && !is_far && !mutant!("lane_counts_below") {
-            self.counter = self.counter.max(below);
+            (self.counter, self.floor) = (self.counter.max(below), self.floor.max(below));
         }
     }
+}
+
+/// The counter from which on one is so far ahead of a clock that some groups may not take it.
+fn highest(now: WallMs) -> u64 {
+    counter_of(now.saturating_add(COUNTER_AHEAD_MS - CLOCKS_DIFFER_MS))
 }
 
 #[cfg(test)]
@@ -120,6 +134,22 @@ mod tests {
         names.count_from(ahead.client, ahead.counter + 1);
         names.close(ahead);
         assert!(!names.is_own(ahead) && names.name(NOW + 1).counter == after.counter + 1);
+    }
+
+    #[test]
+    fn what_a_group_asks_for_is_kept_to_though_it_is_far_ahead() {
+        let mut names = names();
+        let first = names.name(NOW);
+        let lowest = counter_of(NOW + COUNTER_AHEAD_MS - CLOCKS_DIFFER_MS / 2);
+        names.count_from(first.client, lowest);
+        let next = [names.name(NOW), names.name(NOW + 1)];
+        assert_eq!(next.map(|tx| tx.counter), [lowest, lowest + 1]);
+        // Also where the clock was further ahead meanwhile.
+        assert_ne!(names.name(NOW + 3 * COUNTER_AHEAD_MS).client, Client::default());
+        assert_eq!(names.name(NOW + 2).counter, lowest);
+        // Of others that are so far ahead none is believed.
+        names.saw(TxId { counter: lowest + 99, client: Client(7) });
+        assert_eq!(names.name(NOW + 2).counter, lowest + 1);
     }
 
     #[test]

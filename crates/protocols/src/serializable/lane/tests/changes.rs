@@ -110,3 +110,22 @@ fn few_bytes_that_would_make_many_are_refused() {
     let told = world.ask(2, transact((0..9).map(grow).collect()), SOON);
     assert!(matches!(told, Outcome::Transacted(_)), "{told:?}");
 }
+
+#[test]
+fn what_several_groups_have_done_is_told_however_much_it_is() {
+    let of = settings(3, 3, 8, Durability::Sync);
+    let mut world = led(Settings { value_bytes_max: 1 << 20, ..of });
+    let grow = |number: usize| {
+        let change = Change::SetRange { offset: (1 << 20) - 1, bytes: bytes("x") };
+        Item::Change { key: std::format!("k{number}").into(), change }
+    };
+    // No group makes as much as it may, and all of them together more than one may.
+    let told = world.ask(0, transact((0..40).map(grow).collect()), SOON);
+    let length = ItemOutcome::Changed(Changed::Length(1 << 20));
+    assert_eq!(told, Outcome::Transacted(std::vec![length; 40]));
+    // What is put anew is made again each time.
+    let put = Item::Put { key: bytes("k0"), value: bytes("v") };
+    let again = std::vec![[put, grow(0)]; 40].concat();
+    let told = world.ask(1, transact(again), SOON);
+    assert!(matches!(told, Outcome::Refused(Refusal::TooLarge { .. })), "{told:?}");
+}

@@ -287,7 +287,7 @@ fn a_group_below_its_majority_says_so_at_once_and_whom_it_waits_for() {
     let mut shown = Shown::default();
     process.inspect(&mut shown);
     let waits = waits.iter().map(|node| format!("{node}")).collect::<Vec<_>>().join(" ");
-    assert_eq!(shown.0, [waits.clone()], "an operator sees it");
+    assert_eq!(shown.0[..], [&waits[..]], "an operator sees it");
     let parts = process.known_parts();
     let here = parts[0].here.as_ref().expect("it is a member");
     assert_eq!((&here.status[..], &here.moving), ("waiting", &format!("waits for {waits}")));
@@ -295,6 +295,19 @@ fn a_group_below_its_majority_says_so_at_once_and_whom_it_waits_for() {
     world.suspect(1, false);
     assert_eq!(world.ask(0, Operation::get(bytes("k")), SOON), Outcome::value(Some(bytes("v"))));
     assert_eq!(world.ask(0, put("w"), SOON), Outcome::written(), "nothing of the first is left");
+}
+
+/// Who follows hears nobody but the primary.
+#[test]
+fn in_a_group_of_five_nobody_waits_while_all_are_there() {
+    let mut world = World::new(7, 5, settings(5, 5, 1, Durability::Sync));
+    assert!(world.run_until(SOON, |world| world.leader(GroupId(1)).is_some()));
+    world.run(Span::secs(2));
+    for host in &world.hosts {
+        let parts = host.process.as_ref().expect("it is up").known_parts();
+        let here = parts[0].here.as_ref().expect("it is a member");
+        assert_eq!((&here.status[..], &here.moving[..]), ("ready", "-"), "{}", here.role);
+    }
 }
 
 /// What is shown of whom groups wait for.
