@@ -111,6 +111,9 @@
 //! - If all members forget while the entry that ends the epoch was in a log, they do not go on by
 //!   themselves: the next epoch may have begun elsewhere. With `memory` the data is gone then
 //!   anyway, and the keyspace can be made anew.
+//! - If so many forget in `memory` that the others are no majority, and another member is lost
+//!   for good, they wait for that one: a group does not hear who was removed from the cluster.
+//!   What it had acknowledged is gone then anyway, and the keyspace can be made anew.
 //! - A member that lacks much of a view's log holds it in memory until it is whole.
 //! - A wish is forgotten with its view: whoever wishes repeats it.
 //!
