@@ -144,6 +144,7 @@ mod tests {
         names.count_from(first.client, lowest);
         let next = [names.name(NOW), names.name(NOW + 1)];
         assert_eq!(next.map(|tx| tx.counter), [lowest, lowest + 1]);
+        assert_eq!(next.map(|tx| tx.client), [first.client; 2], "nor is it another client's");
         // Also where the clock was further ahead meanwhile.
         assert_ne!(names.name(NOW + 3 * COUNTER_AHEAD_MS).client, Client::default());
         assert_eq!(names.name(NOW + 2).counter, lowest);
