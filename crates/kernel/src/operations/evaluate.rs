@@ -180,25 +180,24 @@ fn step<C: Cell>(
     bytes_max: usize,
     cell: &mut C,
 ) -> Result<ItemOutcome, Refusal> {
-    if let Item::Change { change, .. } = item {
-        let told = cell.change(change, bytes_max)?;
-        return Ok(told.map_or_else(ItemOutcome::Unchanged, ItemOutcome::Changed));
-    }
-    let value = cell.value();
     Ok(match item {
-        Item::Check { holds, .. } if !holds.is_met(value.as_ref()) => {
+        Item::Check { holds, .. } if !holds.is_met(cell.value().as_ref()) => {
             return Err(Refusal::Unmet { item: at });
         }
         Item::Check { .. } => ItemOutcome::Checked,
-        Item::Get { .. } => ItemOutcome::Value(value),
+        Item::Get { .. } => ItemOutcome::Value(cell.value()),
         Item::Put { value, .. } => {
             cell.put(value)?;
             ItemOutcome::Written
         }
-        Item::Change { .. } => unreachable!("it was done before"),
+        Item::Change { change, .. } => {
+            let told = cell.change(change, bytes_max)?;
+            told.map_or_else(ItemOutcome::Unchanged, ItemOutcome::Changed)
+        }
         Item::Delete { .. } => {
+            let existed = cell.value().is_some();
             cell.delete();
-            ItemOutcome::Deleted { existed: value.is_some() }
+            ItemOutcome::Deleted { existed }
         }
     })
 }

@@ -255,7 +255,7 @@ fn a_host_is_not_removed_while_a_group_needs_it() {
 #[test]
 fn a_host_that_answers_is_not_removed_while_it_hands_over() {
     let place = tempfile::tempdir().expect("a temporary directory");
-    let dev = start(place.path(), &["--hosts", "4", "--set", "cluster.transfer_rate=8KiB"]);
+    let dev = start(place.path(), &["--hosts", "4", "--set", "cluster.transfer_rate=1KiB"]);
     let (http, resp) = (dev.door(1, "http"), dev.door(1, "resp"));
     put_all(&resp, &"x".repeat(16 << 10));
     assert_eq!(quorate(&["keyspace", "drop", "causal", "--yes", "--http", &http]).code, 0);
