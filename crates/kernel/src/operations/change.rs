@@ -6,6 +6,12 @@ use alloc::string::{String, ToString};
 use bytes::{Bytes, BytesMut};
 use core::{fmt, str};
 
+/// The longest decimal integer of 64 bits, with its sign.
+const INTEGER_BYTES_MAX: usize = 20;
+/// What is longer is no number, whatever it says: values may have millions of digits, and nobody is
+/// to wait until they are read. The longest number that is written here has fewer than 350.
+const FLOAT_BYTES_MAX: usize = 512;
+
 /// What is made of the value that a key has.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
@@ -143,12 +149,18 @@ impl Change {
 
 /// A decimal integer in its one form: no sign of a positive one, no leading zeros, no spaces.
 fn integer(bytes: &[u8]) -> Option<i64> {
+    if bytes.len() > INTEGER_BYTES_MAX {
+        return None;
+    }
     let text = str::from_utf8(bytes).ok()?;
     let number: i64 = text.parse().ok()?;
     (number.to_string() == text).then_some(number)
 }
 
 fn float(bytes: &[u8]) -> Option<f64> {
+    if bytes.len() > FLOAT_BYTES_MAX {
+        return None;
+    }
     let number: f64 = str::from_utf8(bytes).ok()?.parse().ok()?;
     number.is_finite().then_some(number)
 }
@@ -227,6 +239,15 @@ mod tests {
             let after = told.map(|(told, is_other)| (told, has.clone().filter(|_| is_other)));
             assert_eq!(after, expected, "{change:?} of {now:?}");
             assert!(now == has || expected.is_ok_and(|(_, after)| after.is_some()));
+        }
+        let zeros = |count| Some(Bytes::from("0".repeat(count)));
+        let long = [
+            (Change::Add(1), zeros(INTEGER_BYTES_MAX + 1), Err(Unchanged::NotAnInteger)),
+            (float("1"), zeros(FLOAT_BYTES_MAX), Ok((Changed::Float(of("1")), true))),
+            (float("1"), zeros(FLOAT_BYTES_MAX + 1), Err(Unchanged::NotAFloat)),
+        ];
+        for (change, mut now, expected) in long {
+            assert_eq!(change.apply(&mut now, 1024), expected, "{change:?}");
         }
         let value = of("nine.....");
         let put = Change::PutIf { exists: false, value };

@@ -208,7 +208,12 @@ impl Limits {
 impl Causal {
     /// Takes the settings that may be altered; what rests on them follows at the next look.
     pub(super) fn alter(&mut self, keyspace: &Keyspace) {
+        let before = self.settings.sync_interval;
         self.settings.alter(&keyspace.settings);
+        if self.settings.sync_interval != before {
+            // A backoff is so many intervals of before.
+            self.durable.replicas.values_mut().for_each(|replica| replica.rounds.backoff.end());
+        }
     }
 }
 

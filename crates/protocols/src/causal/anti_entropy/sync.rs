@@ -120,7 +120,8 @@ impl Causal {
         replica.know(self.settings.shape, clock);
         replica.flush(cx);
         // One chain a direction: none is begun by a question that goes on with another.
-        let is_free = window.after.is_none() && !replica.rounds.chains.is_open(pair.from.partition);
+        let goes_on = replica.rounds.goes_on(pair.from.partition, cx.now);
+        let is_free = window.after.is_none() && !goes_on;
         // While it refills it asks itself, as it wants all.
         let is_refilled = replica.is_refilled(map, self.settings.shape);
         let wants = is_free && is_refilled && replica.has_copied(map, pair.from.partition);

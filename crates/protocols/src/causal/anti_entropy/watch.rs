@@ -5,7 +5,11 @@
 
 use super::backoff::Backoff;
 use super::window::Chains;
+#[cfg(test)]
+use crate::causal::message::Window;
 use crate::dots::clock::Clock;
+#[cfg(test)]
+use crate::dots::dot::Dot;
 use crate::dots::dot::{Actor, Partition};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -94,12 +98,23 @@ impl Rounds {
             }
         }
         let next = self.left.pop()?;
-        let owes = self.asked.get(&next).is_some_and(|at| now < *at + PATIENCE);
-        if owes {
+        if self.owes(next, now) {
             return None;
         }
         self.asked.insert(next, now);
         Some(next)
+    }
+
+    /// Whether a peer was asked, and its answer may still come.
+    fn owes(&self, peer: Partition, now: Time) -> bool {
+        self.asked.get(&peer).is_some_and(|at| now < *at + PATIENCE)
+    }
+
+    /// Whether a chain of answers of a peer goes on. One whose next answer is lost does not: who
+    /// backs off asks for no other one for long, and must take what the peer offers.
+    pub fn goes_on(&self, peer: Partition, now: Time) -> bool {
+        let is_late = !self.owes(peer, now) && !mutant!("causal_broken_chains_go_on");
+        self.chains.is_open(peer) && !is_late
     }
 
     /// A peer is asked once more.
@@ -111,6 +126,22 @@ impl Rounds {
     pub fn answered(&mut self, peer: Partition) {
         self.asked.remove(&peer);
     }
+}
+
+/// A chain whose next answer is lost holds nobody up: who rests asks for no other one for long.
+#[test]
+fn a_chain_goes_on_as_long_as_an_answer_may_come() {
+    let (mut rounds, peer) = (Rounds::default(), Partition(1));
+    let actor = Actor { partition: peer, ..Actor::default() };
+    let begins = Window { after: None, until: Some(Dot { actor, counter: 5 }) };
+    let (asked, late) = (Time(0) + Span::secs(9), Time(0) + Span::secs(9) + PATIENCE);
+    assert!(!rounds.goes_on(peer, asked), "there is none");
+    assert_eq!(rounds.chains.take(actor, begins, (true, 1, &Clock::default())), None);
+    rounds.ask(peer, asked);
+    assert!(rounds.goes_on(peer, Time(late.0 - 1)));
+    assert!(!rounds.goes_on(peer, late), "it is broken off");
+    rounds.ask(peer, late);
+    assert!(rounds.goes_on(peer, late));
 }
 
 #[test]
