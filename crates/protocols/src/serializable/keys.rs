@@ -63,12 +63,12 @@ pub fn encode<T: Serialize>(value: &T) -> Bytes {
 }
 
 /// Reads a value back.
-pub fn decode<T: for<'a> Deserialize<'a>>(bytes: &[u8]) -> T {
+pub fn decode<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> T {
     read(bytes).expect("the store returns what was put into it, in the version that it guards")
 }
 
 /// Reads what a peer has sent; nothing if it is no such value.
-pub fn read<T: for<'a> Deserialize<'a>>(bytes: &[u8]) -> Option<T> {
+pub fn read<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Option<T> {
     let (&VERSION, rest) = bytes.split_first()? else { return None };
     match postcard::take_from_bytes(rest) {
         Ok((value, [])) => Some(value),

@@ -111,6 +111,13 @@ pub enum Cause {
     /// A key that it would change has the last version of all. No group counts so far: a peer has
     /// said that this one had.
     Exhausted,
+    /// The values that its keys have are too many bytes together.
+    ReadsTooMuch {
+        /// How many were counted.
+        bytes: u64,
+        /// The most that one group reads for a transaction.
+        bytes_max: u64,
+    },
 }
 
 impl Cause {

@@ -78,6 +78,9 @@ pub const BYTES_MAX: usize = 16 * 1024 * 1024;
 /// The most bytes of values that are made while the acts of one transaction are done: what grows
 /// and is put anew is made again.
 pub const MADE_BYTES_MAX: usize = 2 * BYTES_MAX;
+/// The most bytes of values that the keys of one transaction have before it; also of the values
+/// that one read is answered. One value always fits.
+pub const READ_BYTES_MAX: usize = TRANSACTION_BYTES_MAX;
 /// The longest value.
 pub const VALUE_BYTES_MAX: usize = BYTES_MAX;
 /// The longest key: its stored form, and the cursor behind it in a copy, fit those of the store.
@@ -100,8 +103,6 @@ pub const IN_FLIGHT_MAX: usize = 2048;
 /// the log; one more always fits. Where the log is set to fewer it refuses some, which are handed
 /// to it again.
 pub const IN_FLIGHT_BYTES_MAX: usize = 32 * 1024 * 1024;
-/// The most bytes of values that one read is answered; one value always fits.
-pub const READ_BYTES_MAX: usize = TRANSACTION_BYTES_MAX;
 /// About the most bytes of a group's head that are of transactions that have not ended everywhere,
 /// before it votes on no more; one vote more always fits.
 pub const UNENDED_BYTES_MAX: usize = 16 * 1024 * 1024;

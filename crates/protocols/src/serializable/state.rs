@@ -8,10 +8,9 @@ use super::execute::entry::Share;
 use super::execute::head::{Head, Recorded};
 use super::execute::items::{Items, Stored};
 use super::execute::locks::Locks;
-use super::message::{Cause, Item, Outcome, Refused};
+use super::message::{Cause, Outcome};
 use super::number::{TxId, VoteSeq};
 use super::raw::Raw;
-use super::rules::READ_BYTES_MAX;
 use alloc::vec::Vec;
 use quorate_kernel::ids::GroupId;
 use quorate_kernel::invariant;
@@ -58,23 +57,6 @@ impl State {
         let absent =
             || Stored { version: self.head.floor, op: 0, writer: TxId::NONE, content: None };
         self.items.get(key, table).unwrap_or_else(absent)
-    }
-
-    /// Keys as this replica has them, which may be old.
-    ///
-    /// # Errors
-    /// Their values are too many bytes for one answer.
-    pub fn read(&self, keys: &[Raw], table: &dyn Table) -> Result<Vec<Item>, Refused> {
-        let (mut items, mut bytes) = (Vec::with_capacity(keys.len()), 0);
-        for key in keys {
-            let Stored { version, content, .. } = self.item(key, table);
-            bytes += content.as_ref().map_or(0, |(value, _)| value.len());
-            if bytes > READ_BYTES_MAX {
-                return Err(Refused::TooLarge { bytes, bytes_max: READ_BYTES_MAX });
-            }
-            items.push(Item { version, content });
-        }
-        Ok(items)
     }
 
     /// How a transaction has ended, if that is known or was forgotten.

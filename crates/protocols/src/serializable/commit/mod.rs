@@ -6,9 +6,11 @@
 //! | `prepare.rs` | commits at a primary |
 //! | `participate.rs` | the group that votes |
 //! | `coordinate.rs` | the group that decides |
+//! | `load.rs` | what keys have, read once |
 //! | `read.rs` | strict reads, commits that only read, expiry and purge |
 
 mod coordinate;
+mod load;
 mod participate;
 mod prepare;
 pub(super) mod read;

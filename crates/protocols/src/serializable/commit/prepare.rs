@@ -1,6 +1,7 @@
 //! Commits at the primary: duplicates, queues, locks, and what is put into the log (§4.3,
 //! Algorithm 1).
 
+use super::load::Loaded;
 use crate::serializable::engine::Context;
 use crate::serializable::execute::act::Results;
 use crate::serializable::execute::entry::{Change, Entry, Prepared, Share};
@@ -24,6 +25,19 @@ fn modes_of(commit: &Commit) -> BTreeMap<Raw, Mode> {
     let shared = commit.reads.keys().map(|key| (key.clone(), Mode::Shared));
     let exclusive = commit.acts.iter().map(|(key, _)| (key.clone(), Mode::Exclusive));
     shared.chain(exclusive).collect()
+}
+
+/// A version that is not the one that a transaction rests on.
+fn mismatch(commit: &Commit, loaded: &Loaded) -> Option<Cause> {
+    commit.reads.iter().find_map(|(key, expected)| {
+        let item = &loaded[key];
+        (item.version != *expected).then(|| Cause::Version {
+            key: key.clone(),
+            expected: *expected,
+            found: item.version,
+            by: item.writer,
+        })
+    })
 }
 
 impl Primary {
@@ -138,9 +152,16 @@ impl Primary {
         if !has_room || !self.may_remember(tx, cx) {
             return self.enqueue(rank, cx);
         }
-        self.expire(modes.keys(), cx);
+        let mut loaded = match self.load(modes.keys(), cx) {
+            Ok(loaded) => loaded,
+            Err(too_large) => return self.vote_no(tx, &commit, too_large.into(), cx),
+        };
+        for key in self.expire(loaded.iter(), cx) {
+            let gone = self.item(&key, cx);
+            loaded.insert(key, gone);
+        }
         // Versions only grow, so what does not fit now never will, whoever holds the key.
-        if let Some(cause) = self.mismatch(&commit, cx) {
+        if let Some(cause) = mismatch(&commit, &loaded) {
             return self.vote_no(tx, &commit, cause, cx);
         }
         let owners = self.owners(tx, &modes, cx);
@@ -150,23 +171,10 @@ impl Primary {
             return self.revoke_younger(rank, &owners, cx);
         }
         self.dequeue(tx);
-        match self.evaluate(&commit, &modes, cx) {
+        match self.evaluate(&commit, &modes, &loaded, cx) {
             Ok(share) => self.vote_yes(&commit, share, cx),
             Err(cause) => self.vote_no(tx, &commit, cause, cx),
         }
-    }
-
-    /// A version that is not the one that a transaction rests on.
-    fn mismatch(&self, commit: &Commit, cx: &Context<'_>) -> Option<Cause> {
-        commit.reads.iter().find_map(|(key, expected)| {
-            let item = self.item(key, cx);
-            (item.version != *expected).then(|| Cause::Version {
-                key: key.clone(),
-                expected: *expected,
-                found: item.version,
-                by: item.writer,
-            })
-        })
     }
 
     /// Who holds keys of a transaction so that it cannot have them.
@@ -269,13 +277,14 @@ impl Primary {
         &self,
         commit: &Commit,
         modes: &BTreeMap<Raw, Mode>,
+        loaded: &Loaded,
         cx: &Context<'_>,
     ) -> Result<Share, Cause> {
         let mut keys: BTreeMap<Raw, Key> = BTreeMap::new();
         let (mut results, mut bytes, mut made) = (Results::new(), 0, 0_usize);
         let bounds = (self.clock, usize::try_from(commit.value_max).unwrap_or(usize::MAX));
         for (key, act) in &commit.acts {
-            let has = keys.entry(key.clone()).or_insert_with(|| Key::of(self.item(key, cx)));
+            let has = keys.entry(key.clone()).or_insert_with(|| Key::of(loaded[key].clone()));
             let (before, was_changed) = (has.bytes(), has.is_changed);
             match evaluate(act, &mut has.content, has.item.version, bounds) {
                 Ok((done, is_changed)) => {

@@ -4,8 +4,10 @@
 //! leads. A key that a transaction holds exclusively may have been changed by a decision that its
 //! client knows already, so whoever reads it waits for that.
 
+use super::load::{Loaded, load_executed};
 use crate::serializable::engine::{Action, Context};
 use crate::serializable::execute::entry::{Dropped, Entry};
+use crate::serializable::execute::items::Stored;
 use crate::serializable::message::{Refused, Reply};
 use crate::serializable::number::Version;
 use crate::serializable::primary::in_hand::Primary;
@@ -56,9 +58,10 @@ pub fn read_any(ticket: Ticket, keys: &[Raw], cx: &mut Context<'_>) {
     if !cx.is_settled && !mutant!("txn_shows_half_a_copy") {
         return cx.refuse(ticket, Refused::NotReady);
     }
-    match cx.state.read(keys, cx.table) {
+    let items = load_executed(keys.iter(), cx).and_then(|loaded| loaded.show(keys));
+    match items {
         Ok(items) => cx.reply(ticket, Reply::Items(items)),
-        Err(refused) => cx.refuse(ticket, refused),
+        Err(too_large) => cx.refuse(ticket, too_large.into()),
     }
 }
 
@@ -170,26 +173,31 @@ impl Primary {
         };
         reading.waits_for = None;
         let reading = reading.clone();
-        let reply = match &reading.asked {
-            ReadRequest::Keys(keys) => {
+        let loaded = match &reading.asked {
+            ReadRequest::Keys(keys) => load_executed(keys.iter(), cx),
+            ReadRequest::Versions(reads) => load_executed(reads.keys(), cx),
+        };
+        let reply = match (&reading.asked, loaded) {
+            (_, Err(too_large)) => Reply::Refused(too_large.into()),
+            (ReadRequest::Keys(keys), Ok(loaded)) => {
                 let may_expire = self.may_propose() || mutant!("txn_reads_expire_all");
                 if may_expire {
-                    self.expire(keys.iter(), cx);
+                    self.expire_executed(loaded.iter(), cx);
                 }
-                if let Some(key) = keys.iter().find(|key| self.hides(key, cx)) {
+                if let Some((key, _)) = loaded.iter().find(|(key, it)| self.hides(key, it, cx)) {
                     if !may_expire {
                         // It is looked at again when there is room.
                         self.crowded.insert(key.clone());
                     }
                     return self.wait(ticket, key);
                 }
-                self.show(keys, cx)
+                self.show(keys, loaded)
             }
-            ReadRequest::Versions(reads) => {
+            (ReadRequest::Versions(reads), Ok(loaded)) => {
                 let is_current = |key: &Raw, version: Version| {
                     let is_free =
                         !cx.state.locks.is_exclusive(key) || mutant!("txn_check_skips_lock");
-                    is_free && cx.state.item(key, cx.table).version == version
+                    is_free && loaded[key].version == version
                 };
                 match reads.iter().find(|(key, version)| !is_current(key, **version)) {
                     Some((key, _)) => Reply::Changed { key: key.clone() },
@@ -207,47 +215,51 @@ impl Primary {
         self.blocked.entry(key.clone()).or_default().insert(ticket);
     }
 
-    fn show(&self, keys: &[Raw], cx: &Context<'_>) -> Reply {
-        let mut items = match cx.state.read(keys, cx.table) {
-            Ok(items) => items,
-            Err(refused) => return Reply::Refused(refused),
-        };
+    fn show(&self, keys: &[Raw], mut loaded: Loaded) -> Reply {
         if mutant!("txn_expired_seen_again") {
-            for (item, key) in items.iter_mut().zip(keys) {
-                if cx.state.item(key, cx.table).is_expired(self.clock) {
-                    item.content = None;
-                }
+            for item in loaded.values_mut().filter(|item| item.is_expired(self.clock)) {
+                item.content = None;
             }
         }
-        Reply::Items(items)
+        loaded.show(keys).map_or_else(|large| Reply::Refused(large.into()), Reply::Items)
     }
 
     /// Whether what a key has may not be shown: somebody may have changed it, or its time has
     /// passed and it was not removed yet.
-    fn hides(&self, key: &Raw, cx: &Context<'_>) -> bool {
+    fn hides(&self, key: &Raw, item: &Stored, cx: &Context<'_>) -> bool {
         let is_locked = cx.state.locks.is_exclusive(key) && !mutant!("txn_read_skips_lock");
-        let is_expired = cx.state.item(key, cx.table).is_expired(self.clock)
-            && !mutant!("txn_expired_seen_again");
+        let is_expired = item.is_expired(self.clock) && !mutant!("txn_expired_seen_again");
         is_locked || is_expired
     }
 
-    /// Removes those of some keys whose time has passed and that nobody holds.
-    pub(crate) fn expire<'k>(&mut self, keys: impl Iterator<Item = &'k Raw>, cx: &mut Context<'_>) {
+    /// Removes those of some keys, each told once with what it will have when the tail is executed,
+    /// whose time has passed and that nobody holds: these are answered.
+    pub(crate) fn expire<'k>(
+        &mut self,
+        items: impl Iterator<Item = (&'k Raw, &'k Stored)>,
+        cx: &mut Context<'_>,
+    ) -> Vec<Raw> {
         if mutant!("txn_expired_seen_again") {
-            return;
+            return Vec::new();
         }
-        let mut gone = Vec::new();
-        for key in keys {
-            let item = self.item(key, cx);
-            let is_held = cx.state.locks.is_held(key) || self.tail.locks.is_held(key);
-            let is_new = !gone.iter().any(|(has, _)| has == key);
-            if item.is_expired(self.clock) && !is_held && is_new {
-                gone.push((key.clone(), item.version));
-            }
+        let is_held = |key| cx.state.locks.is_held(key) || self.tail.locks.is_held(key);
+        let items = items.filter(|(key, item)| item.is_expired(self.clock) && !is_held(key));
+        let keys: Vec<_> = items.map(|(key, item)| (key.clone(), item.version)).collect();
+        let gone = keys.iter().map(|(key, _)| key.clone()).collect();
+        if !keys.is_empty() {
+            self.propose(Entry::Expire { clock: self.clock, keys }, cx);
         }
-        if !gone.is_empty() {
-            self.propose(Entry::Expire { clock: self.clock, keys: gone }, cx);
-        }
+        gone
+    }
+
+    /// The same of keys with what they have now. What the tail changes is looked at later.
+    fn expire_executed<'k>(
+        &mut self,
+        items: impl Iterator<Item = (&'k Raw, &'k Stored)>,
+        cx: &mut Context<'_>,
+    ) {
+        let items: Vec<_> = items.filter(|(key, _)| !self.tail.changes(key)).collect();
+        self.expire(items.into_iter(), cx);
     }
 
     /// Looks at some keys: removes what has expired, and drops tombstones of entries up to one.
@@ -260,7 +272,7 @@ impl Primary {
         let (mut items, next) = cx.state.items.range(from, room, cx.table);
         // What is longer than a key may be by now stays: no log would take its name.
         items.retain(|(key, _)| is_key(key) || mutant!("txn_sweeps_any_key"));
-        self.expire(items.iter().map(|(key, _)| key), cx);
+        self.expire_executed(items.iter().map(|(key, item)| (key, item)), cx);
         let mut keys = Vec::new();
         for (key, item) in items {
             let is_old = item.content.is_none() && item.op <= purge.0;

@@ -28,7 +28,25 @@ pub struct Stored {
     pub content: Option<(Raw, Option<WallMs>)>,
 }
 
+/// The same, in the bytes that it is read from.
+#[derive(Deserialize)]
+struct Seen<'a> {
+    version: Version,
+    op: u64,
+    writer: TxId,
+    #[serde(borrow)]
+    content: Option<(&'a [u8], Option<WallMs>)>,
+}
+
 impl Stored {
+    /// What was stored; the value is a part of these bytes.
+    fn of(bytes: &Bytes) -> Stored {
+        let Seen { version, op, writer, content } = keys::decode(bytes);
+        let value = |value: &[u8]| Raw(bytes.slice_ref(value));
+        let content = content.map(|(seen, expires)| (value(seen), expires));
+        Stored { version, op, writer, content }
+    }
+
     /// The value, if there is one.
     #[must_use]
     pub fn content(&self) -> Option<Content> {
@@ -102,7 +120,7 @@ impl Items {
         if self.emptied.contains(&true) {
             return None;
         }
-        table.get(Class::Data, &keys::item(self.group, key)).map(|bytes| keys::decode(&bytes))
+        table.get(Class::Data, &keys::item(self.group, key)).map(|bytes| Stored::of(&bytes))
     }
 
     /// Changes a key, unless a copy, or what was stored, already has this or more.

@@ -91,6 +91,7 @@ fn the_bytes_of_what_entries_hold_stay() {
         Cause::Lost,
         Cause::Elsewhere,
         Cause::Exhausted,
+        Cause::ReadsTooMuch { bytes: 300, bytes_max: 200 },
     ];
     let errors = [
         ActError::Condition,
@@ -112,7 +113,7 @@ fn the_bytes_of_what_entries_hold_stay() {
     let effects = vec![Effect::Put { value: key("v"), expires: Some(9) }, Effect::Delete];
     let all = [keys::encode(&causes), keys::encode(&results), keys::encode(&effects)];
     let expected = [
-        "020900023178010203040102317800030402030405060708",
+        "020a0002317801020304010231780003040203040506070809ac02c801",
         "020c000000010100020500030135000407000501010001010102010301040105",
         "0202000176010901",
     ];

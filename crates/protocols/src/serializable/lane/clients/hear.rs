@@ -4,6 +4,7 @@ use super::begin::refusal;
 use super::in_hand::{Doing, Phase};
 use crate::serializable::lane::places::place;
 use crate::serializable::lane::{Context, Serializable};
+use crate::serializable::rules::READ_BYTES_MAX;
 use crate::serializable::{self, Cause, Raw, Refused, Reply, TxId};
 use alloc::vec::Vec;
 use quorate_kernel::ids::{GroupId, Incarnation};
@@ -47,6 +48,12 @@ impl Serializable {
                 invariant!(!keys.is_empty(), "a group is asked for some key");
                 let is_done = waits.is_empty();
                 doing.sheet.got.extend(keys.into_iter().zip(items));
+                // Each group bounds what it tells; there are many groups.
+                let bytes = doing.sheet.got_bytes();
+                if bytes > READ_BYTES_MAX {
+                    let Some(mut doing) = self.clients.remove(question) else { return };
+                    return doing.refuse(reads_too_much(bytes as u64, READ_BYTES_MAX as u64), cx);
+                }
                 if is_done && let Some(doing) = self.clients.remove(question) {
                     self.has_read(doing, cx);
                 }
@@ -192,7 +199,7 @@ impl Serializable {
         self.clients.names.close(tx);
         match cause {
             Cause::Version { by, .. } => self.clients.names.saw(by),
-            Cause::Act { .. } | Cause::TooLarge | Cause::Exhausted => {
+            Cause::Act { .. } | Cause::TooLarge | Cause::ReadsTooMuch { .. } | Cause::Exhausted => {
                 return refuse_for_good(doing, &cause, cx);
             }
             Cause::Lost | Cause::Elsewhere => unreachable!("it was looked at before"),
@@ -272,11 +279,18 @@ impl Serializable {
         }
     }
 }
+/// What the keys of an operation have is more than it may read.
+fn reads_too_much(bytes: u64, bytes_max: u64) -> Refusal {
+    let [length, limit] = [bytes, bytes_max].map(|it| usize::try_from(it).unwrap_or(usize::MAX));
+    Refusal::TooLarge { what: "what the keys have now,", length, limit }
+}
+
 /// Tells a client that its transaction has changed nothing, and would not the next time.
 fn refuse_for_good(mut doing: Doing, cause: &Cause, cx: &mut Context<'_>) {
     let refusal = match cause {
         // No group counts so far: a peer has said that a key had the last version of all.
         Cause::Exhausted => Refusal::Unsupported,
+        Cause::ReadsTooMuch { bytes, bytes_max } => reads_too_much(*bytes, *bytes_max),
         _ => Refusal::TooLarge {
             what: "transaction",
             length: doing.sheet.items().iter().map(|item| item.bytes()).sum(),

@@ -40,6 +40,12 @@ impl Sheet {
         self.items().iter().filter(reads).map(|item| place::stored(item.key()))
     }
 
+    /// How many bytes the values are that were read.
+    pub fn got_bytes(&self) -> usize {
+        let contents = self.got.values().filter_map(|item| item.content.as_ref());
+        contents.map(|(value, _)| value.len()).sum()
+    }
+
     /// Whether it changes something.
     pub fn is_write(&self) -> bool {
         self.items().iter().any(Item::is_write)

@@ -1,7 +1,9 @@
 //! Bounds: what a primary has in hand, what is copied in one turn, and a log that takes no more.
 
 use super::*;
-use crate::serializable::{Act, Done, Input, Refused, Request, Sizes, TxId, VoteSeq, rules};
+use crate::serializable::{
+    Act, Cause, Done, Input, Outcome, Refused, Request, Sizes, TxId, Version, VoteSeq, rules,
+};
 use bytes::Bytes;
 use quorate_kernel::ids::Ticket;
 use std::format;
@@ -352,7 +354,7 @@ fn who_counts_on_from_a_horizon_is_taken() {
 
 /// An answer has a bound too, whatever keys are asked for.
 #[test]
-fn a_read_of_too_much_is_refused() {
+fn who_reads_too_much_is_refused() {
     let mut world = World::new(1);
     let names = ["1a", "1b", "1c"];
     for (counter, name) in names.iter().enumerate() {
@@ -371,4 +373,18 @@ fn a_read_of_too_much_is_refused() {
     let ticket = world.ask(ONE, Request::Read { keys });
     world.settle();
     assert!(matches!(world.answer(ticket), Some(Reply::Items(_))));
+    // Nor is it read to be deleted, or to see whether it has changed.
+    let reads = names.iter().map(|name| (key(name), Version(1))).collect();
+    let ticket = world.ask(ONE, Request::Check { reads });
+    world.settle();
+    assert!(matches!(world.answer(ticket), Some(Reply::Refused(Refused::TooLarge { .. }))));
+    let all = world.commit_tx(tx(7, 1), &[], &names.map(|name| (name, Act::Delete)));
+    world.settle();
+    let (bytes, bytes_max) = (36 * MIB as u64, rules::READ_BYTES_MAX as u64);
+    let cause = Cause::ReadsTooMuch { bytes, bytes_max };
+    assert_eq!(world.told(all), Some(&Outcome::Aborted(cause)));
+    assert_eq!(names.map(|name| world.value(name).0), [1; 3], "nothing was done");
+    let two = world.commit_tx(tx(8, 1), &[], &[("1a", Act::Delete), ("1b", Act::Delete)]);
+    world.settle();
+    assert!(world.is_committed(two));
 }
