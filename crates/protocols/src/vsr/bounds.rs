@@ -50,7 +50,9 @@ fn each_number(message: &Message, view_is: &mut dyn FnMut(ViewNumber), op_is: &m
     match message {
         Message::Prepare { view, from, commit, .. } => show(&[*view], &[*from, *commit]),
         Message::PrepareOk { view, end } => show(&[*view], &[*end]),
-        Message::Beat { view, commit, end, .. } => show(&[*view], &[*commit, *end]),
+        Message::Beat { view, commit, end, held, .. } => {
+            show(&[*view], &[*commit, *end, *held]);
+        }
         Message::BeatOk { view, .. } => show(&[*view], &[]),
         Message::StartViewChange { at, view } => show(&[*at, *view], &[]),
         Message::DoViewChange { view, normal, end, commit, lost } => {
@@ -84,7 +86,7 @@ fn each_number(message: &Message, view_is: &mut dyn FnMut(ViewNumber), op_is: &m
 fn is_consistent(message: &Message) -> bool {
     match message {
         Message::Prepare { from, .. } => *from > Op(0),
-        Message::Beat { commit, end, .. } => commit <= end,
+        Message::Beat { commit, end, held, .. } => held <= commit && commit <= end,
         Message::StartViewChange { at, view } => at.epoch == view.epoch && at < view,
         Message::DoViewChange { view, normal, end, commit, lost } => {
             normal <= view && commit <= end && lost.is_none_or(|since| since <= *view)

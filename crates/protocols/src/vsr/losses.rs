@@ -15,6 +15,10 @@
 //! epoch: the first entry of the new log makes the same nodes the members of the next one. So
 //! whoever copies the log learns who they are, though the entry that once said so may be lost.
 //!
+//! A member that has left the cluster gives nothing back: it counts as one that has lost all, and
+//! nobody waits for its vote. What only such members had is gone with them. Whoever is wrong about
+//! that loses no more: the view that starts needs a majority of all members to commit.
+//!
 //! Nobody outside has a vote, so a learner, or a server that was removed, may hold what is lost,
 //! and places are counted anew. It is in an earlier epoch then. No two entries have the same place
 //! and view; so where what it has committed differs from the log of a later epoch, or that log is
@@ -27,7 +31,7 @@ use super::log::entry::Entry;
 use super::number::{Op, Position, ViewNumber};
 use super::state::{Election, Install, Recovery, Replica, Standing, Status, Vote};
 use super::views::pulse::Pulse;
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use bytes::Bytes;
 use quorate_kernel::ids::NodeId;
 use quorate_kernel::invariant;
@@ -36,10 +40,11 @@ use quorate_kernel::probe;
 use quorate_kernel::storage::Durability;
 
 /// The member whose log a view starts with, and whether something that was acknowledged may be in
-/// no log: none while too few have voted. `me` comes first among equals.
+/// no log: none while too few have voted. `me` comes first among equals; of members that have left
+/// no vote is waited for.
 pub(super) fn choose(
     votes: &BTreeMap<NodeId, Vote>,
-    me: NodeId,
+    (me, left): (NodeId, &BTreeSet<NodeId>),
     (configuration, durability): (&Configuration, Durability),
 ) -> Option<(NodeId, bool)> {
     let by = |(node, vote): &(NodeId, Vote)| {
@@ -57,8 +62,11 @@ pub(super) fn choose(
     if is_majority && count >= configuration.meeting() {
         return whole().max_by_key(by).map(|(node, _)| (node, false));
     }
-    let has_voted = votes.len() == configuration.members.len();
-    if !has_voted || (durability == Durability::Memory && newest.is_some()) {
+    let has_voted = |node: &NodeId| votes.contains_key(node) || left.contains(node);
+    let have_voted = configuration.members.iter().all(has_voted);
+    // Without a majority nothing would be committed, and the log that was chosen may be too short.
+    let may_start = (is_majority || mutant!("starts_below_a_majority")) && have_voted;
+    if !may_start || (durability == Durability::Memory && newest.is_some()) {
         return None;
     }
     // Of the latest view nobody may have the whole log any more. What somebody knows to be
@@ -78,10 +86,16 @@ impl Replica {
     /// Goes on with what is left once all have answered, if the others cannot go on without.
     pub(super) fn consider_losses(&mut self, cx: &mut Context<'_>) {
         let configuration = &self.head.configuration;
-        let answers = self.recovery.answers.values();
-        let whole = answers.filter(|(_, standing)| standing.is_whole()).count();
+        let answers = &self.recovery.answers;
+        let there = answers.iter().filter(|(node, _)| !self.left.contains(*node));
+        let whole = there.filter(|(_, (_, standing))| standing.is_whole()).count();
         let can_go_on = whole >= configuration.majority();
-        if self.recovery.answers.len() + 1 < configuration.members.len() || can_go_on {
+        let has_answered = |node: &NodeId| answers.contains_key(node) || self.left.contains(node);
+        if !self.others().iter().all(has_answered) || can_go_on {
+            return;
+        }
+        let there = configuration.members.len() - self.left.len();
+        if there < configuration.majority() && !mutant!("starts_below_a_majority") {
             return;
         }
         let loses = whole < configuration.meeting();

@@ -48,6 +48,9 @@ pub enum Message {
         end: Op,
         /// The newest round of reads.
         round: u64,
+        /// Up to where all members have acknowledged the log in this view: what is behind it a
+        /// member may still ask for, of whoever leads then.
+        held: Op,
     },
     /// Member to the primary: it is in this view now, and has begun no later one. Rests on nothing
     /// stored: who has begun a later view says so to nobody else either before that is durable.

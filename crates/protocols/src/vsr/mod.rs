@@ -102,7 +102,8 @@
 //!   whom. In `memory` a member that has forgotten counts like one that is gone, unless the primary
 //!   has not. Two of three that forget at once, the primary among them, make the group wait for
 //!   good: the third may lack what they alone had acknowledged, and to go on would lose it unseen.
-//!   It ends when the third is restarted too, which gives the data up (`losses.rs`).
+//!   It ends when the third is restarted too, or has left the cluster, which gives the data up
+//!   (`losses.rs`).
 //! - If most members were removed, and all of the next epoch forget in `memory` before a majority
 //!   of them has told who was removed that it had begun, they wait for one of those. If these have
 //!   forgotten too, the data is gone, and the keyspace can be made anew.
@@ -111,9 +112,6 @@
 //! - If all members forget while the entry that ends the epoch was in a log, they do not go on by
 //!   themselves: the next epoch may have begun elsewhere. With `memory` the data is gone then
 //!   anyway, and the keyspace can be made anew.
-//! - If so many forget in `memory` that the others are no majority, and another member is lost
-//!   for good, they wait for that one: a group does not hear who was removed from the cluster.
-//!   What it had acknowledged is gone then anyway, and the keyspace can be made anew.
 //! - A member that lacks much of a view's log holds it in memory until it is whole.
 //! - A wish is forgotten with its view: whoever wishes repeats it.
 //!
@@ -155,5 +153,5 @@ pub use log::stored::Log;
 pub use machine::{Machine, Page, Store, Stored};
 pub use message::Message;
 pub use number::{Epoch, Op, Position, ViewNumber};
-pub use state::{Replica, Settings, Status};
+pub use state::{Kept, Replica, Settings, Status};
 pub use timer::{DOUBT, DOUBT_MAX, DOUBT_STEP, TICK};

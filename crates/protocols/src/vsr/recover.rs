@@ -33,7 +33,7 @@ impl Replica {
             me,
             settings,
             head: Head::none(),
-            log: Log::new(group),
+            log: Log::new(group, settings.kept.bytes),
             status: Status::Learner,
             commit: Op(0),
             applied: Op(0),
@@ -46,6 +46,8 @@ impl Replica {
             recovery: Recovery::default(),
             nonces: 0,
             pulse: Pulse::new(quorate_kernel::time::Time(0)),
+            left: Default::default(),
+            held: Op(0),
             owes_ack: false,
             has_started: false,
             started: Default::default(),
@@ -153,8 +155,14 @@ impl Replica {
     /// Asks the others for the log, as long as it is not here.
     pub(super) fn tick_recovering(&mut self, cx: &mut Context<'_>) {
         let others = self.others();
-        if others.is_empty() {
+        if others.iter().all(|node| self.left.contains(node)) {
             return self.consider_losses(cx);
+        }
+        if self.recovery.source.is_some_and(|source| self.left.contains(&source)) {
+            probe!("vsr/source_has_left");
+            self.recovery = Recovery::default();
+            self.stage = None;
+            self.asked = None;
         }
         if let Some(source) = self.recovery.source {
             self.ask(source, cx);
@@ -227,6 +235,10 @@ impl Replica {
         let is_of_epoch = view.epoch == self.epoch();
         let is_other = self.head.configuration.contains(from.node) && from.node != self.me;
         if !is_open || nonce != self.recovery.nonce || !is_of_epoch || !is_other {
+            return;
+        }
+        if self.left.contains(&from.node) {
+            // It was on its way. What it would give is gone.
             return;
         }
         invariant!(self.head.has_forgotten, "only who has forgotten asks");

@@ -39,8 +39,8 @@ impl Replica {
                 self.on_prepare(from, view, first, entries, commit, cx);
             }
             Message::PrepareOk { view, end } => self.on_prepare_ok(from, view, end, cx),
-            Message::Beat { view, commit, end, round } => {
-                self.on_beat(from, view, (commit, end), round, cx);
+            Message::Beat { view, commit, end, round, held } => {
+                self.on_beat(from, view, (commit, end, held), round, cx);
             }
             Message::BeatOk { view, round } => self.on_beat_ok(from, view, round, cx),
             Message::StartViewChange { at, view } => {
@@ -158,6 +158,13 @@ impl Replica {
         self.check();
     }
 
+    /// Which members have left the cluster for good, as far as this node knows. Who has left never
+    /// comes back.
+    pub fn note_left(&mut self, has_left: impl Fn(NodeId) -> bool) {
+        let members = self.head.configuration.members.iter().copied();
+        self.left = members.filter(|node| *node != self.me && has_left(*node)).collect();
+    }
+
     /// Goes on executing, after [`Action::Resume`].
     pub fn resume(&mut self, cx: &mut Context<'_>) {
         self.execute(cx);
@@ -168,9 +175,9 @@ impl Replica {
         if self.install.is_some() {
             return;
         }
-        let (applied, kept) = (self.applied, self.settings.kept);
-        let waiting = applied.since(self.log.base().op);
+        let (applied, kept) = (self.applied, self.settings.kept.entries);
         let (machine, mut store) = cx.machine();
+        let waiting = applied.since(machine.stored());
         if let Some(bytes_max) = stored_bytes((waiting, kept), machine.unstored()) {
             machine.store(applied, bytes_max, &mut store);
         }

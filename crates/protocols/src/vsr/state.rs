@@ -22,11 +22,22 @@ use serde::{Deserialize, Serialize};
 pub struct Settings {
     /// How durable the keyspace's data is, and so the entries of the log.
     pub durability: Durability,
-    /// How many executed entries stay in the log for members that lag.
-    pub kept: u64,
+    /// What stays in the log of what was executed, for members that lag.
+    pub kept: Kept,
     /// How many bytes of commands may wait to be committed before no more are taken; at most
     /// [`quorate_kernel::limits::VSR_IN_FLIGHT_BYTES_MAX`]. Each member holds as much in memory.
     pub in_flight_bytes: usize,
+}
+
+/// How much of what was executed stays in a log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kept {
+    /// So many entries always. As many may be in the log alone before the machine stores what they
+    /// did.
+    pub entries: u64,
+    /// About so many bytes while a member has not acknowledged them: who comes back behind more
+    /// copies the state.
+    pub bytes: usize,
 }
 
 impl Settings {
@@ -220,6 +231,11 @@ pub struct Replica {
     /// How many questions this start has named.
     pub(super) nonces: u64,
     pub(super) pulse: Pulse,
+    /// Members that have left the cluster for good, as far as this node was told: they give nothing
+    /// back, and nobody waits for them to say what they have lost.
+    pub(super) left: BTreeSet<NodeId>,
+    /// Up to where all members have acknowledged the log, as the primary has told last.
+    pub(super) held: Op,
     /// The log has come on since it was acknowledged.
     pub(super) owes_ack: bool,
     /// Its view is known to have started: no vote for it is sent any more.

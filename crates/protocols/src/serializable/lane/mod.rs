@@ -51,7 +51,12 @@
 //!   that cannot change its members holds up those with higher numbers.
 //! - A host whose clock is more than a day ahead of a group's is told that the outcome of what it
 //!   writes there is unknown.
-//! - A log keeps about a thousand entries whatever they have of bytes, and a start reads them all.
+//! - A log keeps about a thousand entries whatever they have of bytes, and 64 MiB of them while a
+//!   member is away; a start reads them all.
+//! - Below `sync`, versions that were lost with all members come again. Whoever has read one before
+//!   the loss, and commits after others have made the same version anew, is not told.
+//! - What is read of several groups is committed after some tries; where it changes more often than
+//!   that takes, its client is told at the deadline that no quorum answered.
 //! - Names that were given while the clock was days ahead are asked for until time has come there.
 //! - A newcomer that was given up keeps what it has copied for a minute.
 //! - What a host drops it drops in one turn.
@@ -78,6 +83,7 @@ mod tests;
 mod timer;
 
 use crate::serializable::ENGINE;
+use crate::vsr::Kept;
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
@@ -114,13 +120,13 @@ pub struct Settings {
     pub durability: Durability,
     /// The longest value in bytes.
     pub value_bytes_max: usize,
-    /// How many executed entries each log keeps for members that lag.
-    pub kept: u64,
+    /// What each log keeps of what was executed, for members that lag.
+    pub kept: Kept,
 }
 
-/// How many executed entries a log keeps for members that lag. As much may wait in memory until it
-/// is stored.
-const KEPT: u64 = 1024;
+/// What a log keeps of what was executed: while all members are there as much as may be on its way
+/// to them, else what a host that was away for some seconds lacks.
+const KEPT: Kept = Kept { entries: 1024, bytes: 64 * 1024 * 1024 };
 
 impl Settings {
     /// What a keyspace is set to as the catalog has it.
@@ -138,7 +144,7 @@ impl Settings {
             failed: pace.get("failed").map_or(FAILED, Span::millis),
             durability: keyspace.durability(),
             value_bytes_max: keyspace.value_bytes_max(),
-            kept: pace.get("kept").unwrap_or(KEPT),
+            kept: Kept { entries: pace.get("kept").unwrap_or(KEPT.entries), ..KEPT },
         })
     }
 }

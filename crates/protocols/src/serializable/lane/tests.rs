@@ -4,6 +4,7 @@ mod changes;
 mod customers;
 mod frames;
 mod judge;
+mod left;
 mod lies;
 mod promises;
 mod random;

@@ -3,7 +3,7 @@
 
 use super::world::Disk;
 use crate::serializable::{Action, Context, Input, Member, Message, Reply, State};
-use crate::vsr::{self, Event, Machine, Op, Page, Replica, Settings, Store, Stored, TICK};
+use crate::vsr::{self, Event, Kept, Machine, Op, Page, Replica, Settings, Store, Stored, TICK};
 use bytes::Bytes;
 use quorate_kernel::effects::Recipients;
 use quorate_kernel::ids::{GroupId, Incarnation, NodeId, Start, Ticket};
@@ -136,7 +136,7 @@ impl Lanes {
         its.member = Member::new();
         let settings = Settings {
             durability: Durability::Sync,
-            kept: 12,
+            kept: Kept { entries: 12, bytes: 0 },
             in_flight_bytes: self.in_flight_bytes,
         };
         its.replica = Some(Replica::new(its.group, its.me.node, settings));

@@ -40,19 +40,28 @@ pub struct Piece {
 }
 
 impl Replica {
-    /// Lets go of entries that the machine has stored the effects of, but for some that members who
-    /// lag may ask for.
+    /// Lets go of entries that the machine has stored the effects of, but for those that members
+    /// who lag may ask for: some in any case, and more while a member has not acknowledged them.
     pub(crate) fn trim(&mut self, cx: &mut Context<'_>) {
         let now = cx.now;
         self.copies.retain(|_, (_, asked_at)| now - *asked_at <= COPY_KEPT);
         let stored = cx.machine.stored().min(self.applied);
         let copied = self.copies.values().map(|(op, _)| *op).min();
-        let upto = Op(stored.0.min(self.applied.0.saturating_sub(self.settings.kept)));
-        let upto = copied.map_or(upto, |op| op.min(upto));
+        let kept = self.settings.kept;
+        let upto = Op(stored.0.min(self.applied.0.saturating_sub(kept.entries)));
+        let held = self.held().max(self.log.before_bytes(kept.bytes));
+        let upto = copied.map_or(upto, |op| op.min(upto)).min(held);
         if upto > self.log.base().op {
             self.log.trim(upto, cx.out);
             self.save(cx);
         }
+    }
+
+    /// Up to where all members have acknowledged the log, as far as this node knows.
+    pub(crate) fn held(&self) -> Op {
+        let Some(primary) = &self.primary else { return self.held };
+        let acked = |node| primary.acked.get(node).copied().unwrap_or_default();
+        self.head.configuration.members.iter().map(acked).min().unwrap_or_default()
     }
 
     /// Somebody lacks more than the log holds.

@@ -2,5 +2,6 @@
 
 pub(super) mod checkpoint;
 pub(super) mod entry;
+pub(super) mod sizes;
 pub(super) mod stored;
 pub(super) mod transfer;

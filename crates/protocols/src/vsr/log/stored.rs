@@ -7,6 +7,7 @@
 //! handler does not see in the store what was written in the same input.
 
 use super::entry::Entry;
+use super::sizes::Sizes;
 use crate::vsr::action::Action;
 use crate::vsr::keys::Head;
 use crate::vsr::number::{Op, Position, ViewNumber};
@@ -23,6 +24,8 @@ use quorate_kernel::storage::Class;
 /// Of an index, the bits of the op.
 const OP_BITS: u32 = 48;
 const OP_MASK: u64 = (1 << OP_BITS) - 1;
+/// Into how many parts the bytes that are kept are counted.
+const STEPS: usize = 64;
 /// The most times that ops may be counted anew.
 const LIVES_MAX: u64 = (1 << (64 - OP_BITS)) - 2;
 
@@ -39,6 +42,7 @@ pub struct Log {
     /// The newest entries, without a gap up to the end.
     tail: VecDeque<Entry>,
     tail_bytes: usize,
+    sizes: Sizes,
     /// Where each run of entries of one view begins, ascending; the base is the first.
     views: VecDeque<Position>,
     /// The newest entry that changes the members.
@@ -46,8 +50,8 @@ pub struct Log {
 }
 
 impl Log {
-    /// A log without entries.
-    pub fn new(group: GroupId) -> Log {
+    /// A log without entries, of which about `kept` bytes are to be kept.
+    pub fn new(group: GroupId, kept: usize) -> Log {
         Log {
             log: LogId(group.0),
             life: 0,
@@ -55,6 +59,7 @@ impl Log {
             end: Op(0),
             tail: VecDeque::new(),
             tail_bytes: 0,
+            sizes: Sizes::new(kept / STEPS),
             views: VecDeque::from([Position::default()]),
             members_at: None,
         }
@@ -128,6 +133,11 @@ impl Log {
         Some(self.views[behind - 1].view)
     }
 
+    /// The last entry behind which there are about so many bytes.
+    pub fn before_bytes(&self, bytes: usize) -> Op {
+        self.sizes.before(bytes).unwrap_or(self.base.op)
+    }
+
     /// Whether it has this very entry, and so all before it.
     pub fn has(&self, position: Position) -> bool {
         self.view_at(position.op) == Some(position.view)
@@ -150,6 +160,7 @@ impl Log {
             }
             self.end = self.end.before();
         }
+        self.sizes.truncate(last);
         while self.views.len() > 1 && self.views.back().is_some_and(|run| run.op > last) {
             self.views.pop_back();
         }
@@ -162,6 +173,7 @@ impl Log {
         let Some(view) = self.view_at(upto).filter(|_| upto > self.base.op) else { return };
         self.begin_behind(upto, out);
         self.evict_to(self.tail_from().0.max(upto.0 + 1));
+        self.sizes.trim(upto);
         while self.views.get(1).is_some_and(|run| run.op <= upto) {
             self.views.pop_front();
         }
@@ -178,6 +190,7 @@ impl Log {
         self.begin_behind(base.op, out);
         self.tail.clear();
         self.tail_bytes = 0;
+        self.sizes.truncate(Op(0));
         self.members_at = None;
         self.set_base(base);
     }
@@ -255,6 +268,7 @@ impl Log {
             self.members_at = Some(Position { op: self.end, view: entry.view });
         }
         self.tail_bytes += entry.size();
+        self.sizes.push(self.end, entry.size());
         self.tail.push_back(entry);
     }
 

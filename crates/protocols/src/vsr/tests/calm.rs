@@ -4,16 +4,19 @@
 use super::machine::{KEYS, Request};
 use super::node::{GROUP, Level};
 use super::world::{Setup, World};
-use crate::vsr::{Epoch, Message, ViewNumber};
+use crate::vsr::{Epoch, Kept, Message, ViewNumber};
 use quorate_kernel::time::Span;
 use std::boxed::Box;
 use std::vec::Vec;
+
+/// What stays in a log: hardly anything, whoever lags.
+pub const FEW: Kept = Kept { entries: 4, bytes: 0 };
 
 impl World {
     /// So many members, and spares that know nothing of the group; messages and syncs take 1 ms.
     pub fn calm(members: u64, spares: u64, level: Level) -> World {
         let (jitter, clients) = (Span(0), 0);
-        let setup = Setup { seed: 1, members, spares, level, kept: 4, clients, jitter };
+        let setup = Setup { seed: 1, members, spares, level, kept: FEW, clients, jitter };
         let mut world = World::new(setup);
         // Shown when the test fails.
         world.trace = Some(Vec::new());

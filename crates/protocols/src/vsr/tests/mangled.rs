@@ -1,6 +1,7 @@
 //! A peer gone wrong: of what it sends, some is damaged on its way, number by number. Its group may
 //! lose what it promised, for it believes members; no node may stop.
 
+use super::calm::FEW;
 use super::node::Level;
 use super::wire;
 use super::world::{Setup, World, ids};
@@ -46,7 +47,7 @@ pub fn mangled(message: &Message, rng: &mut Rng) -> Option<Message> {
 /// Everything that the group does, with one peer gone wrong; answers how often it was refused.
 fn run(seed: u64, level: Level) -> usize {
     let (members, spares, clients) = (3, 2, 3);
-    let setup = Setup { seed, members, spares, level, kept: 4, clients, jitter: Span::millis(3) };
+    let setup = Setup { seed, members, spares, level, kept: FEW, clients, jitter: Span::millis(3) };
     let mut world = World::new(setup);
     world.trace = std::env::var("VSR_SEED")
         .ok()

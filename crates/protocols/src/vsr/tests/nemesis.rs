@@ -57,7 +57,9 @@ impl Nemesis {
             }
             7 => {
                 let other = world.rng.below(world.nodes.len() as u64) as usize;
-                world.deaf.insert((node, other));
+                // Half of them of a primary, which speaks most.
+                let leads = world.serving().filter(|_| world.rng.below(2) == 0);
+                world.deaf.insert((leads.unwrap_or(node), other));
             }
             8 | 9 => {
                 world.side.fill(0);

@@ -2,7 +2,7 @@
 
 use super::machine::{Command, Registers, Request};
 use crate::testing::disk::Disk;
-use crate::vsr::{Action, Context, Event, Message, Op, Replica, Settings};
+use crate::vsr::{Action, Context, Event, Kept, Message, Op, Replica, Settings};
 use quorate_kernel::effects::{Recipients, Release};
 use quorate_kernel::ids::{GroupId, Incarnation, NodeId, Start, Ticket};
 use quorate_kernel::limits::VSR_IN_FLIGHT_BYTES_MAX;
@@ -40,7 +40,7 @@ pub struct Node {
     pub machine: Registers,
     pub disk: Disk,
     level: Level,
-    pub kept: u64,
+    pub kept: Kept,
     /// How many bytes may be in flight.
     pub in_flight_bytes: usize,
     held: VecDeque<(u64, NodeId, Message)>,
@@ -54,7 +54,7 @@ pub struct Node {
 }
 
 impl Node {
-    pub fn new(id: u64, founders: Option<Vec<NodeId>>, level: Level, kept: u64) -> Node {
+    pub fn new(id: u64, founders: Option<Vec<NodeId>>, level: Level, kept: Kept) -> Node {
         let mut disk = Disk::new(level == Level::Memory, level == Level::Periodic);
         disk.is_holding = true;
         Node {

@@ -3,7 +3,7 @@
 use super::nemesis::{Faults, Nemesis, Tally};
 use super::node::Level;
 use super::world::{Setup, World};
-use crate::vsr::{Replica, Status};
+use crate::vsr::{Kept, Replica, Status};
 use quorate_kernel::ids::NodeId;
 use quorate_kernel::time::Span;
 use std::string::ToString;
@@ -15,7 +15,10 @@ fn setup(seed: u64, level: Level) -> Setup {
         members: [3, 4, 5, 1, 2, 3][seed as usize % if level == Level::Sync { 6 } else { 3 }],
         spares: 2,
         level,
-        kept: [4, 16, 64][seed as usize % 3],
+        kept: Kept {
+            entries: [4, 16, 64][seed as usize % 3],
+            bytes: [0, 0, 2000, 20_000][seed as usize / 5 % 4],
+        },
         clients: [3, 8][seed as usize / 2 % 2],
         jitter: Span::millis([2, 10, 40][seed as usize / 3 % 3]),
     }

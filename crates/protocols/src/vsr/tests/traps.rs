@@ -6,6 +6,7 @@ mod copies;
 mod elections;
 mod epochs;
 mod held;
+mod left;
 mod losses;
 mod nonsense;
 mod reads;

@@ -131,7 +131,11 @@ fn of_views() -> Vec<(Message, &'static str, &'static str)> {
             "6f6e657468726565",
         ),
         (Message::PrepareOk { view: view(1), end: op }, "010301ac02", ""),
-        (Message::Beat { view: view(1), commit, end: op, round: 5 }, "02030107ac0205", ""),
+        (
+            Message::Beat { view: view(1), commit, end: op, round: 5, held: Op(6) },
+            "02030107ac020506",
+            "",
+        ),
         (Message::BeatOk { view: view(1), round: 5 }, "03030105", ""),
         (Message::StartViewChange { at: view(1), view: view(2) }, "0403010302", ""),
         (

@@ -6,7 +6,7 @@ use super::judge::Judge;
 use super::mangled::{Faulty, mangled};
 use super::node::{Happened, Level, Node};
 use crate::testing::timeline::Timeline;
-use crate::vsr::{Event as Told, Message, Replica, TICK};
+use crate::vsr::{Event as Told, Kept, Message, Replica, TICK};
 use quorate_kernel::ids::{NodeId, Start};
 use quorate_kernel::rng::Rng;
 use quorate_kernel::time::{Span, Time};
@@ -31,8 +31,8 @@ pub struct Setup {
     pub members: u64,
     pub spares: u64,
     pub level: Level,
-    /// How many executed entries stay in the log.
-    pub kept: u64,
+    /// How much stays in the log.
+    pub kept: Kept,
     pub clients: usize,
     /// The longest way of a message, and the longest sync, beyond a millisecond.
     pub jitter: Span,

@@ -82,7 +82,7 @@ impl Replica {
         &mut self,
         from: Incarnation,
         view: ViewNumber,
-        (commit, end): (Op, Op),
+        (commit, end, held): (Op, Op, Op),
         round: u64,
         cx: &mut Context<'_>,
     ) {
@@ -96,6 +96,7 @@ impl Replica {
         invariant!(self.primary.is_none(), "a view has one primary");
         // It says no more than where this node is now: see `Message::BeatOk`.
         cx.send(from.node, Message::BeatOk { view, round }, Release::Early);
+        self.held = held;
         self.commit_to(commit, cx);
         if end > self.log.end() {
             probe!("vsr/behind_a_beat");
@@ -189,6 +190,7 @@ impl Replica {
             commit: self.commit,
             end: self.log.end(),
             round: self.reads.round(),
+            held: self.held(),
         }
     }
 
@@ -265,17 +267,24 @@ impl Replica {
     fn follows_one_heard(&self, now: Time) -> bool {
         let primary = self.primary_of(self.head.view);
         let is_heard = primary.is_some_and(|node| self.is_heard(node, now));
-        self.status == Status::Normal && is_heard && !mutant!("followers_wait_for_followers")
+        let follows = match self.status {
+            Status::Normal => true,
+            // It fetches the log of a view that has started.
+            Status::ViewChange => self.has_started,
+            Status::Recovering | Status::Learner => false,
+        };
+        follows && is_heard && !mutant!("followers_wait_for_followers")
     }
 
-    /// The other members that this group waits for to go on: none while a majority is there.
+    /// The other members that this group waits for to go on: none while a majority is there. Who
+    /// is no member hears one of them at most, and waits for none.
     ///
     /// A member that has forgotten is waited for like one that is gone. Where so many have that the
     /// others are no majority, the group stands still, and this says so ([`super`], Known limits).
     #[must_use]
     pub fn waits_for(&self, now: Time) -> Vec<NodeId> {
         let is_led = self.hears_majority(now) || self.follows_one_heard(now);
-        let goes_on = is_led && !self.is_voting_on_losses();
+        let goes_on = (is_led && !self.is_voting_on_losses()) || self.status == Status::Learner;
         if goes_on { Vec::new() } else { self.silent(now) }
     }
 }

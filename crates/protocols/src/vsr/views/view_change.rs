@@ -85,7 +85,7 @@ impl Replica {
         let is_durable =
             self.election.votes.contains_key(&self.me) || mutant!("leads_before_own_vote");
         let settings = (&self.head.configuration, self.settings.durability);
-        let choice = losses::choose(&self.election.votes, self.me, settings);
+        let choice = losses::choose(&self.election.votes, (self.me, &self.left), settings);
         let Some((best, loses)) = choice.filter(|_| is_durable) else { return };
         self.election.chosen = Some(best);
         self.election.loses = loses;
@@ -104,6 +104,9 @@ impl Replica {
         }
         if let Some(chosen) = self.election.chosen {
             self.ask(chosen, cx);
+        } else if self.known_primary() == Some(self.me) {
+            // Whose vote was waited for may have left.
+            self.choose(cx);
         }
     }
 

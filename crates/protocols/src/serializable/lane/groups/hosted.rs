@@ -250,6 +250,9 @@ impl Serializable {
 
     /// A tick of a group.
     pub(crate) fn tick(&mut self, group: GroupId, cx: &mut Context<'_>) {
+        if let Some(hosted) = self.groups.get_mut(&group) {
+            hosted.replica.note_left(|node| self.hosts.has_left(node));
+        }
         self.call(group, cx, Replica::tick);
         self.see(group, cx);
         self.handle(group, Input::Tick, cx);

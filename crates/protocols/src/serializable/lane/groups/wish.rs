@@ -55,6 +55,11 @@ impl Hosts {
         host.map_or(Standing::Up, |host| host.standing)
     }
 
+    /// Whether a host is gone for good: it has said so itself, or an operator has.
+    pub fn has_left(&self, node: NodeId) -> bool {
+        self.standing(node) == Standing::Left && !mutant!("lane_waits_for_who_has_left")
+    }
+
     /// Whether a host may be given a seat.
     fn may_take(&self, node: NodeId) -> bool {
         let host = self.ring.as_ref().and_then(|ring| ring.host(node));

@@ -46,7 +46,7 @@ fn all() -> Vec<Message> {
         entries: texts.iter().map(|text| entry(text)).collect(),
         commit: Op(2),
     };
-    let beat = vsr::Message::Beat { view, commit: Op(2), end: Op(4), round: 9 };
+    let beat = vsr::Message::Beat { view, commit: Op(2), end: Op(4), round: 9, held: Op(1) };
     let tx = TxId { counter: 7, client: Client(8) };
     let (group, question) = (GroupId(2), 77);
     let token = Token { tx, coordinator: group };
@@ -119,7 +119,7 @@ fn any_other_bytes_are_an_error_or_another_message() {
 #[test]
 fn no_frame_has_more_parts_than_may_be() {
     let view = ViewNumber { epoch: Epoch(1), view: 3 };
-    let beat = vsr::Message::Beat { view, commit: Op(2), end: Op(4), round: 9 };
+    let beat = vsr::Message::Beat { view, commit: Op(2), end: Op(4), round: 9, held: Op(1) };
     let parts =
         |count: usize| Message::Log((0..count).map(|_| (GroupId(1), beat.clone())).collect());
     assert!(body(&parts(PARTS_MAX)).decode::<Message>().is_ok());

@@ -48,7 +48,7 @@ pub fn has_all(world: &mut World, host: usize, keys: &[Bytes]) {
 
 impl World {
     /// The members of each group, as its primary knows them, with the epoch.
-    fn seats(&self) -> BTreeMap<GroupId, (u64, Vec<NodeId>)> {
+    pub fn seats(&self) -> BTreeMap<GroupId, (u64, Vec<NodeId>)> {
         let mut seats = BTreeMap::new();
         for process in self.hosts.iter().flat_map(|host: &Host| &host.process) {
             for (group, hosted) in process.groups.iter().filter(|(_, it)| it.member.leads()) {
@@ -382,9 +382,10 @@ fn who_is_released_and_wished_for_in_one_frame_begins_with_nothing() {
     assert!(world.run_to(LONG, owes), "it was removed");
     (0..4).filter(|other| *other != 1).for_each(|other| world.part(1, other));
     let replica = &world.hosts[1].process.as_ref().expect("it is up").groups[&group].replica;
-    let (epoch, commit) = (replica.configuration().epoch, replica.commit());
+    let (epoch, held) = (replica.configuration().epoch, replica.commit());
     let members = replica.configuration().members.clone();
-    let beat = vsr::Message::Beat { view: ViewNumber::first(epoch), commit, end: commit, round: 0 };
+    let (view, commit, end, round) = (ViewNumber::first(epoch), held, held, 0);
+    let beat = vsr::Message::Beat { view, commit, end, round, held };
     for node in members.iter() {
         let from = world.hosts[node.0 as usize - 1].me;
         let started = vsr::Message::EpochStarted { epoch };

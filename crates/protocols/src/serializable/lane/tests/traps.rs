@@ -49,7 +49,7 @@ impl World {
 }
 
 /// A host that leads a group, and another one.
-fn leader_and_other(world: &World, group: u64) -> (usize, usize) {
+pub fn leader_and_other(world: &World, group: u64) -> (usize, usize) {
     let leader = world.leader(GroupId(group)).expect("somebody leads");
     (leader, (leader + 1) % 3)
 }

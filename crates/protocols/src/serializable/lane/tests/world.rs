@@ -8,7 +8,7 @@ use crate::serializable::lane::timer::Timer;
 use crate::serializable::lane::{FAILED, Message, Serializable, Settings, founders};
 use crate::testing::disk::Disk;
 use crate::testing::timeline::Timeline;
-use crate::vsr::Op;
+use crate::vsr::{Kept, Op};
 use bytes::{Bytes, BytesMut};
 use quorate_kernel::effects::{Effect, Effects, Note, Recipients, Release};
 use quorate_kernel::ids::{GroupId, Incarnation, LaneId, NodeId, Start, Ticket};
@@ -82,6 +82,9 @@ pub struct World {
     rings: u64,
 }
 
+/// What a log keeps: little, so that many who were away copy.
+const KEPT: Kept = Kept { entries: 20, bytes: 2000 };
+
 /// What a keyspace on so many hosts is set to.
 pub fn settings(hosts: u64, replicas: usize, groups: u64, durability: Durability) -> Settings {
     let view = |host| {
@@ -90,7 +93,7 @@ pub fn settings(hosts: u64, replicas: usize, groups: u64, durability: Durability
     };
     let birth = Birth::Groups((1..=hosts).map(view).collect());
     let founders = founders(&birth, replicas, groups);
-    Settings { founders, replicas, failed: FAILED, durability, value_bytes_max: 1000, kept: 20 }
+    Settings { founders, replicas, failed: FAILED, durability, value_bytes_max: 1000, kept: KEPT }
 }
 
 impl World {

@@ -43,6 +43,70 @@ fn half_a_copy_counts_for_nothing() {
     assert!(world.replica(c).is_settled());
 }
 
+/// Three members whose logs keep so many bytes for who lags; the last one is away while much is
+/// written, and the first leads.
+fn away(bytes: usize) -> (World, [usize; 3]) {
+    let mut world = World::calm(3, 0, Level::Sync);
+    let [a, b, c] = world.order()[..] else { panic!("three lead in turn") };
+    for node in [a, b, c] {
+        world.crash(node);
+        world.nodes[node].kept.bytes = bytes;
+        world.start(node);
+    }
+    world.run_until("somebody serves", |world| world.serving().is_some());
+    let order = world.order();
+    let first = world.serving().expect("somebody serves");
+    let at = order.iter().position(|node| *node == first).expect("a founder");
+    let [a, b, c] = [0, 1, 2].map(|rank| order[(at + rank) % 3]);
+    world.put_many(a, 30);
+    world.run_ms(500);
+    let length = world.replica(a).log().end().since(world.replica(a).log().base().op);
+    assert!(length < 20, "while all are there logs are short: {length}");
+    world.cut(&[c]);
+    world.put_many(a, 30);
+    world.run_ms(500);
+    (world, [a, b, c])
+}
+
+/// Who was away gets the entries that it lacks, of a primary that was there all the time or of one
+/// that followed until then, and copies nothing.
+#[test]
+fn entries_are_kept_for_a_member_that_is_away() {
+    for fails_over in [false, true] {
+        let (mut world, [a, b, c]) = away(1_000_000);
+        if fails_over {
+            world.crash(a);
+        }
+        world.mend();
+        let end = world.replica(b).log().end();
+        for _ in 0..2000 {
+            world.run_ms(1);
+            assert!(world.replica(c).install.is_none(), "nothing is copied");
+        }
+        assert!(world.replica(c).log().end() >= end, "it has what it lacked");
+        if fails_over {
+            world.start(a);
+        }
+        world.settle();
+        world.run_ms(500);
+        let length = world.replica(b).log().end().since(world.replica(b).log().base().op);
+        assert!(length < 20, "then they are let go of: {length}");
+    }
+}
+
+/// So many bytes and no more: who was away for longer copies the state.
+#[test]
+fn what_is_kept_for_a_member_that_is_away_is_bounded() {
+    let (mut world, [a, b, c]) = away(300);
+    for node in [a, b] {
+        let length = world.replica(node).log().end().since(world.replica(node).log().base().op);
+        assert!(length < 20, "{length} entries are kept");
+    }
+    world.mend();
+    world.run_until("it copies", |world| world.replica(c).install.is_some());
+    world.settle();
+}
+
 /// A page of another place than was asked for is not taken: what is between would be missed.
 #[test]
 fn a_page_is_taken_in_its_place_alone() {
@@ -118,7 +182,7 @@ fn a_source_that_is_behind_its_head_gives_no_page() {
 /// A member keeps its log up to so many entries: it stores nothing of its state before.
 fn keep_log(world: &mut World, node: usize, entries: u64) {
     world.crash(node);
-    world.nodes[node].kept = entries;
+    world.nodes[node].kept.entries = entries;
     world.start(node);
 }
 

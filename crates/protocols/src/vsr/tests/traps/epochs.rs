@@ -23,6 +23,26 @@ fn a_minority_changes_no_members() {
     world.settle();
 }
 
+/// Who is no member, and knows who is, hears the primary alone: it copies, and waits for nobody.
+#[test]
+fn who_learns_waits_for_no_member() {
+    let mut world = World::calm(3, 1, Level::Sync);
+    let [a, _, _] = world.order()[..] else { panic!("three lead in turn") };
+    world.run_ms(60);
+    for members in [&[1, 2, 3, 4][..], &[1, 2, 3]] {
+        let wish = ids(members);
+        let leads = world.serving().unwrap_or(a);
+        world.turn(leads, |replica, _| replica.wish(&wish).expect("it leads"));
+        world.run_until("the wish has come true", |world| world.members == wish);
+        world.run_until("somebody serves", |world| world.serving().is_some());
+    }
+    world.run_ms(1000);
+    assert_eq!(world.replica(3).status(), Status::Learner);
+    assert!(!world.replica(3).configuration().members.is_empty());
+    assert_eq!(world.replica(3).waits_for(world.now), []);
+    world.settle();
+}
+
 /// A newcomer copies before it is made a member: one that does not answer would count against the
 /// majority.
 #[test]

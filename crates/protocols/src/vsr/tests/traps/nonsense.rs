@@ -54,7 +54,7 @@ fn a_view_far_beyond_is_not_believed() {
         let from = Incarnation { node: primary, start: Start(1) };
         let (round, commit, nonce, lost) = (0, end, 1, None);
         let messages = [
-            Message::Beat { view, commit, end, round },
+            Message::Beat { view, commit, end, round, held: Op(0) },
             Message::Prepare { view, from: end.next(), entries: Vec::new(), commit },
             Message::StartView { view, last, commit },
             Message::StartViewChange { at, view },
@@ -109,7 +109,10 @@ fn ask(world: &mut World, [source, node]: [usize; 2]) -> u64 {
     let (view, commit) = (world.replica(node).view(), world.replica(node).commit());
     let end = Op(world.replica(node).log().end().0 + 20);
     world.run_ms(150);
-    assert_eq!(tell(world, node, from, Message::Beat { view, commit, end, round: 0 }), None);
+    assert_eq!(
+        tell(world, node, from, Message::Beat { view, commit, end, round: 0, held: Op(0) }),
+        None
+    );
     world.replica(node).asked.as_ref().expect("it lacks entries").nonce
 }
 
