@@ -7,6 +7,7 @@ use quorate_check::history::Completion::{self, Refused, Transacted, Unknown};
 use quorate_check::report::Verdict;
 use quorate_check::{counters, judge_all, transactions};
 use quorate_kernel::change::{Change, Changed, Unchanged};
+use quorate_kernel::expiry::Expiry;
 use quorate_kernel::operation::Operation;
 use quorate_kernel::rng::Rng;
 use quorate_kernel::transaction::{Item, ItemOutcome};
@@ -127,7 +128,8 @@ fn counters_that_do_each_addition_once_hold_and_others_are_found() {
 
 #[test]
 fn a_put_that_asks_is_told_truly_whether_there_was_a_value() {
-    let put_if = |exists| change(Change::PutIf { exists, value: bytes("v") });
+    let put_if =
+        |exists| change(Change::PutIf { exists, value: bytes("v"), expiry: Expiry::Never });
     let done = || Transacted(vec![ItemOutcome::Changed(Changed::Put)]);
     let not = || Transacted(vec![ItemOutcome::Unchanged(Unchanged::Condition)]);
     let verdict = |rows: &[Row]| transactions::judge(&history(rows), STEPS_MAX);

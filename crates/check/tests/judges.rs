@@ -264,7 +264,8 @@ fn a_report_counts_and_judges_what_there_is() {
 
 #[test]
 fn a_history_with_transactions_is_for_the_judge_of_the_map() {
-    let items = [Item::Put { key: "k".into(), value: "A".into() }, Item::Get { key: "l".into() }];
+    let (value, expiry) = ("A".into(), Default::default());
+    let items = [Item::Put { key: "k".into(), value, expiry }, Item::Get { key: "l".into() }];
     let both = Operation::Transact { items: items.to_vec(), name: None };
     let told = Transacted(vec![ItemOutcome::Written, ItemOutcome::Value(None)]);
     let rows = [

@@ -232,7 +232,9 @@ fn apply(items: &[Item], told: &Completion, map: &Map) -> Option<Map> {
                 now.remove(&key);
             }
             Item::Check { .. } | Item::Get { .. } => {}
-            Item::Change { .. } => unreachable!("nobody asks for it here"),
+            Item::Change { .. } | Item::Expire { .. } | Item::Lifetime { .. } => {
+                unreachable!("nobody asks for it here")
+            }
         }
     }
     Some(now)

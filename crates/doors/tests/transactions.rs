@@ -4,6 +4,7 @@ mod common;
 
 use common::{TRANSACTIONS, World, keyspace};
 use quorate_doors::Session as _;
+use quorate_kernel::expiry::Expiry;
 use quorate_kernel::limits::TRANSACTION_ITEMS_MAX;
 use quorate_kernel::operation::{Operation, Outcome, Refusal};
 use quorate_kernel::transaction::Item;
@@ -32,7 +33,8 @@ fn commands_between_multi_and_exec_are_one_operation() {
     let begun = &world.started.0[..];
     let [(_, _, Operation::Transact { items, name: None })] = begun else { panic!("{begun:?}") };
     assert_eq!(items.len(), 12);
-    assert_eq!(items[0], Item::Put { key: "a".into(), value: "1".into() });
+    let expiry = Expiry::Never;
+    assert_eq!(items[0], Item::Put { key: "a".into(), value: "1".into(), expiry });
     assert_eq!(items[11], Item::Get { key: "a".into() });
     let said = String::from_utf8(world.settle()).expect("text");
     let queued = "+QUEUED\r\n".repeat(7);

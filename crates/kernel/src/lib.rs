@@ -14,6 +14,7 @@
 //! | [`operation`] | the words doors and engines share |
 //! | [`transaction`] | operations over several keys: what is asked of each, and told |
 //! | [`change`] | changes of a value where it stands |
+//! | [`expiry`] | keys that end by themselves |
 //! | [`evaluate`] | items that are done one after the other, on cells |
 //! | [`refusal`] | why an operation is not done |
 //! | [`cursor`] | where listings of keys go on |
@@ -61,7 +62,8 @@ pub use encoding::{arena, plain, rope, wire};
 pub use engines::{engine, keyspace, lacking, rules};
 pub use hosts::{part, ring, sighting, view};
 pub use operations::{
-    change, cursor, evaluate, explanation, operation, refusal, transaction, values, watch, write,
+    change, cursor, evaluate, expiry, explanation, operation, refusal, transaction, values, watch,
+    write,
 };
 
 /// What `no_std` leaves out of scope, and the shared byte buffer.

@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use quorate_kernel::evaluate::Cell;
+use quorate_kernel::expiry::Expiry;
 use quorate_kernel::ids::Incarnation;
 use quorate_kernel::operation::Refusal;
 use quorate_kernel::plain::PlainData;
@@ -72,7 +73,7 @@ impl Cell for Own {
         Some(self.1.sum()).filter(|sum| *sum > 0).map(|sum| Bytes::from(sum.to_string()))
     }
 
-    fn put(&mut self, value: &Bytes) -> Result<(), Refusal> {
+    fn put(&mut self, value: &Bytes, _expiry: Expiry) -> Result<(), Refusal> {
         let number = std::str::from_utf8(value).ok().and_then(|text| text.parse().ok());
         self.1.add(self.0, number.ok_or(Refusal::Value { expected: EXPECTED })?)
     }

@@ -5,6 +5,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use quorate_kernel::change::{Change, Changed};
+use quorate_kernel::expiry::{Expiry, Lifetime};
 use quorate_kernel::transaction::{Condition, Item, ItemOutcome};
 
 /// How many items of one transaction are shown.
@@ -21,13 +22,15 @@ pub(crate) fn asked(items: &[Item]) -> String {
                 format!("check {key} is {}", shown(value))
             }
             Item::Get { .. } => format!("get {key}"),
-            Item::Put { value, .. } => format!("put {key} {}", shown(value)),
+            Item::Put { value, expiry, .. } => {
+                format!("put {key} {}{}", shown(value), ending(*expiry))
+            }
             Item::Delete { .. } => format!("delete {key}"),
             Item::Change { change, .. } => match change {
-                Change::PutIf { exists: true, value } => {
+                Change::PutIf { exists: true, value, .. } => {
                     format!("put {key} {} if there is a value", shown(value))
                 }
-                Change::PutIf { exists: false, value } => {
+                Change::PutIf { exists: false, value, .. } => {
                     format!("put {key} {} if there is none", shown(value))
                 }
                 Change::Add(number) => format!("add {number} to {key}"),
@@ -37,6 +40,9 @@ pub(crate) fn asked(items: &[Item]) -> String {
                     format!("set {key} from byte {offset} on to {}", shown(bytes))
                 }
             },
+            Item::Expire { at: None, .. } => format!("let {key} not end"),
+            Item::Expire { at: Some(at), when, .. } => format!("end {key} at {}, {when:?}", at.0),
+            Item::Lifetime { .. } => format!("get the end of {key}"),
         }
     };
     listed(items.iter().map(word), items.len())
@@ -55,8 +61,22 @@ pub(crate) fn told(items: &[ItemOutcome]) -> String {
         ItemOutcome::Changed(Changed::Float(number)) => format!("is {} now", shown(number)),
         ItemOutcome::Changed(Changed::Length(length)) => format!("has {length} bytes now"),
         ItemOutcome::Unchanged(why) => format!("not done: {why}"),
+        ItemOutcome::Expiry { changed: true } => "ends so".to_string(),
+        ItemOutcome::Expiry { changed: false } => "ends as before".to_string(),
+        ItemOutcome::Lifetime(Lifetime::Absent) => "is not there".to_string(),
+        ItemOutcome::Lifetime(Lifetime::Endless) => "does not end".to_string(),
+        ItemOutcome::Lifetime(Lifetime::Until(at)) => format!("ends at {}", at.0),
     };
     listed(items.iter().map(word), items.len())
+}
+
+/// When a key that is put ends, if that is said.
+fn ending(expiry: Expiry) -> String {
+    match expiry {
+        Expiry::Never => String::new(),
+        Expiry::Keep => ", which ends as before".to_string(),
+        Expiry::At(at) => format!(", which ends at {}", at.0),
+    }
 }
 
 fn listed(words: impl Iterator<Item = String>, count: usize) -> String {

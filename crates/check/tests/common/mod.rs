@@ -3,6 +3,7 @@
 
 use bytes::Bytes;
 use quorate_check::history::{ClientId, Completion, History, OperationId, Recorder};
+use quorate_kernel::expiry::Expiry;
 use quorate_kernel::operation::{Cursor, Operation};
 use quorate_kernel::rng::Rng;
 use quorate_kernel::time::Time;
@@ -189,7 +190,7 @@ pub fn get_item(key: &str) -> Item {
 }
 
 pub fn put_item(key: &str, value: &str) -> Item {
-    Item::Put { key: bytes(key), value: bytes(value) }
+    Item::Put { key: bytes(key), value: bytes(value), expiry: Expiry::Never }
 }
 
 pub fn delete_item(key: &str) -> Item {

@@ -7,12 +7,13 @@ use quorate_doors::{
     Clock, Connected, Identity, NoFacts, Opening, Requests, Serving, Session as _,
 };
 use quorate_kernel::engine::{Capability, Engine, Listing, Placement, Served};
+use quorate_kernel::evaluate::{Cell, Items};
+use quorate_kernel::expiry::{Expiry, Lifetime, When};
 use quorate_kernel::ids::LaneId;
 use quorate_kernel::keyspace::{CatalogRefusal, Keyspace};
 use quorate_kernel::operation::{Cursor, Operation, Outcome, Refusal};
 use quorate_kernel::rng::mix;
 use quorate_kernel::time::{Span, Time, WallTime};
-use quorate_kernel::transaction::{Item, ItemOutcome};
 use quorate_kernel::watch::Watch;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -43,71 +44,100 @@ impl Requests for Started {
     }
 }
 
-/// Keys in the order of their hash tokens.
+/// Keys in the order of their hash tokens, each with its value and its end.
 #[derive(Default)]
-pub struct Map(BTreeMap<(LaneId, u64, Bytes), Bytes>);
+pub struct Map(BTreeMap<(LaneId, u64, Bytes), Kept>);
+
+/// What a key has, and when it ends.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Kept(Option<(Bytes, Option<WallTime>)>);
+
+impl Cell for Kept {
+    fn value(&self) -> Option<Bytes> {
+        self.0.as_ref().map(|(value, _)| value.clone())
+    }
+
+    fn put(&mut self, value: &Bytes, expiry: Expiry) -> Result<(), Refusal> {
+        let end = match expiry {
+            Expiry::Never => None,
+            Expiry::Keep => self.0.as_ref().and_then(|(_, end)| *end),
+            Expiry::At(at) => Some(at),
+        };
+        self.0 = Some((value.clone(), end));
+        Ok(())
+    }
+
+    fn delete(&mut self) {
+        self.0 = None;
+    }
+
+    fn lifetime(&self) -> Lifetime {
+        match &self.0 {
+            None => Lifetime::Absent,
+            Some((_, end)) => end.map_or(Lifetime::Endless, Lifetime::Until),
+        }
+    }
+
+    fn expire(&mut self, at: Option<WallTime>, when: When) -> bool {
+        let Some((_, end)) = &mut self.0 else { return false };
+        let Some(at) = at else { return end.take().is_some() };
+        let is_set = match when {
+            When::Always => true,
+            When::IfNone => end.is_none(),
+            When::IfSome => end.is_some(),
+            When::IfLater => end.is_some_and(|end| at > end),
+            When::IfSooner => end.is_none_or(|end| at < end),
+            When::IfSomeAndSooner => end.is_some_and(|end| at < end),
+        };
+        *end = if is_set { Some(at) } else { *end };
+        is_set
+    }
+}
 
 fn token(key: &[u8]) -> u64 {
     key.iter().fold(7, |sum, byte| mix(sum ^ u64::from(*byte)))
 }
 
 impl Map {
+    /// What has ended is gone.
+    pub fn expire(&mut self, now: WallTime) {
+        let is_over = |kept: &Kept| matches!(kept.0, Some((_, Some(end))) if end <= now);
+        self.0.retain(|_, kept| !is_over(kept));
+    }
+
     pub fn apply(&mut self, lane: LaneId, operation: Operation) -> Outcome {
-        let at = |key: Bytes| (lane, token(&key), key);
-        match operation {
-            Operation::Get { key, .. } => Outcome::value(self.0.get(&at(key)).cloned()),
-            Operation::Put { key, value, .. } => {
-                self.0.insert(at(key), value);
-                Outcome::written()
-            }
-            Operation::Delete { key, .. } => Outcome::deleted(self.0.remove(&at(key)).is_some()),
-            Operation::Scan { from, limit } => {
-                let mut keys = Vec::new();
-                let mut next = None;
-                for (found, token, key) in self.0.keys() {
-                    if *found == lane && (*token, key) >= (from.token, &from.key) {
-                        if keys.len() == limit as usize {
-                            next = Some(Cursor::at(*token));
-                            break;
-                        }
-                        keys.push(key.clone());
+        let at = |key: &Bytes| (lane, token(key), key.clone());
+        if let Operation::Scan { from, limit } = &operation {
+            return self.page(lane, from, *limit as usize);
+        }
+        let items = Items::of(operation).expect("it is of no value beside another");
+        let done = items.evaluate(1 << 20, |key| self.0.get(&at(key)).cloned().unwrap_or_default());
+        match done.told.clone() {
+            Err(refusal) => Outcome::Refused(refusal),
+            Ok(told) => {
+                for (key, kept) in done.written() {
+                    match kept.0 {
+                        Some(_) => drop(self.0.insert(at(&key), kept)),
+                        None => drop(self.0.remove(&at(&key))),
                     }
                 }
-                Outcome::Page { keys, next }
-            }
-            Operation::Transact { items, .. } => {
-                // Redis clients have checks before all else.
-                let has = |key: &Bytes| self.0.get(&at(key.clone()));
-                let is_unmet = |item: &Item| match item {
-                    Item::Check { key, holds } => !holds.is_met(has(key)),
-                    _ => false,
-                };
-                if let Some(item) = items.iter().position(is_unmet) {
-                    return Outcome::Refused(Refusal::Unmet { item });
-                }
-                let told = items.into_iter().map(|item| match item {
-                    Item::Check { .. } => ItemOutcome::Checked,
-                    Item::Get { key } => ItemOutcome::Value(self.0.get(&at(key)).cloned()),
-                    Item::Put { key, value } => {
-                        self.0.insert(at(key), value);
-                        ItemOutcome::Written
-                    }
-                    Item::Delete { key } => {
-                        ItemOutcome::Deleted { existed: self.0.remove(&at(key)).is_some() }
-                    }
-                    Item::Change { key, change } => {
-                        let place = at(key);
-                        let mut value = self.0.get(&place).cloned();
-                        let told = change.apply(&mut value, 1 << 20);
-                        self.0.extend(value.map(|value| (place, value)));
-                        told.map_or_else(ItemOutcome::Unchanged, |(told, _)| {
-                            ItemOutcome::Changed(told)
-                        })
-                    }
-                });
-                Outcome::Transacted(told.collect())
+                items.outcome(told)
             }
         }
+    }
+
+    fn page(&self, lane: LaneId, from: &Cursor, limit: usize) -> Outcome {
+        let (mut keys, mut next) = (Vec::new(), None);
+        for (found, token, key) in self.0.keys() {
+            if *found == lane && (*token, key) >= (from.token, &from.key) {
+                if keys.len() == limit {
+                    next = Some(Cursor::at(*token));
+                    break;
+                }
+                keys.push(key.clone());
+            }
+        }
+        Outcome::Page { keys, next }
     }
 }
 
@@ -153,6 +183,19 @@ pub const TRANSACTIONS: Engine = Engine {
 pub const CHANGES: Engine = Engine {
     name: "changing",
     can: &[Capability::Values, Capability::Listing, Capability::Transactions, Capability::Changes],
+    ..REGISTERS
+};
+
+/// The same with keys that end; no other engine knows of it.
+pub const EXPIRY: Engine = Engine {
+    name: "expiring",
+    can: &[
+        Capability::Values,
+        Capability::Listing,
+        Capability::Transactions,
+        Capability::Changes,
+        Capability::Expiry,
+    ],
     ..REGISTERS
 };
 
@@ -217,6 +260,7 @@ impl World {
     /// Ends one of the operations under way, as the map has it.
     pub fn complete(&mut self, index: usize) {
         let (number, lane, operation) = self.started.0.remove(index);
+        self.map.expire(self.clock.wall);
         let outcome = self.map.apply(lane, operation);
         self.complete_with(number, outcome);
     }

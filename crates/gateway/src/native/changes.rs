@@ -4,11 +4,14 @@ use quorate_api::v1;
 use quorate_api::v1::change::Change as Asked;
 use quorate_api::v1::changed::Told;
 use quorate_kernel::change::{Change, Changed, Unchanged};
+use quorate_kernel::expiry::Expiry;
 
 /// A change as it came through the API.
 pub fn asked(change: Asked) -> Change {
     match change {
-        Asked::PutIf(v1::PutIf { exists, value }) => Change::PutIf { exists, value },
+        Asked::PutIf(v1::PutIf { exists, value }) => {
+            Change::PutIf { exists, value, expiry: Expiry::Never }
+        }
         Asked::Add(number) => Change::Add(number),
         Asked::AddFloat(number) => Change::AddFloat(number),
         Asked::Append(bytes) => Change::Append(bytes),
@@ -50,7 +53,7 @@ mod tests {
         for (said, meant) in [
             (
                 Asked::PutIf(v1::PutIf { exists: true, value: of() }),
-                Change::PutIf { exists: true, value: of() },
+                Change::PutIf { exists: true, value: of(), expiry: Expiry::Never },
             ),
             (Asked::Add(-3), Change::Add(-3)),
             (Asked::AddFloat(of()), Change::AddFloat(of())),

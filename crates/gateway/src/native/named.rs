@@ -5,6 +5,7 @@ use bytes::Bytes;
 use quorate_api::v1::{Coordinator, WriteOptions};
 use quorate_host::Named;
 use quorate_kernel::change::Change;
+use quorate_kernel::expiry::{Expiry, When};
 use quorate_kernel::ids::{Incarnation, NodeId, Start};
 use quorate_kernel::operation::Operation;
 use quorate_kernel::time::Span;
@@ -62,6 +63,33 @@ pub fn named(options: &WriteOptions, operation: &Operation) -> Result<Option<Nam
     Ok(Some(Named { id, digest: digest(operation), repeat }))
 }
 
+/// What an item says of the end of its key, if anything: which kind it is, and a time.
+fn ending(item: &Item) -> Option<(u8, i64)> {
+    let of_put = |expiry: Expiry| match expiry {
+        Expiry::Never => None,
+        Expiry::Keep => Some((18, 0)),
+        Expiry::At(at) => Some((19, at.0)),
+    };
+    match item {
+        Item::Put { expiry, .. } | Item::Change { change: Change::PutIf { expiry, .. }, .. } => {
+            of_put(*expiry)
+        }
+        Item::Expire { at: None, .. } => Some((20, 0)),
+        Item::Expire { at: Some(at), when, .. } => {
+            let tag = match when {
+                When::Always => 21,
+                When::IfNone => 22,
+                When::IfSome => 23,
+                When::IfLater => 24,
+                When::IfSooner => 25,
+                When::IfSomeAndSooner => 26,
+            };
+            Some((tag, at.0))
+        }
+        _ => None,
+    }
+}
+
 /// A hash of what a write asks.
 fn digest(operation: &Operation) -> u64 {
     let mut hasher = Xxh3Default::new();
@@ -102,6 +130,8 @@ fn digest(operation: &Operation) -> u64 {
                         Change::Append(_) => 14,
                         Change::SetRange { .. } => 15,
                     },
+                    Item::Expire { .. } => 16,
+                    Item::Lifetime { .. } => 17,
                 };
                 let number = match item {
                     Item::Change { change: Change::Add(number), .. } => number.to_le_bytes(),
@@ -112,6 +142,9 @@ fn digest(operation: &Operation) -> u64 {
                 };
                 let value = item.value().map_or(&b""[..], |value| value);
                 add(tag, [item.key(), value, &number]);
+                if let Some((tag, at)) = ending(item) {
+                    add(tag, [&at.to_le_bytes(), b"", b""]);
+                }
             }
         }
     }

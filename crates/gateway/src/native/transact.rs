@@ -8,6 +8,7 @@ use quorate_api::v1::condition::Holds;
 use quorate_api::v1::item::Action;
 use quorate_api::v1::reading::State;
 use quorate_api::v1::{self, Absent, ItemAnswer, Reading, WriteOptions};
+use quorate_kernel::expiry::Expiry;
 use quorate_kernel::operation::{Operation, Outcome};
 use quorate_kernel::transaction::{Condition, Item, ItemOutcome, check_bounds};
 
@@ -82,7 +83,7 @@ fn asked((at, item): (usize, v1::Item)) -> Result<Item, Problem> {
     };
     Ok(match action {
         Action::Get(v1::Read {}) => Item::Get { key },
-        Action::Put(value) => Item::Put { key, value },
+        Action::Put(value) => Item::Put { key, value, expiry: Expiry::Never },
         Action::Delete(v1::Removal {}) => Item::Delete { key },
         Action::Check(v1::Condition { holds }) => {
             let holds = match holds {
@@ -112,6 +113,8 @@ fn answer(told: ItemOutcome) -> ItemAnswer {
         }
         ItemOutcome::Changed(changed) => of_change(changes::changed(changed)),
         ItemOutcome::Unchanged(why) => of_change(changes::unchanged(why)),
+        // Nobody asks for them here.
+        ItemOutcome::Expiry { .. } | ItemOutcome::Lifetime(_) => ItemAnswer::default(),
     }
 }
 
@@ -135,7 +138,10 @@ mod tests {
         let check = |holds| Some(Action::Check(v1::Condition { holds }));
         let table = [
             (Some(Action::Get(v1::Read {})), Item::Get { key: key() }),
-            (Some(Action::Put(value())), Item::Put { key: key(), value: value() }),
+            (
+                Some(Action::Put(value())),
+                Item::Put { key: key(), value: value(), expiry: Expiry::Never },
+            ),
             (Some(Action::Delete(v1::Removal {})), Item::Delete { key: key() }),
             (
                 check(Some(Holds::Exists(true))),

@@ -2,6 +2,7 @@
 //!
 //! Numbers, ranges and lengths are as in Redis, which most clients of such changes are made for.
 
+use crate::expiry::Expiry;
 use alloc::string::{String, ToString};
 use bytes::{Bytes, BytesMut};
 use core::{fmt, str};
@@ -21,6 +22,8 @@ pub enum Change {
         exists: bool,
         /// What it has then.
         value: Bytes,
+        /// What becomes of its end then.
+        expiry: Expiry,
     },
     /// A number is added to a decimal integer of 64 bits; an absent key counts as 0.
     Add(i64),
@@ -91,6 +94,15 @@ impl Change {
                 Some(bytes)
             }
             Change::Add(_) => None,
+        }
+    }
+
+    /// What becomes of the key's end, if it is done.
+    #[must_use]
+    pub fn expiry(&self) -> Expiry {
+        match self {
+            Change::PutIf { expiry, .. } => *expiry,
+            _ => Expiry::Keep,
         }
     }
 
@@ -203,7 +215,7 @@ mod tests {
     #[test]
     fn changes_are_those_of_redis() {
         let some = |text| Some(of(text));
-        let put = |exists| Change::PutIf { exists, value: of("v") };
+        let put = |exists| Change::PutIf { exists, value: of("v"), expiry: Expiry::Never };
         let float = |text| Change::AddFloat(of(text));
         let range = |offset, text| Change::SetRange { offset, bytes: of(text) };
         let long = |length| Changed::Length(length);
@@ -250,7 +262,7 @@ mod tests {
             assert_eq!(change.apply(&mut now, 1024), expected, "{change:?}");
         }
         let value = of("nine.....");
-        let put = Change::PutIf { exists: false, value };
+        let put = Change::PutIf { exists: false, value, expiry: Expiry::Never };
         assert_eq!(put.apply(&mut None, 8), Err(Unchanged::TooLong));
     }
 

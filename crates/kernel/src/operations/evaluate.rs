@@ -4,8 +4,10 @@
 //! writes what has changed, once every item can be done.
 
 use crate::change::{Change, Changed, Unchanged};
+use crate::expiry::{Expiry, Lifetime, When};
 use crate::limits::TRANSACTION_BYTES_MAX;
 use crate::operation::{Operation, Outcome, Refusal};
+use crate::time::WallTime;
 use crate::transaction::{Item, ItemOutcome};
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
@@ -18,11 +20,12 @@ pub trait Cell {
     /// Its value, as clients are shown it; none if the key is absent.
     fn value(&self) -> Option<Bytes>;
 
-    /// Takes the value of a put.
+    /// Takes the value of a put, and what becomes of the key's end; that is asked only of engines
+    /// whose keys end.
     ///
     /// # Errors
     /// The engine does not take it. The cell is as it was.
-    fn put(&mut self, value: &Bytes) -> Result<(), Refusal>;
+    fn put(&mut self, value: &Bytes, expiry: Expiry) -> Result<(), Refusal>;
 
     /// Takes a delete.
     fn delete(&mut self);
@@ -41,12 +44,23 @@ pub trait Cell {
         Ok(match change.apply(&mut value, bytes_max) {
             Ok((changed, is_other)) => {
                 if let Some(value) = value.filter(|_| is_other) {
-                    self.put(&value)?;
+                    self.put(&value, change.expiry())?;
                 }
                 Ok(changed)
             }
             Err(why) => Err(why),
         })
+    }
+
+    /// How long the key is there.
+    fn lifetime(&self) -> Lifetime {
+        self.value().map_or(Lifetime::Absent, |_| Lifetime::Endless)
+    }
+
+    /// Sets or drops the key's end; whether it did so, or has removed the key. Asked only of
+    /// engines whose keys end.
+    fn expire(&mut self, _at: Option<WallTime>, _when: When) -> bool {
+        false
     }
 }
 
@@ -56,7 +70,7 @@ impl Cell for Option<Bytes> {
         self.clone()
     }
 
-    fn put(&mut self, value: &Bytes) -> Result<(), Refusal> {
+    fn put(&mut self, value: &Bytes, _expiry: Expiry) -> Result<(), Refusal> {
         *self = Some(value.clone());
         Ok(())
     }
@@ -134,7 +148,13 @@ impl Items {
                     let before = grown.insert(key, length).unwrap_or(0);
                     bytes = bytes.saturating_add(length.saturating_sub(before));
                 }
-                Some(ItemOutcome::Unchanged(_) | ItemOutcome::Checked) | None => {}
+                None
+                | Some(
+                    ItemOutcome::Unchanged(_)
+                    | ItemOutcome::Checked
+                    | ItemOutcome::Expiry { .. }
+                    | ItemOutcome::Lifetime(_),
+                ) => {}
                 Some(_) => drop(grown.remove(key)),
             }
             let (length, limit) = (bytes, TRANSACTION_BYTES_MAX);
@@ -186,8 +206,8 @@ fn step<C: Cell>(
         }
         Item::Check { .. } => ItemOutcome::Checked,
         Item::Get { .. } => ItemOutcome::Value(cell.value()),
-        Item::Put { value, .. } => {
-            cell.put(value)?;
+        Item::Put { value, expiry, .. } => {
+            cell.put(value, *expiry)?;
             ItemOutcome::Written
         }
         Item::Change { change, .. } => {
@@ -199,6 +219,8 @@ fn step<C: Cell>(
             cell.delete();
             ItemOutcome::Deleted { existed }
         }
+        Item::Expire { at, when, .. } => ItemOutcome::Expiry { changed: cell.expire(*at, *when) },
+        Item::Lifetime { .. } => ItemOutcome::Lifetime(cell.lifetime()),
     })
 }
 
@@ -216,7 +238,7 @@ mod tests {
     }
 
     fn put(key: &'static str, value: &'static str) -> Item {
-        Item::Put { key: bytes(key), value: bytes(value) }
+        Item::Put { key: bytes(key), value: bytes(value), expiry: Expiry::Never }
     }
 
     fn check(key: &'static str, holds: Condition) -> Item {

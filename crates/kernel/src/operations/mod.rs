@@ -3,6 +3,7 @@
 pub mod change;
 pub mod cursor;
 pub mod evaluate;
+pub mod expiry;
 pub mod explanation;
 pub mod operation;
 pub mod refusal;

@@ -160,20 +160,21 @@ impl Operation {
                     Which::One => Capability::Values,
                     Which::All => Capability::Siblings,
                 };
-                [Some(values), replies.map(|_| Capability::Replies)]
+                [Some(values), replies.map(|_| Capability::Replies), None]
             }
             Operation::Put { replaces, .. } | Operation::Delete { replaces, .. } => {
                 let values = match replaces {
                     Replaces::Whatever => Capability::Values,
                     Replaces::Seen(_) => Capability::Siblings,
                 };
-                [Some(values), None]
+                [Some(values), None, None]
             }
-            Operation::Scan { .. } => [Some(Capability::Listing), None],
+            Operation::Scan { .. } => [Some(Capability::Listing), None, None],
             Operation::Transact { items, .. } => {
                 let is_change = |item: &Item| matches!(item, Item::Change { .. });
                 let changes = items.iter().any(is_change).then_some(Capability::Changes);
-                [Some(Capability::Transactions), changes]
+                let expiry = items.iter().any(Item::is_about_expiry).then_some(Capability::Expiry);
+                [Some(Capability::Transactions), changes, expiry]
             }
         };
         needs.into_iter().flatten()

@@ -1,8 +1,10 @@
 //! Operations over several keys: what is asked of each, and what each is told.
 
 use crate::change::{Change, Changed, Unchanged};
+use crate::expiry::{Expiry, Lifetime, When};
 use crate::limits::{KEY_BYTES_MAX, TRANSACTION_BYTES_MAX, TRANSACTION_ITEMS_MAX};
 use crate::operation::{Operation, Outcome, Refusal, Which};
+use crate::time::WallTime;
 use crate::write::Replaces;
 use bytes::Bytes;
 
@@ -28,6 +30,8 @@ pub enum Item {
         key: Bytes,
         /// What it has afterwards.
         value: Bytes,
+        /// What becomes of its end.
+        expiry: Expiry,
     },
     /// Removes a key, whatever it has.
     Delete {
@@ -41,6 +45,21 @@ pub enum Item {
         key: Bytes,
         /// What is made of it.
         change: Change,
+    },
+    /// Sets or drops the end of a key; of an absent one, nothing.
+    Expire {
+        /// Which key.
+        key: Bytes,
+        /// When it ends; none if it shall not end by itself. A time that had passed when this was
+        /// asked removes the key.
+        at: Option<WallTime>,
+        /// Whether it is set. Not looked at where it is dropped.
+        when: When,
+    },
+    /// Reads how long a key is there.
+    Lifetime {
+        /// Which key.
+        key: Bytes,
     },
 }
 
@@ -73,6 +92,13 @@ pub enum ItemOutcome {
     Changed(Changed),
     /// The change was not done.
     Unchanged(Unchanged),
+    /// The end of a key was looked at.
+    Expiry {
+        /// Whether it was set or dropped, or has removed the key.
+        changed: bool,
+    },
+    /// How long the key is there.
+    Lifetime(Lifetime),
 }
 
 impl Item {
@@ -84,7 +110,9 @@ impl Item {
             | Item::Get { key }
             | Item::Put { key, .. }
             | Item::Delete { key }
-            | Item::Change { key, .. } => key,
+            | Item::Change { key, .. }
+            | Item::Expire { key, .. }
+            | Item::Lifetime { key } => key,
         }
     }
 
@@ -96,14 +124,34 @@ impl Item {
                 Some(value)
             }
             Item::Change { change, .. } => change.bytes(),
-            Item::Check { .. } | Item::Get { .. } | Item::Delete { .. } => None,
+            Item::Check { .. }
+            | Item::Get { .. }
+            | Item::Delete { .. }
+            | Item::Expire { .. }
+            | Item::Lifetime { .. } => None,
         }
     }
 
     /// Whether it may change data.
     #[must_use]
     pub fn is_write(&self) -> bool {
-        matches!(self, Item::Put { .. } | Item::Delete { .. } | Item::Change { .. })
+        match self {
+            Item::Put { .. } | Item::Delete { .. } | Item::Change { .. } | Item::Expire { .. } => {
+                true
+            }
+            Item::Check { .. } | Item::Get { .. } | Item::Lifetime { .. } => false,
+        }
+    }
+
+    /// Whether it is about when keys end.
+    #[must_use]
+    pub fn is_about_expiry(&self) -> bool {
+        match self {
+            Item::Expire { .. } | Item::Lifetime { .. } => true,
+            Item::Put { expiry, .. }
+            | Item::Change { change: Change::PutIf { expiry, .. }, .. } => *expiry != Expiry::Never,
+            _ => false,
+        }
     }
 
     /// How many bytes its key and value have.
@@ -118,7 +166,7 @@ impl Item {
         match operation {
             Operation::Get { key, which: Which::One, replies: None } => Some(Item::Get { key }),
             Operation::Put { key, value, replaces: Replaces::Whatever, .. } => {
-                Some(Item::Put { key, value })
+                Some(Item::Put { key, value, expiry: Expiry::Never })
             }
             Operation::Delete { key, replaces: Replaces::Whatever } => Some(Item::Delete { key }),
             _ => None,
@@ -136,6 +184,8 @@ impl Item {
             ItemOutcome::Changed(_) | ItemOutcome::Unchanged(_) => {
                 matches!(self, Item::Change { .. })
             }
+            ItemOutcome::Expiry { .. } => matches!(self, Item::Expire { .. }),
+            ItemOutcome::Lifetime(_) => matches!(self, Item::Lifetime { .. }),
         }
     }
 }
@@ -163,7 +213,9 @@ impl ItemOutcome {
             | ItemOutcome::Written
             | ItemOutcome::Deleted { .. }
             | ItemOutcome::Changed(_)
-            | ItemOutcome::Unchanged(_) => 0,
+            | ItemOutcome::Unchanged(_)
+            | ItemOutcome::Expiry { .. }
+            | ItemOutcome::Lifetime(_) => 0,
         }
     }
 }
@@ -175,10 +227,11 @@ impl From<ItemOutcome> for Outcome {
             ItemOutcome::Value(value) => Outcome::value(value),
             ItemOutcome::Deleted { existed } => Outcome::deleted(existed),
             ItemOutcome::Checked | ItemOutcome::Written => Outcome::written(),
-            // No operation on one key is a change.
-            change @ (ItemOutcome::Changed(_) | ItemOutcome::Unchanged(_)) => {
-                Outcome::Transacted(alloc::vec![change])
-            }
+            // No operation on one key is one of these.
+            other @ (ItemOutcome::Changed(_)
+            | ItemOutcome::Unchanged(_)
+            | ItemOutcome::Expiry { .. }
+            | ItemOutcome::Lifetime(_)) => Outcome::Transacted(alloc::vec![other]),
         }
     }
 }
@@ -221,12 +274,20 @@ mod tests {
     #[test]
     fn a_transaction_is_of_all_its_keys_and_writes_if_one_of_its_items_does() {
         let get = Item::Get { key: key("a") };
-        let put = Item::Put { key: key("b"), value: key("v") };
+        let put = Item::Put { key: key("b"), value: key("v"), expiry: Expiry::Never };
         let of = |items: &[Item]| Operation::Transact { items: items.to_vec(), name: None };
         let both = of(&[get.clone(), put.clone()]);
         assert!(both.key().is_none() && both.keys().eq(["a", "b"]));
         assert!(both.is_write() && !of(core::slice::from_ref(&get)).is_write());
         assert!(both.needs().eq([Capability::Transactions]));
+        let both = of(&[get.clone(), Item::Lifetime { key: key("b") }]);
+        assert!(both.needs().eq([Capability::Transactions, Capability::Expiry]));
+        assert!(!both.is_write());
+        let until = |expiry| Change::PutIf { exists: true, value: key("v"), expiry };
+        let change = |expiry| of(&[Item::Change { key: key("b"), change: until(expiry) }]);
+        let changes = [Capability::Transactions, Capability::Changes, Capability::Expiry];
+        assert!(change(Expiry::Keep).needs().eq(changes));
+        assert!(change(Expiry::Never).needs().eq(changes.into_iter().take(2)));
         assert!(Operation::get(key("a")).keys().eq(["a"]));
         assert_eq!(Item::of(Operation::get(key("a"))), Some(get));
         assert_eq!(Item::of(Operation::put(key("b"), key("v"))), Some(put));
@@ -246,7 +307,11 @@ mod tests {
     #[test]
     fn a_transaction_has_bounds() {
         let long = |length: usize| Bytes::from(vec![0; length]);
-        let put = |key: usize, value: usize| Item::Put { key: long(key), value: long(value) };
+        let put = |key: usize, value: usize| Item::Put {
+            key: long(key),
+            value: long(value),
+            expiry: Expiry::Never,
+        };
         let told = |items: Vec<Item>| check_bounds(&items, TRANSACTION_BYTES_MAX);
         let too_large = |what, length, limit| Err(Refusal::TooLarge { what, length, limit });
         let limit = TRANSACTION_ITEMS_MAX;

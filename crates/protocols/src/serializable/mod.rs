@@ -183,7 +183,9 @@ mod tests;
 mod timer;
 
 pub use engine::{Action, Context, Input, Member};
-pub use execute::act::{Act, ActError, Condition, Done, Effect, Expiry, Results, WallMs, When};
+pub use execute::act::{
+    Act, ActError, Condition, Done, Effect, Expiry, PASSED, Results, WallMs, When,
+};
 pub use execute::apply::{Executed, What};
 pub use execute::entry::{Change, Counted, Dropped, Entry, Prepared, Share};
 pub use execute::evaluate::{Content, Evaluated, evaluate};

@@ -1,5 +1,6 @@
 //! Changes of a value where it stands, and what each was told, as objects of a line.
 
+use super::expiry::{expiry_of, json_of_expiry};
 use super::read::Fields;
 use super::write::json;
 use alloc::format;
@@ -25,8 +26,9 @@ const WHYS: [(&str, Unchanged); 6] = [
 pub(super) fn json_of_change(change: &Change) -> (&'static str, String) {
     let value = |value: &Bytes| format!(r#","value":{}"#, json(value));
     match change {
-        Change::PutIf { exists, value: put } => {
-            ("put_if", format!(r#","exists":{exists}{}"#, value(put)))
+        Change::PutIf { exists, value: put, expiry } => {
+            let ends = json_of_expiry(*expiry);
+            ("put_if", format!(r#","exists":{exists}{}{ends}"#, value(put)))
         }
         Change::Add(number) => ("add", format!(r#","number":{number}"#)),
         Change::AddFloat(number) => ("add_float", value(number)),
@@ -62,7 +64,8 @@ pub(super) fn change_of(
     let change = match name {
         "put_if" => {
             let exists = fields.flag("exists")?;
-            Change::PutIf { exists, value: fields.bytes("value")? }
+            let value = fields.bytes("value")?;
+            Change::PutIf { exists, value, expiry: expiry_of(fields)? }
         }
         "add" => Change::Add(fields.integer("number")?),
         "add_float" => Change::AddFloat(fields.bytes("value")?),

@@ -3,6 +3,9 @@
 use super::changes::{
     NAMES, change_of, json_of_change, json_of_changed, json_of_unchanged, outcome_of_change,
 };
+use super::expiry::{
+    expire_of, expiry_of, json_of_expire, json_of_expiry, json_of_lifetime, outcome_of_expiry,
+};
 use super::read::{Fields, bytes_of};
 use super::write::json;
 use alloc::format;
@@ -20,12 +23,14 @@ pub(super) fn json_of_item(item: &Item) -> String {
         Item::Check { holds: Condition::Present, .. } => of("check", r#","is":"present""#),
         Item::Check { holds: Condition::Value(value), .. } => of("check", &with(value)),
         Item::Get { .. } => of("get", ""),
-        Item::Put { value, .. } => of("put", &with(value)),
+        Item::Put { value, expiry, .. } => of("put", &(with(value) + &json_of_expiry(*expiry))),
         Item::Delete { .. } => of("delete", ""),
         Item::Change { change, .. } => {
             let (name, rest) = json_of_change(change);
             of(name, &rest)
         }
+        Item::Expire { at, when, .. } => of("expire", &json_of_expire(*at, *when)),
+        Item::Lifetime { .. } => of("lifetime", ""),
     }
 }
 
@@ -43,6 +48,10 @@ pub(super) fn json_of_outcome(outcome: &ItemOutcome) -> String {
         }
         ItemOutcome::Changed(changed) => json_of_changed(changed),
         ItemOutcome::Unchanged(why) => json_of_unchanged(*why),
+        ItemOutcome::Expiry { changed } => {
+            format!(r#"{{"outcome":"expiry","changed":{changed}}}"#)
+        }
+        ItemOutcome::Lifetime(lifetime) => json_of_lifetime(*lifetime),
     }
 }
 
@@ -59,13 +68,21 @@ pub(super) fn item_of(fields: &mut Fields) -> Result<Item, String> {
             other => Err(format!("a check is {other:?}; expected \"absent\" or \"present\"")),
         },
         "get" => Ok(Item::Get { key }),
-        "put" => Ok(Item::Put { key, value: fields.bytes("value")? }),
+        "put" => {
+            let value = fields.bytes("value")?;
+            Ok(Item::Put { key, value, expiry: expiry_of(fields)? })
+        }
         "delete" => Ok(Item::Delete { key }),
-        _ => change_of(&name, &key, fields)?.ok_or_else(|| {
-            format!(
-                "unknown item {name:?}; expected \"check\", \"get\", \"put\", \"delete\", {NAMES}"
-            )
-        }),
+        _ => {
+            let item = change_of(&name, &key, fields)?;
+            let item = item.map_or_else(|| expire_of(&name, &key, fields), |it| Ok(Some(it)))?;
+            item.ok_or_else(|| {
+                format!(
+                    "unknown item {name:?}; expected \"check\", \"get\", \"put\", \"delete\", \
+                     \"expire\", \"lifetime\", {NAMES}"
+                )
+            })
+        }
     }
 }
 
@@ -77,12 +94,16 @@ pub(super) fn outcome_of_item(fields: &mut Fields) -> Result<ItemOutcome, String
         "value" => Ok(ItemOutcome::Value(fields.nullable("value", bytes_of)?)),
         "written" => Ok(ItemOutcome::Written),
         "deleted" => Ok(ItemOutcome::Deleted { existed: fields.flag("existed")? }),
-        _ => outcome_of_change(&name, fields)?.ok_or_else(|| {
-            format!(
-                "unknown outcome {name:?} of an item; expected \"checked\", \"value\", \
-                 \"written\", \"deleted\", \"put\", \"integer\", \"float\", \"length\" or \
-                 \"unchanged\""
-            )
-        }),
+        _ => {
+            let told = outcome_of_change(&name, fields)?;
+            let told = told.map_or_else(|| outcome_of_expiry(&name, fields), |it| Ok(Some(it)))?;
+            told.ok_or_else(|| {
+                format!(
+                    "unknown outcome {name:?} of an item; expected \"checked\", \"value\", \
+                     \"written\", \"deleted\", \"put\", \"integer\", \"float\", \"length\", \
+                     \"unchanged\", \"expiry\" or \"lifetime\""
+                )
+            })
+        }
     }
 }

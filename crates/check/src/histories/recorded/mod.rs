@@ -19,7 +19,9 @@
 //! - `operation`: `get` and `delete` with `key`; `put` with `key` and `value`; `scan` with `from`,
 //!   a cursor, 0 for the first page; `transact` with `items`, a list of objects with `item` (`get`,
 //!   `put`, `delete`, as above, or `check`) and `key`; a `check` has one of `is` (`absent` or
-//!   `present`) and `value`, what the key must have.
+//!   `present`) and `value`, what the key must have. A put may say when the key ends, in `ends`, or
+//!   that it ends as before, with `keeps_end`; `expire` has `ends` (null: never) and `when`;
+//!   `lifetime` reads that. Times are milliseconds since 1970.
 //! - `outcome`: for a get `value`, with `value` (null: the key is absent); for a put `written`; for
 //!   a delete `deleted`, with `existed` (true or false; not judged); for a scan `page`, with `keys`
 //!   and `next`, the cursor to continue at (null: the end); for a transaction `transacted`, with
@@ -36,6 +38,7 @@
 //! Empty lines are skipped. Unknown fields are errors, so that a misspelt one is noticed.
 
 mod changes;
+mod expiry;
 mod items;
 mod read;
 mod write;

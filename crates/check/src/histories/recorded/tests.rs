@@ -6,8 +6,9 @@ use alloc::vec::Vec;
 use bytes::Bytes;
 use proptest::prelude::*;
 use quorate_kernel::change::{Change, Changed, Unchanged};
+use quorate_kernel::expiry::{Expiry, Lifetime, When};
 use quorate_kernel::operation::Cursor;
-use quorate_kernel::time::Time;
+use quorate_kernel::time::{Time, WallTime};
 use quorate_kernel::transaction::{Condition, Item, ItemOutcome};
 
 fn text_of(history: &History) -> String {
@@ -36,8 +37,17 @@ fn item() -> impl Strategy<Value = (Item, ItemOutcome)> {
             .prop_map(|(key, holds)| (Item::Check { key, holds }, ItemOutcome::Checked)),
         (bytes(), prop::option::of(bytes()))
             .prop_map(|(key, value)| (Item::Get { key }, ItemOutcome::Value(value))),
-        (bytes(), bytes())
-            .prop_map(|(key, value)| (Item::Put { key, value }, ItemOutcome::Written)),
+        (bytes(), bytes(), expiry()).prop_map(|(key, value, expiry)| (
+            Item::Put { key, value, expiry },
+            ItemOutcome::Written
+        )),
+        (bytes(), prop::option::of(any::<i64>().prop_map(WallTime)), when(), any::<bool>())
+            .prop_map(|(key, at, when, changed)| (
+                Item::Expire { key, at, when },
+                ItemOutcome::Expiry { changed }
+            )),
+        (bytes(), lifetime())
+            .prop_map(|(key, told)| (Item::Lifetime { key }, ItemOutcome::Lifetime(told))),
         (bytes(), any::<bool>())
             .prop_map(|(key, existed)| (Item::Delete { key }, ItemOutcome::Deleted { existed })),
         (bytes(), change(), changed())
@@ -45,9 +55,34 @@ fn item() -> impl Strategy<Value = (Item, ItemOutcome)> {
     ]
 }
 
+fn expiry() -> impl Strategy<Value = Expiry> {
+    let at = any::<i64>().prop_map(|at| Expiry::At(WallTime(at)));
+    prop_oneof![Just(Expiry::Never), Just(Expiry::Keep), at]
+}
+
+fn when() -> impl Strategy<Value = When> {
+    prop_oneof![
+        Just(When::Always),
+        Just(When::IfNone),
+        Just(When::IfSome),
+        Just(When::IfLater),
+        Just(When::IfSooner),
+        Just(When::IfSomeAndSooner),
+    ]
+}
+
+fn lifetime() -> impl Strategy<Value = Lifetime> {
+    let until = any::<i64>().prop_map(|at| Lifetime::Until(WallTime(at)));
+    prop_oneof![Just(Lifetime::Absent), Just(Lifetime::Endless), until]
+}
+
 fn change() -> impl Strategy<Value = Change> {
     prop_oneof![
-        (any::<bool>(), bytes()).prop_map(|(exists, value)| Change::PutIf { exists, value }),
+        (any::<bool>(), bytes(), expiry()).prop_map(|(exists, value, expiry)| Change::PutIf {
+            exists,
+            value,
+            expiry
+        }),
         any::<i64>().prop_map(Change::Add),
         bytes().prop_map(Change::AddFloat),
         bytes().prop_map(Change::Append),
@@ -276,7 +311,8 @@ fn a_transaction_is_recorded_with_its_items_and_what_each_was_told() {
         (
             r#"[{"item":"get","key":"k"},{"item":"scan","key":"k"}]"#,
             "item 1 of \"items\": unknown item \"scan\"; expected \"check\", \"get\", \"put\", \
-             \"delete\", \"put_if\", \"add\", \"add_float\", \"append\" or \"set_range\"",
+             \"delete\", \"expire\", \"lifetime\", \"put_if\", \"add\", \"add_float\", \
+             \"append\" or \"set_range\"",
         ),
         ("[7]", r#"item 0 of "items" is no object"#),
         ("7", r#"field "items" is no list; expected a list of objects"#),

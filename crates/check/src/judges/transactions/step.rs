@@ -136,21 +136,23 @@ impl<'a> Builder<'a, '_> {
                     self.found(key, value.as_ref());
                 }
             }
-            Item::Put { key, value } => self.write(key, Some(value)),
+            Item::Put { key, value, .. } => self.write(key, Some(value)),
             Item::Delete { key } => {
                 if let Some(ItemOutcome::Deleted { existed }) = told {
                     self.condition(key, &Condition::Present, *existed, false);
                 }
                 self.write(key, None);
             }
-            Item::Change { key, change: Change::PutIf { exists, value } } => {
+            Item::Change { key, change: Change::PutIf { exists, value, .. } } => {
                 let is_done = matches!(told, Some(ItemOutcome::Changed(_)));
                 self.condition(key, &Condition::Present, *exists == is_done, false);
                 if is_done {
                     self.write(key, Some(value));
                 }
             }
-            Item::Change { .. } => unreachable!("it is known before that it cannot be judged"),
+            Item::Change { .. } | Item::Expire { .. } | Item::Lifetime { .. } => {
+                unreachable!("it is known before that it cannot be judged")
+            }
         }
     }
 

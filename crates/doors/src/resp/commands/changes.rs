@@ -11,6 +11,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::change::Change;
+use quorate_kernel::expiry::Expiry;
 use quorate_kernel::operation::Operation;
 use quorate_kernel::transaction::{Condition, Item, check_bounds};
 
@@ -99,7 +100,7 @@ fn setrange(cx: &mut Cx<'_>, command: &mut Command) -> Handled {
 /// A put that asks whether the key has a value.
 fn put_if(cx: &Cx<'_>, command: &Command, exists: bool) -> Result<Item, CommandError> {
     check_value(cx, command, 2)?;
-    let change = Change::PutIf { exists, value: command.shared(2) };
+    let change = Change::PutIf { exists, value: command.shared(2), expiry: Expiry::Never };
     Ok(Item::Change { key: key(command, 1)?, change })
 }
 
@@ -109,7 +110,7 @@ fn setnx(cx: &mut Cx<'_>, command: &mut Command) -> Handled {
 
 fn put(cx: &Cx<'_>, command: &Command) -> Result<Item, CommandError> {
     check_value(cx, command, 2)?;
-    Ok(Item::Put { key: key(command, 1)?, value: command.shared(2) })
+    Ok(Item::Put { key: key(command, 1)?, value: command.shared(2), expiry: Expiry::Never })
 }
 
 fn get(command: &Command) -> Result<Item, CommandError> {
@@ -155,7 +156,7 @@ fn msetnx(cx: &mut Cx<'_>, command: &mut Command) -> Handled {
         check_value(cx, command, at + 1)?;
         let (key, value): (Bytes, Bytes) = (command.shared(at), command.shared(at + 1));
         checks.push(Item::Check { key: key.clone(), holds: Condition::Absent });
-        puts.push(Item::Put { key, value });
+        puts.push(Item::Put { key, value, expiry: Expiry::Never });
     }
     checks.append(&mut puts);
     check_bounds(&checks, cx.keyspace()?.value_bytes_max)?;

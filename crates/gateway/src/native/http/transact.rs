@@ -12,6 +12,7 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use bytes::Bytes;
 use quorate_kernel::change::{Change, Changed};
+use quorate_kernel::expiry::Expiry;
 use quorate_kernel::limits::{TRANSACTION_BYTES_MAX, TRANSACTION_ITEMS_MAX};
 use quorate_kernel::transaction::{Condition, Item, ItemOutcome};
 use serde::Deserialize;
@@ -64,6 +65,8 @@ fn shown(key: &Bytes, told: &ItemOutcome) -> Value {
     answer::put_bytes(&mut object, "key", key);
     match told {
         ItemOutcome::Checked | ItemOutcome::Written => {}
+        // Nobody asks for them here.
+        ItemOutcome::Expiry { .. } | ItemOutcome::Lifetime(_) => {}
         ItemOutcome::Value(Some(value)) => answer::put_bytes(&mut object, "value", value),
         ItemOutcome::Value(None) => drop(object.insert(String::from("value"), Value::Null)),
         ItemOutcome::Deleted { existed } => {
@@ -150,9 +153,13 @@ fn item(at: usize, row: Row) -> Result<Item, Problem> {
             return Ok(Item::Check { key, holds: Condition::Absent });
         }
         (Op::Get, None, None, None, None) => return Ok(Item::Get { key }),
-        (Op::Put, Some(value), None, None, None) => return Ok(Item::Put { key, value }),
+        (Op::Put, Some(value), None, None, None) => {
+            return Ok(Item::Put { key, value, expiry: Expiry::Never });
+        }
         (Op::Delete, None, None, None, None) => return Ok(Item::Delete { key }),
-        (Op::PutIf, Some(value), Some(exists), None, None) => Change::PutIf { exists, value },
+        (Op::PutIf, Some(value), Some(exists), None, None) => {
+            Change::PutIf { exists, value, expiry: Expiry::Never }
+        }
         (Op::Add, None, None, Some(number), None) => Change::Add(number),
         (Op::AddFloat, Some(number), None, None, None) => Change::AddFloat(number),
         (Op::Append, Some(bytes), None, None, None) => Change::Append(bytes),
@@ -196,11 +203,11 @@ mod tests {
             Item::Check { key: a(), holds: Condition::Absent },
             Item::Check { key: a(), holds: Condition::Value(Bytes::new()) },
             Item::Get { key: ff() },
-            Item::Put { key: a(), value: ff() },
+            Item::Put { key: a(), value: ff(), expiry: Expiry::Never },
             Item::Delete { key: a() },
             change(Change::Add(-5)),
             change(Change::Append(ff())),
-            change(Change::PutIf { exists: false, value: Bytes::new() }),
+            change(Change::PutIf { exists: false, value: Bytes::new(), expiry: Expiry::Never }),
             change(Change::SetRange { offset: 4, bytes: Bytes::new() }),
             change(Change::AddFloat(Bytes::from_static(b"1.5"))),
         ];

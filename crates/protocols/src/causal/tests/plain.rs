@@ -7,6 +7,7 @@ use super::super::{self as causal, Causal, ENGINE};
 use super::traps::{CausalWorld, ask, bytes, calm, deliver_all, get, put, world};
 use crate::testing::siblings::first;
 use bytes::Bytes;
+use quorate_kernel::expiry::Expiry;
 use quorate_kernel::ids::{ClusterId, LaneId, NodeId};
 use quorate_kernel::keyspace::{Keyspace, Partition, Settings, Tenure};
 use quorate_kernel::operation::{Cursor, Operation, Outcome, Refusal};
@@ -225,7 +226,7 @@ fn a_context_of_a_get_and_a_write_without_one_know_nothing_of_each_other() {
 #[test]
 fn what_the_engine_cannot_do_is_refused_and_nothing_is_changed() {
     let mut world = world(3, &[]);
-    let put = Item::Put { key: bytes("k"), value: bytes("v") };
+    let put = Item::Put { key: bytes("k"), value: bytes("v"), expiry: Expiry::Never };
     let transaction = Operation::Transact { items: [put].into(), name: None };
     let refused = Outcome::Refused(Refusal::Unsupported);
     assert_eq!(plain(&mut world, 1, transaction), refused);

@@ -282,11 +282,11 @@ impl Primary {
     ) -> Result<Share, Cause> {
         let mut keys: BTreeMap<Raw, Key> = BTreeMap::new();
         let (mut results, mut bytes, mut made) = (Results::new(), 0, 0_usize);
-        let bounds = (self.clock, usize::try_from(commit.value_max).unwrap_or(usize::MAX));
+        let value_max = usize::try_from(commit.value_max).unwrap_or(usize::MAX);
         for (key, act) in &commit.acts {
             let has = keys.entry(key.clone()).or_insert_with(|| Key::of(loaded[key].clone()));
             let (before, was_changed) = (has.bytes(), has.is_changed);
-            match evaluate(act, &mut has.content, has.item.version, bounds) {
+            match evaluate(act, &mut has.content, has.item.version, value_max) {
                 Ok((done, is_changed)) => {
                     made = made.saturating_add(has.note(&done, is_changed));
                     results.push(Ok(done));
@@ -312,7 +312,7 @@ impl Primary {
             .into_iter()
             .filter_map(|(key, has)| {
                 let version = has.item.version.max(floor).next();
-                Some(Change { key, version, effect: has.effect()? })
+                Some(Change { key, version, effect: has.effect(self.clock)? })
             })
             .collect();
         let of = |asked: Mode| {

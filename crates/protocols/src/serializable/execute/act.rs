@@ -9,6 +9,11 @@ use serde::{Deserialize, Serialize};
 /// Milliseconds since 1970 by some wall clock.
 pub type WallMs = u64;
 
+/// A time that has passed by any clock. The host that a client asks puts it in the place of each
+/// that had passed then, by its own clock: what an act does with a time that it is given depends on
+/// no clock, so whoever evaluates it says the same of it.
+pub const PASSED: WallMs = 0;
+
 /// What becomes of a key's expiry when a value is put.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Expiry {
@@ -16,7 +21,7 @@ pub enum Expiry {
     Keep,
     /// The key has none any more.
     Never,
-    /// The key is removed at this time.
+    /// The key is removed at this time; at once if that is [`PASSED`].
     At(WallMs),
 }
 
@@ -44,6 +49,8 @@ pub enum When {
     IfLater,
     /// If it is sooner than that of the key; any is sooner than none.
     IfSooner,
+    /// If the key has one, and it is sooner.
+    IfSomeAndSooner,
 }
 
 /// One act. It is evaluated at the key's primary, when nothing else can change the key; what is
@@ -81,7 +88,7 @@ pub enum Act {
         /// What it becomes.
         bytes: Raw,
     },
-    /// Sets (`Some`) or drops (`None`) the expiry; a time that has passed removes the key.
+    /// Sets (`Some`) or drops (`None`) the expiry; [`PASSED`] removes the key at once.
     Expire {
         /// The time.
         at: Option<WallMs>,

@@ -1,6 +1,6 @@
 //! Acts evaluated: what a key has before, what it has after. Pure; as Redis does it.
 
-use super::act::{Act, ActError, Condition, Done, Effect, Expiry, WallMs, When};
+use super::act::{Act, ActError, Condition, Done, Effect, Expiry, PASSED, WallMs, When};
 use super::items::Stored;
 use crate::serializable::number::Version;
 use crate::serializable::raw::Raw;
@@ -28,8 +28,9 @@ impl Content {
 /// What an act has done: its answer, and whether the key has something else now.
 pub type Evaluated = Result<(Done, bool), ActError>;
 
-/// Does one act on a key that has this content and version. What has expired by `clock` was removed
-/// before. Where values grow, they have at most so many bytes then.
+/// Does one act on a key that has this content and version. Where values grow, they have at most so
+/// many bytes then. What has expired was removed before the first act; between acts of one
+/// transaction nothing expires, whatever a clock says: they are done at one moment.
 ///
 /// # Errors
 /// The act is not done; the key stays as it is.
@@ -37,12 +38,10 @@ pub fn evaluate(
     act: &Act,
     now: &mut Option<Content>,
     version: Version,
-    (clock, value_max): (WallMs, usize),
+    value_max: usize,
 ) -> Evaluated {
-    let is_there = now.as_ref().is_none_or(|content| !content.is_expired(clock));
-    debug_assert!(is_there, "it was removed before");
     let change = match act {
-        Act::Put { value, expiry } => return put(value, *expiry, now, clock),
+        Act::Put { value, expiry } => return put(value, *expiry, now),
         Act::PutIf { condition, value, expiry } => {
             let holds = match condition {
                 Condition::Absent => now.is_none(),
@@ -52,14 +51,14 @@ pub fn evaluate(
             if !holds {
                 return Err(ActError::Condition);
             }
-            return put(value, *expiry, now, clock);
+            return put(value, *expiry, now);
         }
         Act::Delete => {
             let existed = now.take().is_some();
             return Ok((Done::Deleted { existed }, existed));
         }
         Act::Expire { at, when } => {
-            let changed = expire(*at, *when, now, clock);
+            let changed = expire(*at, *when, now);
             return Ok((Done::Expiry { changed }, changed));
         }
         Act::Add(number) => Change::Add(*number),
@@ -78,7 +77,7 @@ pub fn evaluate(
     Ok((told.into(), is_other))
 }
 
-fn put(value: &Raw, expiry: Expiry, now: &mut Option<Content>, clock: WallMs) -> Evaluated {
+fn put(value: &Raw, expiry: Expiry, now: &mut Option<Content>) -> Evaluated {
     if value.len() > VALUE_BYTES_MAX {
         return Err(ActError::TooLong);
     }
@@ -86,7 +85,7 @@ fn put(value: &Raw, expiry: Expiry, now: &mut Option<Content>, clock: WallMs) ->
         Expiry::Keep => now.as_ref().and_then(|content| content.expires),
         Expiry::Never => None,
         // It is removed at once, so it is never there.
-        Expiry::At(at) if at <= clock => return Ok((Done::Put, now.take().is_some())),
+        Expiry::At(PASSED) => return Ok((Done::Put, now.take().is_some())),
         Expiry::At(at) => Some(at),
     };
     *now = Some(Content { value: value.0.clone(), expires });
@@ -94,7 +93,7 @@ fn put(value: &Raw, expiry: Expiry, now: &mut Option<Content>, clock: WallMs) ->
 }
 
 /// Whether the expiry was set or dropped, or has removed the key.
-fn expire(at: Option<WallMs>, when: When, now: &mut Option<Content>, clock: WallMs) -> bool {
+fn expire(at: Option<WallMs>, when: When, now: &mut Option<Content>) -> bool {
     let Some(content) = now else { return false };
     let has = content.expires;
     let Some(at) = at else { return content.expires.take().is_some() };
@@ -104,8 +103,9 @@ fn expire(at: Option<WallMs>, when: When, now: &mut Option<Content>, clock: Wall
         When::IfSome => has.is_some(),
         When::IfLater => has.is_some_and(|has| at > has),
         When::IfSooner => has.is_none_or(|has| at < has),
+        When::IfSomeAndSooner => has.is_some_and(|has| at < has),
     };
-    if is_set && at <= clock {
+    if is_set && at == PASSED {
         *now = None;
     } else if is_set {
         content.expires = Some(at);
@@ -148,9 +148,11 @@ impl Key {
         content.map_or(0, |content| content.value.len())
     }
 
-    /// What the acts do to it; none if nothing.
-    pub fn effect(self) -> Option<Effect> {
+    /// What the acts do to it; none if nothing. What they leave with a time that has passed by now
+    /// is removed with them: it was there for the acts, and nobody would be shown it afterwards.
+    pub fn effect(self, clock: WallMs) -> Option<Effect> {
         let put = |Content { value, expires }| Effect::Put { value: Raw(value), expires };
-        self.is_changed.then(|| self.content.map_or(Effect::Delete, put))
+        let left = self.content.filter(|content| !content.is_expired(clock));
+        self.is_changed.then(|| left.map_or(Effect::Delete, put))
     }
 }

@@ -2,6 +2,7 @@
 
 mod changes;
 mod customers;
+mod expiry;
 mod frames;
 mod judge;
 mod left;

@@ -4,12 +4,10 @@ use super::world::{key, put};
 use crate::serializable::evaluate;
 use crate::serializable::rules::VALUE_BYTES_MAX;
 use crate::serializable::{
-    Act, ActError, Condition, Content, Done, Effect, Expiry, Raw, Version, When,
+    Act, ActError, Condition, Content, Done, Effect, Expiry, PASSED, Raw, Version, When,
 };
 use bytes::Bytes;
 use std::vec;
-
-const CLOCK: u64 = 1000;
 
 fn has(value: &str, expires: Option<u64>) -> Content {
     Content { value: key(value).0, expires }
@@ -21,7 +19,7 @@ fn gives(value: &str, expires: Option<u64>) -> Option<Effect> {
 
 fn run(act: &Act, now: Option<&Content>) -> Result<(Done, Option<Effect>), ActError> {
     let mut has = now.cloned();
-    let (done, is_other) = evaluate(act, &mut has, Version(7), (CLOCK, VALUE_BYTES_MAX))?;
+    let (done, is_other) = evaluate(act, &mut has, Version(7), VALUE_BYTES_MAX)?;
     let put = |Content { value, expires }| Effect::Put { value: Raw(value), expires };
     Ok((done, is_other.then(|| has.map_or(Effect::Delete, put))))
 }
@@ -92,10 +90,10 @@ fn putting_and_deleting() {
     let with = |expiry| Act::Put { value: key("w"), expiry };
     assert_eq!(run(&with(Expiry::Keep), Some(&now)), Ok((Done::Put, gives("w", Some(2000)))));
     assert_eq!(run(&with(Expiry::Never), Some(&now)), Ok((Done::Put, gives("w", None))));
-    assert_eq!(run(&with(Expiry::At(1001)), None), Ok((Done::Put, gives("w", Some(1001)))));
-    assert_eq!(run(&with(Expiry::At(CLOCK)), None), Ok((Done::Put, None)));
+    assert_eq!(run(&with(Expiry::At(1)), None), Ok((Done::Put, gives("w", Some(1)))));
+    assert_eq!(run(&with(Expiry::At(PASSED)), None), Ok((Done::Put, None)));
     let gone = Ok((Done::Put, Some(Effect::Delete)));
-    assert_eq!(run(&with(Expiry::At(CLOCK)), Some(&now)), gone);
+    assert_eq!(run(&with(Expiry::At(PASSED)), Some(&now)), gone);
     let when = |condition| Act::PutIf { condition, value: key("w"), expiry: Expiry::Never };
     let holds = Ok((Done::Put, gives("w", None)));
     let fails = Err(ActError::Condition);
@@ -128,8 +126,13 @@ fn expiring() {
     assert_eq!(run(&expire(2500, When::IfLater), Some(&plain)), stays);
     assert_eq!(run(&expire(1500, When::IfSooner), Some(&timed)), set(1500));
     assert_eq!(run(&expire(2500, When::IfSooner), Some(&plain)), set(2500));
+    assert_eq!(run(&expire(1500, When::IfSomeAndSooner), Some(&timed)), set(1500));
+    assert_eq!(run(&expire(1500, When::IfSomeAndSooner), Some(&plain)), stays);
+    assert_eq!(run(&expire(2500, When::IfSomeAndSooner), Some(&timed)), stays);
+    assert_eq!(run(&expire(PASSED, When::IfLater), Some(&timed)), stays);
     let gone = Ok((Done::Expiry { changed: true }, Some(Effect::Delete)));
-    assert_eq!(run(&expire(CLOCK, When::Always), Some(&plain)), gone);
+    assert_eq!(run(&expire(PASSED, When::IfSooner), Some(&timed)), gone);
+    assert_eq!(run(&expire(PASSED, When::Always), Some(&plain)), gone);
     let persist = Act::Expire { at: None, when: When::Always };
     assert_eq!(run(&persist, Some(&plain)), stays);
     let dropped = Ok((Done::Expiry { changed: true }, gives("v", None)));

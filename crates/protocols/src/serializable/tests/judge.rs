@@ -214,8 +214,8 @@ fn check_effect(name: &Raw, done: &Done, had: Held, has: &Held) -> Result<(), St
     }
     let mut content = had.map(|(value, expires)| Content { value: value.0, expires });
     for act in acts {
-        let bounds = (0, VALUE_BYTES_MAX);
-        let _ = evaluate(act, &mut content, crate::serializable::Version(0), bounds);
+        let version = crate::serializable::Version(0);
+        let _ = evaluate(act, &mut content, version, VALUE_BYTES_MAX);
     }
     let is_it = content.as_ref().map(|content| &content.value) == has.as_ref().map(|it| &it.0.0);
     if is_it { Ok(()) } else { Err(std::format!("{done:?} has made {has:?} of {name:?}")) }

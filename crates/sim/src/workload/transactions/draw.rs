@@ -4,6 +4,7 @@ use super::Transactions;
 use crate::queue::HostIndex;
 use bytes::Bytes;
 use quorate_kernel::change::Change;
+use quorate_kernel::expiry::Expiry;
 use quorate_kernel::operation::Operation;
 use quorate_kernel::rng::Rng;
 use quorate_kernel::transaction::{Condition, Item};
@@ -62,7 +63,7 @@ impl Transactions {
         match &items[..] {
             [Item::Get { key }] if rng.chance_ppm(PLAIN_PPM) => Operation::get(key.clone()),
             [Item::Delete { key }] if rng.chance_ppm(PLAIN_PPM) => Operation::delete(key.clone()),
-            [Item::Put { key, value }] if rng.chance_ppm(PLAIN_PPM) => {
+            [Item::Put { key, value, .. }] if rng.chance_ppm(PLAIN_PPM) => {
                 Operation::put(key.clone(), value.clone())
             }
             _ => Operation::Transact { items, name: None },
@@ -134,7 +135,7 @@ impl Transactions {
         if !is_delete {
             self.written += 1;
             let value = Bytes::from(self.written.to_string());
-            items.push(Item::Put { key: key.clone(), value });
+            items.push(Item::Put { key: key.clone(), value, expiry: Expiry::Never });
         }
         if rng.chance_ppm(READ_PPM) {
             items.push(Item::Get { key });

@@ -23,6 +23,7 @@ use quorate_check::Judges;
 use quorate_check::history::{ClientId, Completion, History, OperationId, Recorder};
 use quorate_kernel::change::Changed;
 use quorate_kernel::engine::Placement;
+use quorate_kernel::expiry::Lifetime;
 use quorate_kernel::operation::{Operation, Outcome};
 use quorate_kernel::rng::Rng;
 use quorate_kernel::storage::Durability;
@@ -240,6 +241,10 @@ fn word(outcome: &Outcome) -> u64 {
                 ItemOutcome::Changed(Changed::Integer(number)) => 5 + *number as u64,
                 ItemOutcome::Changed(_) => 6,
                 ItemOutcome::Unchanged(_) => 7,
+                ItemOutcome::Expiry { changed } => 8 + u64::from(*changed),
+                ItemOutcome::Lifetime(Lifetime::Absent) => 10,
+                ItemOutcome::Lifetime(Lifetime::Endless) => 11,
+                ItemOutcome::Lifetime(Lifetime::Until(at)) => 12 + at.0 as u64,
             };
             word.wrapping_mul(31).wrapping_add(told)
         }),

@@ -46,7 +46,7 @@ impl Serializable {
             // Doors refuse what the engine cannot do.
             other => match Items::of(other).filter(|items| !items.list().is_empty()) {
                 Some(items) => {
-                    let sheet = Sheet::new(items, self.settings.value_bytes_max);
+                    let sheet = Sheet::new(items, self.settings.value_bytes_max, wall(cx));
                     return self.begin_items(ticket, deadline, sheet, cx);
                 }
                 None => Refusal::Unsupported,

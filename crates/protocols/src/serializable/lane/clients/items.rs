@@ -1,12 +1,12 @@
 //! What a client asks for, as keys that are read and acts that are committed.
 
+use super::acts::{self, Found};
 use crate::serializable::lane::places::place;
-use crate::serializable::{Act, Condition, Done, Expiry, Item as Read, Raw, Results, Version};
+use crate::serializable::{Act, Done, Item as Read, Raw, Results, Version, WallMs};
 use alloc::collections::BTreeMap;
 use alloc::vec;
 use alloc::vec::Vec;
 use bytes::Bytes;
-use quorate_kernel::change::{Change, Changed};
 use quorate_kernel::evaluate::Items;
 use quorate_kernel::ids::GroupId;
 use quorate_kernel::mutant;
@@ -19,14 +19,17 @@ pub struct Sheet {
     items: Items,
     /// The most bytes of a value, as it was when it was asked.
     pub value_max: usize,
+    /// When it was asked, by this host's clock: which of the times in it have passed. It stays so
+    /// however often it is tried.
+    asked: WallMs,
     /// What was read for it.
     pub got: BTreeMap<Raw, Read>,
 }
 
 impl Sheet {
-    /// What is asked where values have at most so many bytes, with nothing read yet.
-    pub fn new(items: Items, value_max: usize) -> Sheet {
-        Sheet { items, value_max, got: BTreeMap::new() }
+    /// What is asked at this time where values have at most so many bytes, with nothing read yet.
+    pub fn new(items: Items, value_max: usize, asked: WallMs) -> Sheet {
+        Sheet { items, value_max, asked, got: BTreeMap::new() }
     }
 
     /// What is asked.
@@ -36,8 +39,8 @@ impl Sheet {
 
     /// The keys that must be read before it is known what to do.
     pub fn to_read(&self) -> impl Iterator<Item = Raw> {
-        let reads = |item: &&Item| matches!(item, Item::Check { .. } | Item::Get { .. });
-        self.items().iter().filter(reads).map(|item| place::stored(item.key()))
+        let reads = self.items().iter().filter(|item| !item.is_write());
+        reads.map(|item| place::stored(item.key()))
     }
 
     /// How many bytes the values are that were read.
@@ -58,15 +61,7 @@ impl Sheet {
 
     /// What it does, in order.
     pub fn acts(&self) -> Vec<(Raw, Act)> {
-        let act = |item: &Item| match item {
-            Item::Put { key, value } => {
-                let value = Raw(value.clone());
-                Some((place::stored(key), Act::Put { value, expiry: Expiry::Never }))
-            }
-            Item::Delete { key } => Some((place::stored(key), Act::Delete)),
-            Item::Change { key, change } => Some((place::stored(key), changing(change))),
-            Item::Check { .. } | Item::Get { .. } => None,
-        };
+        let act = |item: &Item| Some((place::stored(item.key()), acts::of_item(item, self.asked)?));
         self.items().iter().filter_map(act).collect()
     }
 
@@ -76,10 +71,7 @@ impl Sheet {
     /// # Errors
     /// A check does not hold, or the answer is too long.
     pub fn evaluate(&self) -> Result<Vec<ItemOutcome>, Refusal> {
-        let found = |key: &Bytes| {
-            let read = self.got.get(&place::stored(key));
-            read.and_then(|read| read.content.as_ref()).map(|(value, _)| value.0.clone())
-        };
+        let found = |key: &Bytes| Found::of(self.got.get(&place::stored(key)), self.asked);
         self.items.evaluate(self.value_max, found).told
     }
 
@@ -112,7 +104,10 @@ impl Sheet {
                 (Item::Delete { .. }, Ok(Done::Deleted { existed })) => {
                     ItemOutcome::Deleted { existed: *existed }
                 }
-                (Item::Change { .. }, Ok(done)) => ItemOutcome::Changed(changed(done)?),
+                (Item::Change { .. }, Ok(done)) => ItemOutcome::Changed(acts::changed(done)?),
+                (Item::Expire { .. }, Ok(Done::Expiry { changed })) => {
+                    ItemOutcome::Expiry { changed: *changed }
+                }
                 (Item::Change { .. }, Err(error)) => ItemOutcome::Unchanged((*error).into()),
                 _ => return None,
             }
@@ -124,31 +119,4 @@ impl Sheet {
     pub fn outcome(&self, told: Vec<ItemOutcome>) -> Outcome {
         self.items.outcome(told)
     }
-}
-
-/// The act that a change is.
-fn changing(change: &Change) -> Act {
-    match change {
-        Change::PutIf { exists, value } => {
-            let condition = if *exists { Condition::Present } else { Condition::Absent };
-            Act::PutIf { condition, value: Raw(value.clone()), expiry: Expiry::Never }
-        }
-        Change::Add(number) => Act::Add(*number),
-        Change::AddFloat(number) => Act::AddFloat(Raw(number.clone())),
-        Change::Append(bytes) => Act::Append(Raw(bytes.clone())),
-        Change::SetRange { offset, bytes } => {
-            Act::SetRange { offset: *offset, bytes: Raw(bytes.clone()) }
-        }
-    }
-}
-
-/// What a change is told; none of what no change does.
-fn changed(done: &Done) -> Option<Changed> {
-    Some(match done {
-        Done::Put => Changed::Put,
-        Done::Integer(number) => Changed::Integer(*number),
-        Done::Float(number) => Changed::Float(number.0.clone()),
-        Done::Length(length) => Changed::Length(*length),
-        Done::Deleted { .. } | Done::Expiry { .. } => return None,
-    })
 }

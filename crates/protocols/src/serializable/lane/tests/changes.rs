@@ -6,6 +6,7 @@ use crate::serializable::lane::Settings;
 use crate::serializable::rules::BYTES_MAX;
 use bytes::Bytes;
 use quorate_kernel::change::{Change, Changed, Unchanged};
+use quorate_kernel::expiry::Expiry;
 use quorate_kernel::limits::TRANSACTION_ITEMS_MAX;
 use quorate_kernel::operation::{Outcome, Refusal};
 use quorate_kernel::storage::Durability;
@@ -19,7 +20,8 @@ fn changes_are_done_where_values_stand_and_stay_in_their_slots() {
     let change = |key: &Bytes, change| Item::Change { key: key.clone(), change };
     let get = |key: &Bytes| Item::Get { key: key.clone() };
     let append = |text| Change::Append(bytes(text));
-    let put_if = |exists, value| Change::PutIf { exists, value: bytes(value) };
+    let put_if =
+        |exists, value| Change::PutIf { exists, value: bytes(value), expiry: Expiry::Never };
     let told = world.ask(
         0,
         transact(Vec::from([
@@ -124,7 +126,7 @@ fn what_several_groups_have_done_is_told_however_much_it_is() {
     let length = ItemOutcome::Changed(Changed::Length(1 << 20));
     assert_eq!(told, Outcome::Transacted(std::vec![length; 40]));
     // What is put anew is made again each time.
-    let put = Item::Put { key: bytes("k0"), value: bytes("v") };
+    let put = Item::Put { key: bytes("k0"), value: bytes("v"), expiry: Expiry::Never };
     let again = std::vec![[put, grow(0)]; 40].concat();
     let told = world.ask(1, transact(again), SOON);
     assert!(matches!(told, Outcome::Refused(Refusal::TooLarge { .. })), "{told:?}");

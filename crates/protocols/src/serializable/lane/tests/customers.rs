@@ -2,6 +2,7 @@
 
 use super::world::World;
 use bytes::Bytes;
+use quorate_kernel::expiry::Expiry;
 use quorate_kernel::ids::Ticket;
 use quorate_kernel::operation::{Cursor, Operation, Outcome};
 use quorate_kernel::time::Span;
@@ -136,7 +137,11 @@ impl Customers {
         let get = |key: &Bytes| Item::Get { key: key.clone() };
         let kind = world.rng.below(10);
         let value = self.value();
-        let put = |key: &Bytes, value: &Bytes| Item::Put { key: key.clone(), value: value.clone() };
+        let put = |key: &Bytes, value: &Bytes| Item::Put {
+            key: key.clone(),
+            value: value.clone(),
+            expiry: Expiry::Never,
+        };
         let items = match kind {
             0 | 1 => return (Operation::get(one.clone()), Vec::from([get(&one)])),
             2 | 3 => {
@@ -218,7 +223,7 @@ impl Customers {
                 (Item::Check { key, holds: Condition::Absent }, _) => {
                     told.reads.push((key.clone(), None));
                 }
-                (Item::Put { key, value }, _) => {
+                (Item::Put { key, value, .. }, _) => {
                     changed.insert(key.clone());
                     if key.starts_with(b"key") {
                         self.there.insert(key.clone());

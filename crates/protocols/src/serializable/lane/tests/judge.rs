@@ -91,7 +91,9 @@ fn done(told: &Told, writers: &Writers, shape: Shape) -> Result<Option<Done>, St
             }
             Item::Delete { .. } => acts.push((key, Act::Delete)),
             Item::Get { .. } | Item::Check { .. } => {}
-            Item::Change { .. } => unreachable!("nobody asks for it here"),
+            Item::Change { .. } | Item::Expire { .. } | Item::Lifetime { .. } => {
+                unreachable!("nobody asks for it here")
+            }
         }
     }
     if made.len() > 1 {

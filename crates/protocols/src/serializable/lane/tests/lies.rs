@@ -9,6 +9,7 @@ use crate::serializable::{
 };
 use crate::vsr::ViewNumber;
 use bytes::Bytes;
+use quorate_kernel::expiry::Expiry;
 use quorate_kernel::ids::{GroupId, Ticket};
 use quorate_kernel::limits::VSR_BEHIND_MAX;
 use quorate_kernel::operation::{Cursor, Operation, Outcome};
@@ -52,7 +53,7 @@ fn say(world: &mut World, to: GroupId, message: serializable::Message) {
 fn undecided(world: &mut World) -> (Ticket, TxId) {
     let (one, two) = leaders(world);
     world.part(one, two);
-    let put = |group| Item::Put { key: key_of(group, 2), value: bytes("v") };
+    let put = |group| Item::Put { key: key_of(group, 2), value: bytes("v"), expiry: Expiry::Never };
     let ticket = world.request(OUTSIDER, transact([put(1), put(2)].into()), SOON);
     let process = world.hosts[OUTSIDER].process.as_ref().expect("it is up");
     let (_, tx) = process.clients.committing().expect("it commits");
@@ -151,7 +152,7 @@ fn who_is_no_member_of_a_group_does_not_say_where_it_is() {
         claim(&mut world, two, ONE, next);
         assert_eq!(known(&world), before);
     }
-    let put = |group| Item::Put { key: key_of(group, 2), value: bytes("v") };
+    let put = |group| Item::Put { key: key_of(group, 2), value: bytes("v"), expiry: Expiry::Never };
     let began = world.now;
     let ticket = world.request(two, transact([put(1), put(2)].into()), SOON);
     is_done_in_both(&mut world, ticket);

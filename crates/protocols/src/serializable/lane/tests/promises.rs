@@ -6,6 +6,7 @@ use crate::serializable::lane::places::place::{self, Shape};
 use crate::serializable::lane::{Message, Settings};
 use crate::serializable::{self, Reply, TxId, Version};
 use bytes::Bytes;
+use quorate_kernel::expiry::Expiry;
 use quorate_kernel::ids::GroupId;
 use quorate_kernel::operation::{Operation, Outcome, Refusal};
 use quorate_kernel::process::{Inspect, Process};
@@ -80,7 +81,11 @@ fn single_keys_are_put_read_and_removed_at_any_host() {
 fn several_items_over_several_groups_are_done_in_their_order_or_not_at_all() {
     let mut world = three(3);
     let [one, two, three] = [1, 2, 3].map(|group| key_of(group, 3));
-    let put = |key: &Bytes, value| Item::Put { key: key.clone(), value: bytes(value) };
+    let put = |key: &Bytes, value| Item::Put {
+        key: key.clone(),
+        value: bytes(value),
+        expiry: Expiry::Never,
+    };
     let get = |key: &Bytes| Item::Get { key: key.clone() };
     let told = world.ask(
         0,
@@ -187,7 +192,11 @@ fn what_is_too_large_is_refused_by_name() {
 #[test]
 fn a_transaction_rests_on_what_it_has_read() {
     let mut world = three(1);
-    let put = |value: u64| Item::Put { key: bytes("n"), value: value.to_string().into() };
+    let put = |value: u64| Item::Put {
+        key: bytes("n"),
+        value: value.to_string().into(),
+        expiry: Expiry::Never,
+    };
     let absent = Item::Check { key: bytes("n"), holds: Condition::Absent };
     // All see that it is absent, and one of them may put it.
     let tickets: Vec<_> = (0..9)
@@ -210,7 +219,11 @@ fn what_is_read_in_several_groups_is_of_one_moment() {
     let mut torn = 0;
     for round in 0..80_u64 {
         let value: Bytes = round.to_string().into();
-        let put = |key: &Bytes| Item::Put { key: key.clone(), value: value.clone() };
+        let put = |key: &Bytes| Item::Put {
+            key: key.clone(),
+            value: value.clone(),
+            expiry: Expiry::Never,
+        };
         let get = |key: &Bytes| Item::Get { key: key.clone() };
         world.request(0, transact([put(&one), put(&two)].into()), SOON);
         let wait = Span::micros(world.rng.below(9000));
@@ -239,7 +252,7 @@ fn what_changes_while_it_is_read_is_committed_as_it_was_read_last() {
     read_while_it_changes([get(1), get(2)].into(), &told);
     // So is that nothing is done, because of what was read.
     let check = Item::Check { key: key_of(1, 2), holds: Condition::Present };
-    let put = Item::Put { key: key_of(2, 2), value: bytes("v") };
+    let put = Item::Put { key: key_of(2, 2), value: bytes("v"), expiry: Expiry::Never };
     let told = Outcome::Refused(Refusal::Unmet { item: 0 });
     let mut world = read_while_it_changes([check, get(2), put].into(), &told);
     let value = world.ask(0, Operation::get(key_of(2, 2)), SOON);
@@ -327,7 +340,8 @@ fn a_question_that_waits_turns_no_other_away() {
     let host = 3 - decides - applies;
     // The client is told that it is done, and one group holds the key until it hears that.
     world.cut.insert((decides, applies));
-    let put = |group| Item::Put { key: key_of(group, groups), value: bytes("v") };
+    let put =
+        |group| Item::Put { key: key_of(group, groups), value: bytes("v"), expiry: Expiry::Never };
     let told = world.ask(host, transact([put(1), put(other)].into()), SOON);
     assert!(matches!(told, Outcome::Transacted(_)), "{told:?}");
     world.request(host, Operation::get(key_of(other, groups)), SOON);

@@ -41,6 +41,8 @@ pub struct Host {
     timers: BTreeMap<u32, Time>,
     peers: BTreeMap<NodeId, Start>,
     rng: Rng,
+    /// How far its wall clock is ahead.
+    pub skew_ms: u64,
     syncs: bool,
     /// Up to where each group's log was noted.
     noted: BTreeMap<GroupId, Op>,
@@ -109,6 +111,7 @@ impl World {
             timers: BTreeMap::new(),
             peers: BTreeMap::new(),
             rng: Rng::new(seed ^ (id << 32)),
+            skew_ms: 0,
             syncs: false,
             noted: BTreeMap::new(),
         };
@@ -223,10 +226,11 @@ impl World {
         input: impl FnOnce(&mut Serializable, &mut Context<'_, Serializable>),
     ) {
         let now = self.now;
-        let Host { me, process, disk, rng, .. } = &mut self.hosts[at];
+        let Host { me, process, disk, rng, skew_ms, .. } = &mut self.hosts[at];
         let process = process.as_mut().expect("it is up");
         let mut fx = Effects::default();
-        let wall = WallTime(i64::try_from(now.0 / 1_000_000).unwrap_or(i64::MAX));
+        let wall = now.0 / 1_000_000 + *skew_ms;
+        let wall = WallTime(i64::try_from(wall).unwrap_or(i64::MAX));
         let (me, lane) = (*me, LaneId(17));
         input(process, &mut Context { me, lane, now, wall, rng, table: disk, fx: &mut fx });
         process.check();
