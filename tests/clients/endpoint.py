@@ -20,7 +20,6 @@ SECOND = _parse(SECOND) if SECOND else None
 IS_QUORATE = os.environ.get("QUORATE") == "1"
 
 ABLE = "use a keyspace of the engine serializable"
-NO_ENGINE = "no engine of this version can do it"
 
 # Commands that a register cannot keep the promise of, and what their refusal says.
 REFUSED = [
@@ -36,8 +35,9 @@ REFUSED = [
     (["GETDEL", "k"], ABLE),
     (["WATCH", "k"], ABLE),
     (["MULTI"], ABLE),
-    (["EXPIRE", "k", "10"], NO_ENGINE),
-    (["SET", "k", "x", "EX", "10"], NO_ENGINE),
+    (["EXPIRE", "k", "10"], ABLE),
+    (["SETEX", "k", "10", "x"], ABLE),
+    (["SET", "k", "x", "EX", "10"], ABLE),
 ]
 
 # Why, in every refusal.

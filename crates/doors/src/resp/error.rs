@@ -17,7 +17,6 @@
 use super::requests::frame::Command;
 use alloc::string::{String, ToString};
 use core::fmt;
-use quorate_kernel::engine::Capability;
 use quorate_kernel::lacking::Lacking;
 use quorate_kernel::operation::Refusal;
 use thiserror::Error;
@@ -28,8 +27,6 @@ const SHOWN_BYTES_MAX: usize = 128;
 /// What a command needs that is known and not offered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Lack {
-    /// An engine that can do this.
-    Engine(Capability),
     /// Values that are no plain byte strings.
     Type(&'static str),
     /// There is no such thing on this server.
@@ -39,7 +36,6 @@ pub(crate) enum Lack {
 impl fmt::Display for Lack {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Lack::Engine(capability) => capability.fmt(f),
             Lack::Type(name) | Lack::Service(name) => f.write_str(name),
         }
     }
@@ -60,6 +56,9 @@ pub(crate) enum CommandError {
     /// Options that do not exist or do not go together.
     #[error("ERR syntax error")]
     Syntax,
+    /// A condition that does not exist.
+    #[error("ERR Unsupported option {0}")]
+    UnknownOption(String),
     /// A number is no number.
     #[error("ERR value is not an integer or out of range")]
     NotInteger,
@@ -90,9 +89,6 @@ pub(crate) enum CommandError {
     /// Nothing on this server can do it.
     #[error("ERR {command} needs {lack}, which this server does not offer")]
     NotOffered { command: String, lack: Lack },
-    /// The engine could, but this door has no such command.
-    #[error("ERR {0} is not offered by this server")]
-    NoCommand(String),
     /// Values are byte strings and nothing else.
     #[error("ERR {command} works on {lack}, but a {engine} keyspace holds plain byte strings")]
     WrongType { command: String, lack: Lack, engine: &'static str },

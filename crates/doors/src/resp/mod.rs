@@ -38,9 +38,11 @@
 //! # Commands
 //! | group | commands |
 //! |---|---|
-//! | values | `GET`, `SET` without options, `MGET`, `MSET`, `STRLEN`, `GETRANGE`, `SUBSTR` |
+//! | values | `GET`, `SET`, `MGET`, `MSET`, `STRLEN`, `GETRANGE`, `SUBSTR` |
+//! | changes, of engines that have them | `INCR` and its kin, `APPEND`, `SETRANGE`, `SETNX`, `GETSET`, `GETDEL`, `MSETNX`, `SET` with `NX`, `XX` and `GET` |
+//! | expiry, of engines that have it | `EXPIRE`, `PEXPIRE`, `EXPIREAT`, `PEXPIREAT` with their conditions, `PERSIST`, `TTL`, `PTTL`, `EXPIRETIME`, `PEXPIRETIME`, `SETEX`, `PSETEX`, `GETEX`, `SET` with `EX`, `PX`, `EXAT`, `PXAT` and `KEEPTTL` |
 //! | siblings | `CGET key`, `CSET key context value`, `CDEL key context`, of causal keyspaces |
-//! | keys | `DEL`, `UNLINK`, `EXISTS`, `TOUCH`, `TYPE`, `TTL`, `PTTL`, `EXPIRETIME`, `PEXPIRETIME`, `KEYS`, `SCAN` with `MATCH`, `COUNT` and `TYPE`, `RANDOMKEY`, `DBSIZE` |
+//! | keys | `DEL`, `UNLINK`, `EXISTS`, `TOUCH`, `TYPE`, `KEYS`, `SCAN` with `MATCH`, `COUNT` and `TYPE`, `RANDOMKEY`, `DBSIZE` |
 //! | connection | `PING`, `ECHO`, `HELLO`, `AUTH`, `SELECT` by number or name, `QUIT`, `RESET`, `CLIENT` with `ID`, `GETNAME`, `SETNAME`, `SETINFO`, `INFO`, `LIST`, `REPLY`, `NO-EVICT`, `NO-TOUCH`, `HELP` |
 //! | events | `SUBSCRIBE events`, `UNSUBSCRIBE` |
 //! | server | `INFO`, `CONFIG GET`, `TIME`, `LASTSAVE`, `SLOWLOG`, `MEMORY USAGE`, `COMMAND` with `COUNT`, `INFO`, `DOCS`, `LIST`, `GETKEYS` |
@@ -65,19 +67,20 @@
 //!   at least once. `COUNT` is cut at the limit of a page.
 //! - `RANDOMKEY` takes the first key at or after a random token, so a key behind a wide gap is
 //!   likelier.
-//! - `TTL` and its kin know no expiry: -1 for a key that exists, -2 for one that does not.
+//! - `TTL` and its kin answer -1 or -2 where the engine has no expiry. Times count by the clock of
+//!   this host; the engine removes keys by that of another one.
 //! - `MEMORY USAGE` is the length of key and value.
 //! - `WATCH` keeps values, which `EXEC` compares: a key that was changed and has its old value
-//!   again is not noticed, unless the connection has read the other one. The keys of a transaction
-//!   are of one keyspace, whatever it selects. Of commands without keys only `PING`, `ECHO`,
-//!   `SELECT` and `UNWATCH` may be part of it.
+//!   again is not noticed, unless the connection has read the other one; nor is one that ends at
+//!   another time. One that has ended is. The keys of a transaction are of one keyspace, whatever
+//!   it selects. Of commands without keys only `PING`, `ECHO`, `SELECT` and `UNWATCH` may be part
+//!   of it.
 //! - `SLOWLOG` is empty, and `LASTSAVE` the time of the start: an acknowledged write is as durable
 //!   as its keyspace promises.
 //!
-//! What needs the old value to make the new one (`INCR`, `APPEND`, `SET NX`, `GETDEL`, `EXPIRE`,
-//! `MULTI`, ...) answers an error that says what it needs and that no engine has it yet; what works
-//! on lists, hashes, sets and sorted sets says that values are byte strings; everything else is an
-//! unknown command. The texts are those of Redis 7 where it has one.
+//! What the keyspace's engine cannot do answers an error that says what it needs, and which engines
+//! have that; what works on lists, hashes, sets and sorted sets says that values are byte strings;
+//! everything else is an unknown command. The texts are those of Redis 7 where it has one.
 
 pub mod client;
 mod commands;

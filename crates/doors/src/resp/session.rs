@@ -34,6 +34,7 @@ use quorate_kernel::operation::{Operation, Outcome};
 use quorate_kernel::probe;
 use quorate_kernel::rng::Rng;
 use quorate_kernel::rope::Rope;
+use quorate_kernel::time::WallTime;
 
 /// How long a value is taken to be before any was read.
 const VALUE_BYTES_EXPECTED: usize = 64 * 1024;
@@ -147,7 +148,8 @@ impl Session {
         let bytes = command.size();
         let skip = self.client.replies == ReplyMode::Skip;
         let (shared, serving) = (&*self.shared, &*self.serving);
-        let mut cx = Cx { client: &mut self.client, shared, serving, clock, rng: &mut self.rng };
+        let (client, rng) = (&mut self.client, &mut self.rng);
+        let mut cx = Cx { client, shared, serving, clock, rng, is_relative: false };
         let plan = commands::dispatch(&mut cx, &mut command);
         let is_silent = self.client.take_silence(skip);
         self.is_draining |= self.client.is_leaving;
@@ -300,16 +302,16 @@ fn on_outcome(
     command: &mut Pending,
     index: u32,
     outcome: Outcome,
-    is_last: bool,
+    (is_last, now): (bool, WallTime),
 ) {
     let lane = command.lane;
     let answer = match &mut command.work {
         Work::Transaction(transaction) => {
             let chosen = transaction.chosen().filter(|_| matches!(outcome, Outcome::Transacted(_)));
             client.keyspace = chosen.unwrap_or(client.keyspace);
-            Some(transaction.answer(outcome))
+            Some(transaction.answer(outcome, now))
         }
-        Work::Single(single) => Some(Single::answer(*single, outcome)),
+        Work::Single(single) => Some(Single::answer(*single, outcome, now)),
         Work::Pages(pages) => pages.on_outcome(outcome),
         Work::Many(many) => {
             many.on_outcome(index, outcome);

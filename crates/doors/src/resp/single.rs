@@ -6,7 +6,9 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::change::{Changed, Unchanged};
+use quorate_kernel::expiry::Lifetime;
 use quorate_kernel::operation::{Outcome, Refusal};
+use quorate_kernel::time::WallTime;
 use quorate_kernel::transaction::ItemOutcome;
 
 /// An engine answered something else than was asked. Clients get an error; writes may have
@@ -31,8 +33,8 @@ pub(crate) enum Single {
     Range { start: i64, end: i64 },
     /// `string` or `none`.
     Type,
-    /// -1 if there is a value, which never expires; -2 if not.
-    Expiry,
+    /// How long a key is there: -1 if it does not end, -2 if there is none.
+    End(End),
     /// How much memory a value takes, with its key of this length.
     Usage { key_bytes: usize },
     /// A context, and all values.
@@ -49,9 +51,33 @@ pub(crate) enum Single {
     AllOrNone,
 }
 
+/// How the end of a key is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct End {
+    /// In seconds, rounded, not in milliseconds.
+    pub(crate) is_seconds: bool,
+    /// From now on, not since 1970.
+    pub(crate) is_relative: bool,
+}
+
+impl End {
+    /// The number that tells it, by this clock.
+    fn told(self, lifetime: Lifetime, now: WallTime) -> i64 {
+        let at = match lifetime {
+            Lifetime::Absent => return -2,
+            Lifetime::Endless => return -1,
+            Lifetime::Until(at) => at.0,
+        };
+        // What has passed was there when it was read: it is told so, and not that it never ends.
+        let ms = if self.is_relative { at.saturating_sub(now.0).max(0) } else { at };
+        if self.is_seconds { ms.saturating_add(500) / 1000 } else { ms }
+    }
+}
+
 impl Single {
-    /// The reply to the outcome of the operation.
-    pub(crate) fn answer(self, outcome: Outcome) -> CommandReply {
+    /// The reply to the outcome of the operation. The clock is that of the moment of the reply:
+    /// what is left of a key's time is never told too long.
+    pub(crate) fn answer(self, outcome: Outcome, now: WallTime) -> CommandReply {
         match outcome {
             Outcome::Values { values, context } if self == Single::Siblings => {
                 CommandReply::Siblings(context, values.into_vec())
@@ -72,20 +98,26 @@ impl Single {
             Outcome::Refused(Refusal::Unmet { .. }) if self == Single::AllOrNone => {
                 CommandReply::Integer(0)
             }
-            Outcome::Transacted(told) => self.of_items(told),
+            Outcome::Transacted(told) => self.of_items(told, now),
             Outcome::Refused(refusal) => CommandReply::Error(error::refusal(&refusal)),
             _ => mismatch(),
         }
     }
 
     /// The reply to what the items of a transaction were told.
-    fn of_items(self, mut told: Vec<ItemOutcome>) -> CommandReply {
+    fn of_items(self, mut told: Vec<ItemOutcome>, now: WallTime) -> CommandReply {
         match (self, &mut told[..]) {
             (Single::AllOrNone, _) => CommandReply::Integer(1),
             (Single::First, [ItemOutcome::Value(value), ..]) => CommandReply::Bulk(value.take()),
             (Single::IsDone, [ItemOutcome::Changed(_)]) => CommandReply::Integer(1),
             (Single::IsDone, [ItemOutcome::Unchanged(Unchanged::Condition)]) => {
                 CommandReply::Integer(0)
+            }
+            (Single::IsDone, [ItemOutcome::Expiry { changed }]) => {
+                CommandReply::Integer(i64::from(*changed))
+            }
+            (Single::End(end), [ItemOutcome::Lifetime(lifetime)]) => {
+                CommandReply::Integer(end.told(*lifetime, now))
             }
             (_, [ItemOutcome::Unchanged(why)]) => unchanged(*why),
             (Single::Change, [ItemOutcome::Written | ItemOutcome::Changed(Changed::Put)]) => {
@@ -114,7 +146,7 @@ impl Single {
                 CommandReply::Bulk(Some(range(value.unwrap_or_default(), start, end)))
             }
             Single::Type => CommandReply::Simple(if value.is_some() { "string" } else { "none" }),
-            Single::Expiry => CommandReply::Integer(if value.is_some() { -1 } else { -2 }),
+            Single::End(_) => CommandReply::Integer(if value.is_some() { -1 } else { -2 }),
             Single::Usage { key_bytes } => match length {
                 Some(length) => CommandReply::Integer(length + key_bytes as i64),
                 None => CommandReply::Bulk(None),
@@ -158,6 +190,17 @@ fn range(value: Bytes, start: i64, end: i64) -> Bytes {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn ends_are_told_as_redis_does() {
+        let told = |is_seconds, is_relative, at| {
+            End { is_seconds, is_relative }.told(Lifetime::Until(WallTime(at)), WallTime(10_000))
+        };
+        assert_eq!([10_001, 11_499, 11_500, 9_000].map(|at| told(true, true, at)), [0, 1, 2, 0]);
+        assert_eq!([10_001, 9_000].map(|at| told(false, true, at)), [1, 0]);
+        assert_eq!([told(true, false, 11_499), told(false, false, 11_499)], [11, 11_499]);
+        assert_eq!(told(true, false, i64::MAX), i64::MAX / 1000);
+    }
 
     #[test]
     fn ranges_are_those_of_redis() {

@@ -9,8 +9,12 @@ use super::watched::Watched;
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::ops::Range;
+use quorate_kernel::change::Change;
+use quorate_kernel::expiry::Expiry;
 use quorate_kernel::limits::{COMMAND_BYTES_MAX, TRANSACTION_ITEMS_MAX};
 use quorate_kernel::operation::{Operation, Outcome, Refusal};
+use quorate_kernel::time::WallTime;
 use quorate_kernel::transaction::{Item, check_bounds};
 
 /// A command of a transaction: what is made of what its items are told.
@@ -34,6 +38,9 @@ pub(crate) struct Queue {
     /// That of the keyspace that its items are of, if there are any.
     keyspace: Option<usize>,
     items: Vec<Item>,
+    /// Which of them have times that count from when they were queued, and when that was. They
+    /// count from `EXEC` on.
+    relative: Vec<(Range<usize>, WallTime)>,
     parts: Vec<Part>,
     bytes: usize,
 }
@@ -42,7 +49,7 @@ impl Queue {
     /// One without commands, of a connection that works on this keyspace.
     pub(crate) fn new(begun_in: usize) -> Queue {
         let (items, parts) = (Vec::new(), Vec::new());
-        Queue { begun_in, keyspace: None, items, parts, bytes: 0 }
+        Queue { begun_in, keyspace: None, items, relative: Vec::new(), parts, bytes: 0 }
     }
 
     /// The keyspace that the connection worked on before.
@@ -65,11 +72,12 @@ impl Queue {
         self.bytes
     }
 
-    /// Adds a command of so many bytes on a keyspace; `name` is what an error calls it.
+    /// Adds a command of so many bytes on a keyspace; `name` is what an error calls it. If its times
+    /// count from some moment on, that is `since`.
     pub(crate) fn push(
         &mut self,
         name: &str,
-        plan: Plan,
+        (plan, since): (Plan, Option<WallTime>),
         bytes: usize,
         keyspace: usize,
     ) -> Result<(), CommandError> {
@@ -101,6 +109,7 @@ impl Queue {
         if self.items.len() > before && *self.keyspace.get_or_insert(keyspace) != keyspace {
             return Err(CommandError::Elsewhere { what: "the keys of earlier commands" });
         }
+        self.relative.extend(since.map(|since| (before..self.items.len(), since)));
         self.bytes += bytes;
         self.parts.push(part);
         let (count, limit) = (self.items.len().max(self.parts.len()), TRANSACTION_ITEMS_MAX);
@@ -121,8 +130,12 @@ impl Queue {
         watched: Watched,
         value_bytes_max: usize,
         (keyspace, chosen): (usize, usize),
+        now: WallTime,
     ) -> Result<Plan, CommandError> {
-        let Queue { begun_in, mut items, parts, bytes, .. } = self;
+        let Queue { begun_in, mut items, relative, parts, bytes, .. } = self;
+        for (places, since) in relative {
+            items[places].iter_mut().for_each(|item| postpone(item, now.0.saturating_sub(since.0)));
+        }
         let (checks, bytes) = (watched.len(), bytes + watched.bytes());
         items.splice(0..0, watched.checks());
         check_bounds(&items, value_bytes_max)?;
@@ -132,11 +145,22 @@ impl Queue {
         let mut transaction =
             Transaction { parts, count, checks, bytes, keyspace, chosen, is_alone };
         if items.is_empty() {
-            return Ok(Plan::Now(transaction.answer(Outcome::Transacted(Vec::new()))));
+            return Ok(Plan::Now(transaction.answer(Outcome::Transacted(Vec::new()), now)));
         }
         let operation = Operation::Transact { items, name: None };
         Ok(Plan::Transact(Box::new(transaction), operation))
     }
+}
+
+/// Lets the end of a key come so many milliseconds later.
+fn postpone(item: &mut Item, by: i64) {
+    let at = match item {
+        Item::Put { expiry: Expiry::At(at), .. }
+        | Item::Change { change: Change::PutIf { expiry: Expiry::At(at), .. }, .. }
+        | Item::Expire { at: Some(at), .. } => at,
+        _ => return,
+    };
+    at.0 = at.0.saturating_add(by);
 }
 
 /// A transaction on its way.
@@ -163,8 +187,10 @@ impl Transaction {
         keyspace: usize,
     ) -> Result<Plan, CommandError> {
         let mut queue = Queue::new(keyspace);
-        queue.push(name, Plan::Many(many), 0, keyspace)?;
-        let mut plan = queue.plan(Watched::default(), value_bytes_max, (keyspace, keyspace))?;
+        queue.push(name, (Plan::Many(many), None), 0, keyspace)?;
+        // No command on many keys has times.
+        let (where_to, now) = ((keyspace, keyspace), WallTime::default());
+        let mut plan = queue.plan(Watched::default(), value_bytes_max, where_to, now)?;
         if let Plan::Transact(transaction, _) = &mut plan {
             transaction.is_alone = true;
         }
@@ -188,7 +214,7 @@ impl Transaction {
 
     /// The reply to the outcome: that of each command, or no list if a key that is watched has
     /// another value.
-    pub(crate) fn answer(&mut self, outcome: Outcome) -> CommandReply {
+    pub(crate) fn answer(&mut self, outcome: Outcome, now: WallTime) -> CommandReply {
         let told = match outcome {
             Outcome::Transacted(told) if told.len() == self.count => told,
             Outcome::Refused(Refusal::Unmet { item }) if item < self.checks => {
@@ -201,9 +227,10 @@ impl Transaction {
         let mut next = || told.next().expect("each item is told something");
         let answer = |part| match part {
             Part::Known(answer) => answer,
-            Part::Single(single) => single.answer(next().into()),
+            Part::Single(single) => single.answer(next().into(), now),
             Part::Several(single, count) => {
-                single.answer(Outcome::Transacted((0..count).map(|_| next()).collect()))
+                let told = (0..count).map(|_| next()).collect();
+                single.answer(Outcome::Transacted(told), now)
             }
             Part::Many(mut many) => {
                 for index in 0..many.total() {

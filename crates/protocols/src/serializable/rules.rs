@@ -23,7 +23,13 @@ use xxhash_rust::xxh3::xxh3_64;
 pub const ENGINE: Engine = Engine {
     name: "serializable",
     placement: Placement::Groups,
-    can: &[Capability::Values, Capability::Listing, Capability::Transactions, Capability::Changes],
+    can: &[
+        Capability::Values,
+        Capability::Listing,
+        Capability::Transactions,
+        Capability::Changes,
+        Capability::Expiry,
+    ],
     listing: Listing {
         is_complete: true,
         text: "a page shows what its group had at one moment after it was asked: a key that is \

@@ -1,7 +1,7 @@
 //! Changes of a value that depend on the one before: counters, appends, and puts that ask whether
 //! there is a value. Each is one transaction.
 
-use super::refused::{EXPIRY, reason};
+use super::expiry::EndOption;
 use super::spec::{Handler, Keys, ONE_KEY, PAIRS, Run, Spec};
 use super::{Cx, Handled, Plan, check_key, check_value, is, key, number};
 use crate::resp::error::CommandError;
@@ -43,11 +43,11 @@ pub(crate) const SPECS: &[Spec] = &[
     spec("setnx", 3, FAST, ONE_KEY, "1.0.0", "Set a value where there is none", setnx),
     spec("getset", 3, FAST, ONE_KEY, "1.0.0", "Set a value, return the one before", getset),
     spec("getdel", 2, &["write", "fast"], ONE_KEY, "6.2.0", "Return a value and remove it", getdel),
-    spec("getex", -2, &["write", "fast"], ONE_KEY, "6.2.0", "Return the value of a key", getex),
     spec("msetnx", -3, SLOW, PAIRS, "1.0.1", "Set keys if none of them has a value", msetnx),
 ];
 
-fn several(single: Single, items: Vec<Item>) -> Handled {
+/// One transaction of these items.
+pub(super) fn several(single: Single, items: Vec<Item>) -> Handled {
     Ok(Plan::One(single, Operation::Transact { items, name: None }))
 }
 
@@ -98,30 +98,41 @@ fn setrange(cx: &mut Cx<'_>, command: &mut Command) -> Handled {
 }
 
 /// A put that asks whether the key has a value.
-fn put_if(cx: &Cx<'_>, command: &Command, exists: bool) -> Result<Item, CommandError> {
+fn put_if(
+    cx: &Cx<'_>,
+    command: &Command,
+    exists: bool,
+    expiry: Expiry,
+) -> Result<Item, CommandError> {
     check_value(cx, command, 2)?;
-    let change = Change::PutIf { exists, value: command.shared(2), expiry: Expiry::Never };
+    let change = Change::PutIf { exists, value: command.shared(2), expiry };
     Ok(Item::Change { key: key(command, 1)?, change })
 }
 
 fn setnx(cx: &mut Cx<'_>, command: &mut Command) -> Handled {
-    several(Single::IsDone, vec![put_if(cx, command, false)?])
+    several(Single::IsDone, vec![put_if(cx, command, false, Expiry::Never)?])
 }
 
-fn put(cx: &Cx<'_>, command: &Command) -> Result<Item, CommandError> {
+fn put(cx: &Cx<'_>, command: &Command, expiry: Expiry) -> Result<Item, CommandError> {
     check_value(cx, command, 2)?;
-    Ok(Item::Put { key: key(command, 1)?, value: command.shared(2), expiry: Expiry::Never })
+    Ok(Item::Put { key: key(command, 1)?, value: command.shared(2), expiry })
 }
 
 fn get(command: &Command) -> Result<Item, CommandError> {
     Ok(Item::Get { key: key(command, 1)? })
 }
 
-/// `SET` with one of `NX` and `XX`, or with `GET`, or both.
-pub(super) fn set(cx: &Cx<'_>, command: &Command, exists: Option<bool>, gets: bool) -> Handled {
+/// `SET` with options: with one of `NX` and `XX`, or with `GET`, or both; and what becomes of the
+/// key's end.
+pub(super) fn set(
+    cx: &Cx<'_>,
+    command: &Command,
+    (exists, gets): (Option<bool>, bool),
+    expiry: Expiry,
+) -> Handled {
     let write = match exists {
-        Some(exists) => put_if(cx, command, exists)?,
-        None => put(cx, command)?,
+        Some(exists) => put_if(cx, command, exists, expiry)?,
+        None => put(cx, command, expiry)?,
     };
     match gets {
         true => several(Single::First, vec![get(command)?, write]),
@@ -130,19 +141,12 @@ pub(super) fn set(cx: &Cx<'_>, command: &Command, exists: Option<bool>, gets: bo
 }
 
 fn getset(cx: &mut Cx<'_>, command: &mut Command) -> Handled {
-    set(cx, command, None, true)
+    set(cx, command, (None, true), Expiry::Never)
 }
 
 fn getdel(_cx: &mut Cx<'_>, command: &mut Command) -> Handled {
     let delete = Item::Delete { key: key(command, 1)? };
     several(Single::First, vec![get(command)?, delete])
-}
-
-fn getex(cx: &mut Cx<'_>, command: &mut Command) -> Handled {
-    match command.len() {
-        2 => Ok(Plan::One(Single::Get, Operation::get(key(command, 1)?))),
-        _ => Err(reason(cx, "GETEX", EXPIRY)),
-    }
 }
 
 fn msetnx(cx: &mut Cx<'_>, command: &mut Command) -> Handled {
@@ -170,8 +174,8 @@ pub(super) struct SetOptions {
     pub exists: Option<bool>,
     /// Whether the reply is the value before.
     pub gets: bool,
-    /// The option about expiry, if any.
-    pub expiry: Option<&'static str>,
+    /// What it says of the end of the key, if anything, and the name of that option.
+    pub end: Option<(&'static str, EndOption)>,
 }
 
 impl SetOptions {
@@ -192,28 +196,21 @@ impl SetOptions {
             } else if is(option, "GET") {
                 options.gets = true;
             } else {
-                at += options.read_expiry(command, at)?;
+                at += options.read_end(command, at)?;
             }
             at += 1;
         }
         Ok(options)
     }
 
-    /// An option about expiry, and how many arguments follow it.
-    fn read_expiry(&mut self, command: &Command, at: usize) -> Result<usize, CommandError> {
-        let known = ["EX", "PX", "EXAT", "PXAT", "KEEPTTL"];
-        let name = known.into_iter().find(|name| is(command.arg(at), name));
-        let name = name.filter(|_| self.expiry.is_none()).ok_or(CommandError::Syntax)?;
-        self.expiry = Some(name);
-        if name == "KEEPTTL" {
-            return Ok(0);
-        }
-        if at + 1 == command.len() {
+    /// An option about the end of the key. Returns how many arguments follow it.
+    fn read_end(&mut self, command: &Command, at: usize) -> Result<usize, CommandError> {
+        let (name, end) = EndOption::of(command, at).ok_or(CommandError::Syntax)?;
+        let is_other = self.end.is_some_and(|(before, _)| before != name);
+        if is_other || end == EndOption::Drop {
             return Err(CommandError::Syntax);
         }
-        match number(command, at + 1)? {
-            ..=0 => Err(CommandError::ExpireTime("set")),
-            _ => Ok(1),
-        }
+        self.end = Some((name, end));
+        Ok(end.arguments())
     }
 }

@@ -36,10 +36,6 @@ pub(crate) const SPECS: &[Spec] = &[
     spec("exists", -2, &["readonly", "fast"], ALL_KEYS, "1.0.0", "Count how many of the given keys exist", exists),
     spec("touch", -2, &["readonly", "fast"], ALL_KEYS, "3.2.1", "Count how many of the given keys exist", exists),
     spec("type", 2, &["readonly", "fast"], ONE_KEY, "1.0.0", "Determine the type stored at key", type_of),
-    spec("ttl", 2, &["readonly", "fast"], ONE_KEY, "1.0.0", "Get the time to live of a key: -1, or -2 if it does not exist", expiry),
-    spec("pttl", 2, &["readonly", "fast"], ONE_KEY, "2.6.0", "Get the time to live of a key: -1, or -2 if it does not exist", expiry),
-    spec("expiretime", 2, &["readonly", "fast"], ONE_KEY, "7.0.0", "Get the expiration time of a key: -1, or -2 if none", expiry),
-    spec("pexpiretime", 2, &["readonly", "fast"], ONE_KEY, "7.0.0", "Get the expiration time of a key: -1, or -2 if none", expiry),
     spec("keys", 2, &["readonly"], NO_KEYS, "1.0.0", "Find all keys matching the given pattern", keys),
     spec("scan", -2, &["readonly"], NO_KEYS, "2.8.0", "Incrementally iterate the keys space", scan),
     spec("randomkey", 1, &["readonly"], NO_KEYS, "1.0.0", "Return a random key from the keyspace", randomkey),
@@ -73,10 +69,6 @@ fn one(single: Single, command: &Command) -> Handled {
 
 fn type_of(_cx: &mut Cx<'_>, command: &mut Command) -> Handled {
     one(Single::Type, command)
-}
-
-fn expiry(_cx: &mut Cx<'_>, command: &mut Command) -> Handled {
-    one(Single::Expiry, command)
 }
 
 fn keys(_cx: &mut Cx<'_>, command: &mut Command) -> Handled {

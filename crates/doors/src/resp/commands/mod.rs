@@ -3,6 +3,7 @@
 
 mod changes;
 mod connection;
+mod expiry;
 mod follow;
 mod hello;
 mod info;
@@ -47,6 +48,8 @@ pub(crate) struct Cx<'a> {
     pub(crate) serving: &'a Serving,
     pub(crate) clock: Clock,
     pub(crate) rng: &'a mut Rng,
+    /// The command has turned a time from now on into one of the clock.
+    pub(crate) is_relative: bool,
 }
 
 impl Cx<'_> {
@@ -144,7 +147,8 @@ fn queue(cx: &mut Cx<'_>, spec: &Spec, command: &mut Command) -> Handled {
         }
     };
     if let Some(queue) = &mut cx.client.queue {
-        queue.push(spec.name, plan, bytes, cx.client.keyspace)?;
+        let since = cx.is_relative.then_some(cx.clock.wall);
+        queue.push(spec.name, (plan, since), bytes, cx.client.keyspace)?;
     }
     Ok(Plan::Now(CommandReply::Simple("QUEUED")))
 }

@@ -1,20 +1,12 @@
 //! Commands that are known and cannot be done, and why.
 
 use super::Cx;
-use super::spec::{Keys, NO_KEYS, ONE_KEY, Run, Spec};
+use super::spec::{Keys, NO_KEYS, Run, Spec};
 use crate::resp::error::{CommandError, Lack};
-use quorate_kernel::engine::Capability;
-
-/// Keys end by themselves.
-pub(super) const EXPIRY: Lack = Lack::Engine(Capability::Expiry);
 
 const fn refused(name: &'static str, arity: i64, keys: Keys, lack: Lack) -> Spec {
     let (flags, since) = (&["write"] as &[&str], "");
     Spec { name, arity, flags, keys, group: "string", since, summary: "", run: Run::Refused(lack) }
-}
-
-const fn expires(name: &'static str, arity: i64) -> Spec {
-    refused(name, arity, ONE_KEY, EXPIRY)
 }
 
 const fn service(name: &'static str, what: &'static str) -> Spec {
@@ -24,18 +16,11 @@ const fn service(name: &'static str, what: &'static str) -> Spec {
 /// The commands that no engine of the product can do yet.
 pub(crate) const SPECS: &[Spec] = &[
     service("setbit", "bits of a value"),
-    expires("expire", -3),
-    expires("pexpire", -3),
-    expires("expireat", -3),
-    expires("pexpireat", -3),
-    expires("persist", 2),
     service("move", "moving a key"),
     service("restore", "restoring a key"),
     service("copy", "copying a key"),
     service("rename", "renaming a key"),
     service("renamenx", "renaming a key"),
-    expires("setex", 4),
-    expires("psetex", 4),
     service("flushdb", "emptying a keyspace"),
     service("flushall", "emptying a keyspace"),
 ];
@@ -48,10 +33,6 @@ pub(crate) fn reason(cx: &Cx<'_>, name: &str, lack: Lack) -> CommandError {
         Err(error) => return error,
     };
     match lack {
-        Lack::Engine(needs) => match served.require(needs, &command, None) {
-            Err(lacking) => CommandError::Lacking(lacking),
-            Ok(()) => CommandError::NoCommand(command),
-        },
         Lack::Type(_) => CommandError::WrongType { command, lack, engine: served.engine.name },
         Lack::Service(_) => CommandError::NotOffered { command, lack },
     }

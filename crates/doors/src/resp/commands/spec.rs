@@ -1,8 +1,8 @@
 //! What is known of each command: arity, flags, keys, help, and the function that plans it.
 
 use super::{
-    Cx, Handled, changes, connection, follow, introspection, keys, refused, server, siblings,
-    strings, transactions, types,
+    Cx, Handled, changes, connection, expiry, follow, introspection, keys, refused, server,
+    siblings, strings, transactions, types,
 };
 use crate::resp::error::{CommandError, Lack, shown};
 use crate::resp::reply::Encoder;
@@ -176,6 +176,7 @@ impl Table {
             changes::SPECS,
             siblings::SPECS,
             keys::SPECS,
+            expiry::SPECS,
             connection::SPECS,
             follow::SPECS,
             server::SPECS,

@@ -1,7 +1,6 @@
 //! Values: `GET`, `SET` and their kin.
 
 use super::changes::{self, SetOptions};
-use super::refused::EXPIRY;
 use super::spec::{ALL_KEYS, ONE_KEY, PAIRS, Run, Spec};
 use super::{Cx, Handled, Plan, check_key, check_value, key, number};
 use crate::resp::error::CommandError;
@@ -9,6 +8,7 @@ use crate::resp::many::{Each, Many};
 use crate::resp::requests::frame::Command;
 use crate::resp::single::Single;
 use quorate_kernel::engine::Capability;
+use quorate_kernel::expiry::Expiry;
 use quorate_kernel::operation::Operation;
 
 const fn spec(
@@ -51,8 +51,12 @@ fn set(cx: &mut Cx<'_>, command: &mut Command) -> Handled {
 }
 
 /// What is wrong with them is said as in Redis, before what the engine cannot do.
-fn set_with_options(cx: &Cx<'_>, command: &Command) -> Handled {
-    let SetOptions { exists, gets, expiry } = SetOptions::of(command)?;
+fn set_with_options(cx: &mut Cx<'_>, command: &Command) -> Handled {
+    let SetOptions { exists, gets, end } = SetOptions::of(command)?;
+    let expiry = match end {
+        Some((_, end)) => end.expiry(cx, command, "set")?,
+        None => Expiry::Never,
+    };
     let condition = exists.map(|exists| if exists { "XX" } else { "NX" });
     if let Some(option) = condition.or(gets.then_some("GET")) {
         let asked = alloc::format!("SET {option}");
@@ -61,10 +65,11 @@ fn set_with_options(cx: &Cx<'_>, command: &Command) -> Handled {
             cx.keyspace()?.require(Capability::Changes, &asked, None)?;
         }
     }
-    match expiry {
-        None => changes::set(cx, command, exists, gets),
-        Some(option) => Err(super::refused::reason(cx, &alloc::format!("SET {option}"), EXPIRY)),
+    if let Some((option, _)) = end {
+        let asked = alloc::format!("SET {option}");
+        cx.keyspace()?.require(Capability::Expiry, &asked, None)?;
     }
+    changes::set(cx, command, (exists, gets), expiry)
 }
 
 fn mget(_cx: &mut Cx<'_>, command: &mut Command) -> Handled {

@@ -100,7 +100,7 @@ fn exec(cx: &mut Cx<'_>, _command: &mut Command) -> Handled {
         (items, watched) => items.or(watched).unwrap_or(chosen),
     };
     let value_bytes_max = selected(cx.serving, keyspace)?.value_bytes_max;
-    let plan = queue.plan(watched, value_bytes_max, (keyspace, chosen))?;
+    let plan = queue.plan(watched, value_bytes_max, (keyspace, chosen), cx.clock.wall)?;
     if let Plan::Now(_) = &plan {
         cx.client.keyspace = chosen;
     }

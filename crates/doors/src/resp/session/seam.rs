@@ -65,7 +65,7 @@ impl door::Session for Session {
         command.running -= 1;
         let before = command.work.held();
         let is_last = command.running == 0;
-        on_outcome(&mut self.client, command, ended.index, outcome, is_last);
+        on_outcome(&mut self.client, command, ended.index, outcome, (is_last, clock.wall));
         self.held = self.held - before + command.work.held();
         if matches!(command.work, Work::Done(_)) {
             // Nothing is read behind a command that holds back the rest, so it is always the last.
