@@ -72,8 +72,8 @@ impl Queue {
         self.bytes
     }
 
-    /// Adds a command of so many bytes on a keyspace; `name` is what an error calls it. If its times
-    /// count from some moment on, that is `since`.
+    /// Adds a command of so many bytes on a keyspace; `name` is what an error calls it, and `since`
+    /// the moment from which its times count, if they do from one.
     pub(crate) fn push(
         &mut self,
         name: &str,
@@ -134,7 +134,8 @@ impl Queue {
     ) -> Result<Plan, CommandError> {
         let Queue { begun_in, mut items, relative, parts, bytes, .. } = self;
         for (places, since) in relative {
-            items[places].iter_mut().for_each(|item| postpone(item, now.0.saturating_sub(since.0)));
+            let by = now.0.saturating_sub(since.0);
+            items[places].iter_mut().for_each(|item| postpone(item, by));
         }
         let (checks, bytes) = (watched.len(), bytes + watched.bytes());
         items.splice(0..0, watched.checks());

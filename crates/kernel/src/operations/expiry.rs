@@ -22,7 +22,7 @@ pub enum Expiry {
 /// When the end of a key is set to another time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum When {
-    /// Always.
+    /// Whatever end it has, or none.
     #[default]
     Always,
     /// If the key has none.

@@ -31,6 +31,10 @@ const fn spec(
 const FAST: &[&str] = &["write", "fast"];
 const SLOW: &[&str] = &["write", "denyoom"];
 const READS: &[&str] = &["readonly", "fast"];
+const SET_TTL: &str = "Set the time to live of a key";
+const SET_TIME: &str = "Set the expiration time of a key";
+const PUT: &str = "Set a value and its time to live";
+const GETEX: &str = "Return a value and set or remove its expiration time";
 const TTL: &str =
     "Get the time to live of a key: -1 if it does not expire, -2 if it does not exist";
 const TIME: &str = "Get the expiration time of a key: -1 if it has none, -2 if it does not exist";
@@ -38,18 +42,18 @@ const TIME: &str = "Get the expiration time of a key: -1 if it has none, -2 if i
 /// The commands.
 #[rustfmt::skip] // One command, one line.
 pub(crate) const SPECS: &[Spec] = &[
-    spec("expire", -3, FAST, "generic", "1.0.0", "Set a key's time to live in seconds", expire),
-    spec("pexpire", -3, FAST, "generic", "2.6.0", "Set a key's time to live in milliseconds", pexpire),
-    spec("expireat", -3, FAST, "generic", "1.2.0", "Set a key's expiration time in seconds", expireat),
-    spec("pexpireat", -3, FAST, "generic", "2.6.0", "Set a key's expiration time in milliseconds", pexpireat),
+    spec("expire", -3, FAST, "generic", "1.0.0", SET_TTL, expire),
+    spec("pexpire", -3, FAST, "generic", "2.6.0", SET_TTL, pexpire),
+    spec("expireat", -3, FAST, "generic", "1.2.0", SET_TIME, expireat),
+    spec("pexpireat", -3, FAST, "generic", "2.6.0", SET_TIME, pexpireat),
     spec("persist", 2, FAST, "generic", "2.2.0", "Remove the expiration time of a key", persist),
     spec("ttl", 2, READS, "generic", "1.0.0", TTL, ttl),
     spec("pttl", 2, READS, "generic", "2.6.0", TTL, pttl),
     spec("expiretime", 2, READS, "generic", "7.0.0", TIME, expiretime),
     spec("pexpiretime", 2, READS, "generic", "7.0.0", TIME, pexpiretime),
-    spec("setex", 4, SLOW, "string", "2.0.0", "Set a value and its time to live in seconds", setex),
-    spec("psetex", 4, SLOW, "string", "2.6.0", "Set a value and its time to live in milliseconds", psetex),
-    spec("getex", -2, FAST, "string", "6.2.0", "Return a value and set or remove its expiration time", getex),
+    spec("setex", 4, SLOW, "string", "2.0.0", PUT, setex),
+    spec("psetex", 4, SLOW, "string", "2.6.0", PUT, psetex),
+    spec("getex", -2, FAST, "string", "6.2.0", GETEX, getex),
 ];
 
 /// How a command says a time.

@@ -9,13 +9,12 @@ mod hello;
 mod info;
 mod introspection;
 mod keys;
-mod refused;
 mod server;
 mod siblings;
 mod spec;
 mod strings;
 mod transactions;
-mod types;
+mod unable;
 
 pub(crate) use follow::CHANNEL;
 pub(crate) use spec::Table;

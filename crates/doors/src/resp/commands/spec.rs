@@ -1,8 +1,9 @@
 //! What is known of each command: arity, flags, keys, help, and the function that plans it.
 
+use super::unable::{refused, types};
 use super::{
-    Cx, Handled, changes, connection, expiry, follow, introspection, keys, refused, server,
-    siblings, strings, transactions, types,
+    Cx, Handled, changes, connection, expiry, follow, introspection, keys, server, siblings,
+    strings, transactions,
 };
 use crate::resp::error::{CommandError, Lack, shown};
 use crate::resp::reply::Encoder;

@@ -56,6 +56,11 @@ pub fn bytes(text: &'static str) -> Bytes {
     Bytes::from_static(text.as_bytes())
 }
 
+/// A put of some value to a key of a group.
+pub fn put_of(group: u64, groups: u64) -> Item {
+    Item::Put { key: key_of(group, groups), value: bytes("v"), expiry: Expiry::Never }
+}
+
 pub fn transact(items: Vec<Item>) -> Operation {
     Operation::Transact { items, name: None }
 }
@@ -340,8 +345,7 @@ fn a_question_that_waits_turns_no_other_away() {
     let host = 3 - decides - applies;
     // The client is told that it is done, and one group holds the key until it hears that.
     world.cut.insert((decides, applies));
-    let put =
-        |group| Item::Put { key: key_of(group, groups), value: bytes("v"), expiry: Expiry::Never };
+    let put = |group| put_of(group, groups);
     let told = world.ask(host, transact([put(1), put(other)].into()), SOON);
     assert!(matches!(told, Outcome::Transacted(_)), "{told:?}");
     world.request(host, Operation::get(key_of(other, groups)), SOON);

@@ -1,6 +1,6 @@
 //! What planted bugs of the lane break: each test is the smallest schedule in which one does harm.
 
-use super::promises::{SOON, bytes, key_of, led, three, transact};
+use super::promises::{SOON, bytes, key_of, led, put_of, three, transact};
 use super::world::{World, settings};
 use crate::serializable::lane::clients::in_hand::ASKING_MAX;
 use crate::serializable::lane::groups::gone::GONE;
@@ -8,13 +8,12 @@ use crate::serializable::lane::places::place::{self, BUCKETS, Shape};
 use crate::serializable::lane::{Message, Serializable};
 use crate::serializable::{self, Cause, Client, Reply, Request, TxId, VoteSeq};
 use bytes::Bytes;
-use quorate_kernel::expiry::Expiry;
 use quorate_kernel::ids::{GroupId, Ticket};
 use quorate_kernel::operation::{Cursor, Operation, Outcome, Refusal};
 use quorate_kernel::process::Process;
 use quorate_kernel::storage::Durability;
 use quorate_kernel::time::Span;
-use quorate_kernel::transaction::{Item, ItemOutcome};
+use quorate_kernel::transaction::ItemOutcome;
 use std::collections::BTreeSet;
 use std::format;
 use std::vec::Vec;
@@ -227,8 +226,7 @@ fn a_listing_waits_for_what_its_client_may_know() {
     let other = other.expect("the primaries are spread");
     let applies = world.leader(GroupId(other)).expect("somebody leads");
     let host = 3 - decides - applies;
-    let put =
-        |group| Item::Put { key: key_of(group, groups), value: bytes("v"), expiry: Expiry::Never };
+    let put = |group| put_of(group, groups);
     // Both groups vote, and one does not hear the decision; the client does.
     world.cut.insert((decides, applies));
     let items = Vec::from([put(1), put(other)]);
@@ -279,8 +277,7 @@ fn a_repeated_question_is_in_hand_once() {
 fn shares_of_other_groups_transactions_are_not_kept_as_questions() {
     let mut world = three(4);
     for _ in 0..3 {
-        let put =
-            |group| Item::Put { key: key_of(group, 4), value: bytes("v"), expiry: Expiry::Never };
+        let put = |group| put_of(group, 4);
         let told = world.ask(0, transact((1..=4).map(put).collect()), SOON);
         assert!(matches!(told, Outcome::Transacted(_)), "{told:?}");
     }
@@ -321,7 +318,7 @@ fn who_counts_below_what_a_group_takes_counts_on_from_there() {
         let votes = process.groups.get_mut(&GroupId(2)).expect("every host is a member");
         votes.state.head.horizon = horizon;
     }
-    let put = |group| Item::Put { key: key_of(group, 2), value: bytes("v"), expiry: Expiry::Never };
+    let put = |group| put_of(group, 2);
     let told = world.ask(0, transact([put(1), put(2)].into()), SOON);
     assert_eq!(told, Outcome::Transacted([ItemOutcome::Written, ItemOutcome::Written].into()));
     let process = world.hosts[0].process.as_ref().expect("it is up");
@@ -341,8 +338,7 @@ fn votes_go_to_the_primary_that_is_known_whoever_does_not_answer_for_it() {
     // All have heard who leads: nothing of that is under way any more.
     world.run(Span::millis(100));
     world.turn(votes, |process, _| process.routes.is_silent(GroupId(1), node));
-    let put =
-        |group| Item::Put { key: key_of(group, groups), value: bytes("v"), expiry: Expiry::Never };
+    let put = |group| put_of(group, groups);
     let ticket = world.request(3 - decides - votes, transact([put(1), put(other)].into()), SOON);
     let is_done = |world: &mut World| world.answer(ticket).is_some();
     assert!(world.run_until(Span::millis(200), is_done), "no vote has to be sent again");
@@ -371,7 +367,7 @@ fn a_group_that_does_not_decide_aborts_nothing() {
     let mut world = three(2);
     world.refusals = Some(Vec::new());
     let host = (0..3).find(|at| world.leader(GroupId(1)) != Some(*at)).expect("there are others");
-    let put = |group| Item::Put { key: key_of(group, 2), value: bytes("v"), expiry: Expiry::Never };
+    let put = |group| put_of(group, 2);
     let ticket = world.request(host, transact([put(1), put(2)].into()), SOON);
     let process = world.hosts[host].process.as_ref().expect("it is up");
     let (question, tx) = process.clients.committing().expect("it commits");

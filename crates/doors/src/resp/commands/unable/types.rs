@@ -1,6 +1,6 @@
 //! Commands on other types than byte strings, so that their error says more than "unknown".
 
-use super::spec::{ONE_KEY, Run, Spec};
+use crate::resp::commands::spec::{ONE_KEY, Run, Spec};
 use crate::resp::error::Lack;
 
 const HASH: Lack = Lack::Type("hashes");

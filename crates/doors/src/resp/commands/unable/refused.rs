@@ -1,7 +1,7 @@
 //! Commands that are known and cannot be done, and why.
 
-use super::Cx;
-use super::spec::{Keys, NO_KEYS, Run, Spec};
+use crate::resp::commands::Cx;
+use crate::resp::commands::spec::{Keys, NO_KEYS, Run, Spec};
 use crate::resp::error::{CommandError, Lack};
 
 const fn refused(name: &'static str, arity: i64, keys: Keys, lack: Lack) -> Spec {
