@@ -70,6 +70,7 @@ impl Again {
 /// While a wrong one leads, what it removes early is removed: nothing but another clock tells it
 /// from one that is right after a group was idle for long.
 pub fn clock(seen: WallMs, wall: WallMs) -> WallMs {
+    let wall = if mutant!("txn_expires_early") { wall + 3000 } else { wall };
     let believed = wall.saturating_add(CLOCK_AHEAD_MAX_MS);
     wall.max(if mutant!("txn_clock_stays_ahead") { seen } else { seen.min(believed) })
 }

@@ -70,6 +70,12 @@ pub struct WorkloadSection {
     /// How many of a million puts have names, and are sent again to another host.
     #[serde(default)]
     pub named_ppm: u32,
+    /// How many of a million puts of transactions expire.
+    #[serde(default)]
+    pub expire_ppm: u32,
+    /// By how many milliseconds a host's wall clock may be off, where puts expire.
+    #[serde(default)]
+    pub clocks_off_ms: u64,
     /// By how many milliseconds the wall clocks of two hosts may differ: of keyspaces where clocks
     /// decide which of two writes is the newer. Without it registers are judged as atomic.
     #[serde(default)]

@@ -228,7 +228,9 @@ impl Primary {
     /// passed and it was not removed yet.
     fn hides(&self, key: &Raw, item: &Stored, cx: &Context<'_>) -> bool {
         let is_locked = cx.state.locks.is_exclusive(key) && !mutant!("txn_read_skips_lock");
-        let is_expired = item.is_expired(self.clock) && !mutant!("txn_expired_seen_again");
+        let is_expired = item.is_expired(self.clock)
+            && !mutant!("txn_expired_seen_again")
+            && !mutant!("txn_expired_is_shown");
         is_locked || is_expired
     }
 
@@ -239,7 +241,7 @@ impl Primary {
         items: impl Iterator<Item = (&'k Raw, &'k Stored)>,
         cx: &mut Context<'_>,
     ) -> Vec<Raw> {
-        if mutant!("txn_expired_seen_again") {
+        if mutant!("txn_expired_seen_again") || mutant!("txn_expired_is_shown") {
             return Vec::new();
         }
         let is_held = |key| cx.state.locks.is_held(key) || self.tail.locks.is_held(key);

@@ -171,6 +171,8 @@ mod tests {
             adds: false,
             counts: false,
             named_ppm: 0,
+            expire_ppm: 0,
+            clocks_off_ms: 0,
             apart_ms: None,
             has_tombstones: false,
             think: Distribution::Constant { us: 1 },

@@ -63,7 +63,7 @@ impl Transactions {
         match &items[..] {
             [Item::Get { key }] if rng.chance_ppm(PLAIN_PPM) => Operation::get(key.clone()),
             [Item::Delete { key }] if rng.chance_ppm(PLAIN_PPM) => Operation::delete(key.clone()),
-            [Item::Put { key, value, .. }] if rng.chance_ppm(PLAIN_PPM) => {
+            [Item::Put { key, value, expiry: Expiry::Never }] if rng.chance_ppm(PLAIN_PPM) => {
                 Operation::put(key.clone(), value.clone())
             }
             _ => Operation::Transact { items, name: None },
@@ -135,7 +135,13 @@ impl Transactions {
         if !is_delete {
             self.written += 1;
             let value = Bytes::from(self.written.to_string());
-            items.push(Item::Put { key: key.clone(), value, expiry: Expiry::Never });
+            let put = (&key, &value, self.written);
+            let expiry = self.endings.draw(put, &self.section, rng);
+            items.push(Item::Put { key: key.clone(), value, expiry });
+            // The clock of its host may say that its time has passed: then it is never there.
+            if expiry != Expiry::Never {
+                return;
+            }
         }
         if rng.chance_ppm(READ_PPM) {
             items.push(Item::Get { key });

@@ -9,6 +9,7 @@
 //! keys of its own, for which it alone is asked; at rest all hosts must show the same of each.
 
 mod draw;
+mod endings;
 mod quiescence;
 
 use super::fleet::{Addressee, End, Fleet, Stage};
@@ -18,6 +19,7 @@ use super::{Demand, Findings, Ground, Workload};
 use crate::fault::What;
 use crate::hosts::machines::Scene;
 use bytes::Bytes;
+use endings::{Endings, without_ends};
 use quiescence::Quiescence;
 use quorate_check::Judges;
 use quorate_check::history::{ClientId, Completion, History, OperationId, Recorder};
@@ -40,6 +42,8 @@ const LEAVE_PPM: u32 = 300_000;
 struct Client {
     /// What it waits for.
     open: Option<(OperationId, Operation)>,
+    /// When that was begun, in the world's time.
+    began: u64,
     /// What it saw last of each key.
     seen: BTreeMap<Bytes, Option<Bytes>>,
     /// How many keys of its host it has read in the end.
@@ -55,6 +59,7 @@ pub struct Transactions {
     /// How many values were drawn: each is a number of its own.
     written: u64,
     quiescence: Quiescence,
+    endings: Endings,
     /// When a client was told something last.
     latest: Time,
     /// The history since everything was lost, if it ever was.
@@ -73,10 +78,18 @@ impl Transactions {
             clients: (0..section.clients).map(|_| Client::default()).collect(),
             written: 0,
             quiescence: Quiescence::default(),
+            endings: Endings::default(),
             latest: Time(0),
             recorder: Recorder::default(),
             past: Vec::new(),
         }
+    }
+
+    /// Records what may have expired by now.
+    fn record_removals(&mut self, now: u64) {
+        let nobody = ClientId(u32::try_from(self.clients.len()).unwrap_or(u32::MAX));
+        self.endings.now = now;
+        self.endings.record(nobody, &mut self.recorder);
     }
 
     /// What a client waits for has ended.
@@ -97,6 +110,8 @@ impl Transactions {
         };
         fleet.end(index, end, &|| format!("{completion:?}"));
         self.clients[index].learn(&operation, &completion);
+        self.endings.on_told(self.clients[index].began, &operation, &completion);
+        self.record_removals(scene.now);
         self.latest = Time(scene.now);
         self.recorder.complete(id, completion, self.latest);
     }
@@ -149,6 +164,7 @@ impl Workload for Transactions {
     fn on_client(&mut self, index: usize, fleet: &mut Fleet, scene: &mut Scene<'_>) {
         let seat = &mut fleet.seats[index];
         let host = seat.host.expect("a client asks when it is connected");
+        self.record_removals(scene.now);
         let operation = match fleet.stage {
             Stage::Final => self.last_read(index, host),
             _ => {
@@ -159,8 +175,9 @@ impl Workload for Transactions {
         let name = fleet.name(index);
         scene.line(format_args!("{name} -> n{} {operation:?}", host + 1));
         let now = Time(scene.now);
-        let id = self.recorder.invoke(ClientId(index as u32), operation.clone(), now);
+        let id = self.recorder.invoke(ClientId(index as u32), without_ends(&operation), now);
         self.clients[index].open = Some((id, operation.clone()));
+        self.clients[index].began = scene.now;
         fleet.begin(index, 1, false, scene);
         fleet.send(index, 0, Demand::Operation(operation));
     }
@@ -207,6 +224,7 @@ impl Workload for Transactions {
     /// A history of its own begins, from nothing.
     fn on_blackout(&mut self) {
         self.clients.iter_mut().for_each(|client| client.seen.clear());
+        self.endings.clear();
         self.past.push(std::mem::take(&mut self.recorder).into_history());
     }
 
@@ -221,7 +239,10 @@ impl Workload for Transactions {
 
     fn judge(&mut self, judges: &mut Judges) -> Findings {
         let last = std::mem::take(&mut self.recorder).into_history();
-        Findings::of(judges, self.past.iter().chain([&last]))
+        let mut findings = Findings::of(judges, self.past.iter().chain([&last]));
+        let late = self.endings.take_violation().map(|late| ("expiry", late));
+        findings.violation = findings.violation.or(late);
+        findings
     }
 }
 
