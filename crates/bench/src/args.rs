@@ -18,9 +18,14 @@ use crate::rounds::ceiling_args::CeilingArgs;
 use crate::rounds::compare::compare;
 use crate::rounds::compare_args::CompareArgs;
 use crate::run::run;
+use crate::tpcc::config::TpccArgs;
+use crate::tpcc::report::TpccReport;
+use crate::tpcc::run::tpcc;
 
 /// What a process that the user interrupted answers.
 const INTERRUPTED: u8 = 130;
+/// What a process answers whose check found a violation, here as elsewhere.
+const VIOLATED: u8 = 8;
 
 /// How a result is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -31,7 +36,7 @@ pub enum Format {
     Json,
 }
 
-/// Measure a server that speaks RESP: this one or any other.
+/// Measure a server that speaks RESP, this one or any other, or transactions.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct BenchCommand {
@@ -47,6 +52,10 @@ enum Mode {
     Compare(Box<CompareArgs>),
     /// Measure clusters in turn and print what an operation costs their processors.
     Ceiling(Box<CeilingArgs>),
+    /// Run TPC-C's transactions over the native API and check its consistency conditions.
+    #[command(after_help = "Example: quorate bench tpcc --keyspace NAME --warehouses 4 \
+                            --clients 32 --seconds 60")]
+    Tpcc(Box<TpccArgs>),
 }
 
 /// The options of one measurement.
@@ -140,6 +149,13 @@ impl BenchCommand {
             Some(Mode::Compare(args)) => {
                 let format = args.format;
                 finish(args.config(stop).and_then(|config| compare(&config)), format)
+            }
+            Some(Mode::Tpcc(args)) => {
+                let format = args.format;
+                let outcome = tpcc(&args.config(stop));
+                let is_violated = outcome.as_ref().is_ok_and(TpccReport::is_violated);
+                let code = finish(outcome, format);
+                if is_violated { ExitCode::from(VIOLATED) } else { code }
             }
             Some(Mode::Ceiling(args)) => {
                 let format = args.format;

@@ -3,6 +3,8 @@
 use std::io;
 use std::net::SocketAddr;
 
+use quorate_client::ClientError;
+
 use crate::scanner::Malformed;
 
 /// Why a measurement gave no report. Servers keep whatever was written to them until then.
@@ -68,6 +70,19 @@ pub enum BenchError {
         program: String,
         /// What it said or did.
         reason: String,
+    },
+    /// A call of the native client failed; what was loaded or committed before stays.
+    #[error("{0}")]
+    Client(#[source] ClientError),
+    /// The tables are not as a load leaves them; what was loaded or committed before stays.
+    #[error("{0}")]
+    Tables(String),
+    /// It stays open whether a transaction was done, or may yet be, so nothing can be said of the
+    /// tables.
+    #[error("it stays open what became of a transaction, so nothing was checked: {why}")]
+    Unsettled {
+        /// Why the last try to settle it failed.
+        why: String,
     },
     /// The user stopped the comparison; started servers were stopped.
     #[error("interrupted")]

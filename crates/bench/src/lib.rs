@@ -1,4 +1,5 @@
-//! A load generator for servers that speak RESP, this one's or any other's.
+//! Load generators: one for servers that speak RESP, this one's or any other's, and TPC-C's
+//! transactions over the native client ([`tpcc`]).
 //!
 //! A measurement ([`run`]) writes all keys (the load phase), runs a mix of reads and writes like
 //! YCSB's (warm-up, then the measured window, then a short wait for replies), and reports
@@ -16,6 +17,7 @@
 //! | `plot`, `progress` | charts of a report and a progress bar |
 //! | `child`, `rounds` | servers to start, and measuring some of them in turn |
 //! | `compare`, `ceiling` | two of them side by side; what an operation costs on each |
+//! | `tpcc/` | TPC-C's tables and transactions; it shares records, reports and progress |
 //!
 //! It runs on Linux only: it waits with epoll and timerfd and reads `/proc`.
 
@@ -29,6 +31,7 @@ mod report;
 mod rounds;
 mod run;
 mod scanner;
+mod tpcc;
 
 pub use args::{BenchArgs, BenchCommand, DataArgs, Format};
 pub use config::{CONNECTION_COUNT_MAX, Config, Extent, Pace, Stop};
@@ -46,3 +49,7 @@ pub use rounds::compare_args::CompareArgs;
 pub use rounds::turns::Target;
 pub use run::run;
 pub use scanner::Malformed;
+pub use tpcc::config::{TpccArgs, TpccConfig};
+pub use tpcc::report::{KindReport, TpccReport};
+pub use tpcc::run::tpcc;
+pub use tpcc::{AuditReport, Kind as TpccKind, Rule, Sizes, Violation};

@@ -42,6 +42,17 @@ impl Progress {
         Progress { bar: bar(title, millis), step: Step::Time }
     }
 
+    /// Counts rows, of which `total` are expected.
+    #[must_use]
+    pub fn rows(title: &str, total: u64) -> Progress {
+        Progress::operations(title, total, 1)
+    }
+
+    /// Counts some more.
+    pub fn advance(&self, count: u64) {
+        self.bar.inc(count);
+    }
+
     /// Shows what happened recently.
     pub fn show(&self, interval: &Interval) {
         if self.bar.is_hidden() {

@@ -112,7 +112,7 @@ fn manner(config: &Config) -> Manner {
 }
 
 /// How many operations failed, and the first word of most of them.
-fn most_frequent(recorder: &Recorder) -> (u64, String) {
+pub(crate) fn most_frequent(recorder: &Recorder) -> (u64, String) {
     let errors = recorder.errors();
     let most = errors.iter().max_by_key(|(_, count)| **count);
     let first = most.map_or_else(|| "no reply at all".to_owned(), |(word, _)| word.clone());

@@ -192,7 +192,8 @@ impl Report {
 }
 
 impl ClassReport {
-    fn new(latencies: &Latencies) -> ClassReport {
+    /// What a class has counted.
+    pub(crate) fn new(latencies: &Latencies) -> ClassReport {
         let histogram: &Histogram<u64> = &latencies.histogram;
         if histogram.is_empty() {
             return ClassReport { operations: latencies.success_count, ..ClassReport::default() };

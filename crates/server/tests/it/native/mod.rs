@@ -8,3 +8,4 @@ mod routes;
 mod rustadmin;
 mod rustcausal;
 mod rustclient;
+mod tpcc;
