@@ -143,7 +143,7 @@ impl fmt::Display for TpccReport {
         writeln!(f, "{}", self.label)?;
         writeln!(
             f,
-            "{} warehouses, scale {}: {} customers a district, {} items; keyspace {}",
+            "warehouses {}, scale {}: {} customers a district, {} items; keyspace {}",
             self.warehouses,
             self.scale,
             grouped(f64::from(sizes.customers())),
