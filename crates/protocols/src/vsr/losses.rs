@@ -15,9 +15,9 @@
 //! epoch: the first entry of the new log makes the same nodes the members of the next one. So
 //! whoever copies the log learns who they are, though the entry that once said so may be lost.
 //!
-//! A member that has left the cluster gives nothing back: it counts as one that has lost all, and
-//! nobody waits for its vote. What only such members had is gone with them. Whoever is wrong about
-//! that loses no more: the view that starts needs a majority of all members to commit.
+//! A member that has left the cluster, and is not heard any more, gives nothing back: it counts as
+//! one that has lost all, and nobody waits for its vote. What only such members had is gone with
+//! them. The view that starts needs a majority of all members to commit, whoever has left.
 //!
 //! Nobody outside has a vote, so a learner, or a server that was removed, may hold what is lost,
 //! and places are counted anew. It is in an earlier epoch then. No two entries have the same place
@@ -40,11 +40,11 @@ use quorate_kernel::probe;
 use quorate_kernel::storage::Durability;
 
 /// The member whose log a view starts with, and whether something that was acknowledged may be in
-/// no log: none while too few have voted. `me` comes first among equals; of members that have left
-/// no vote is waited for.
+/// no log: none while too few have voted. `me` comes first among equals; of members that are gone
+/// for good no vote is waited for.
 pub(super) fn choose(
     votes: &BTreeMap<NodeId, Vote>,
-    (me, left): (NodeId, &BTreeSet<NodeId>),
+    (me, gone): (NodeId, &BTreeSet<NodeId>),
     (configuration, durability): (&Configuration, Durability),
 ) -> Option<(NodeId, bool)> {
     let by = |(node, vote): &(NodeId, Vote)| {
@@ -62,7 +62,7 @@ pub(super) fn choose(
     if is_majority && count >= configuration.meeting() {
         return whole().max_by_key(by).map(|(node, _)| (node, false));
     }
-    let has_voted = |node: &NodeId| votes.contains_key(node) || left.contains(node);
+    let has_voted = |node: &NodeId| votes.contains_key(node) || gone.contains(node);
     let have_voted = configuration.members.iter().all(has_voted);
     // Without a majority nothing would be committed, and the log that was chosen may be too short.
     let may_start = (is_majority || mutant!("starts_below_a_majority")) && have_voted;
@@ -87,14 +87,15 @@ impl Replica {
     pub(super) fn consider_losses(&mut self, cx: &mut Context<'_>) {
         let configuration = &self.head.configuration;
         let answers = &self.recovery.answers;
-        let there = answers.iter().filter(|(node, _)| !self.left.contains(*node));
-        let whole = there.filter(|(_, (_, standing))| standing.is_whole()).count();
+        let gone = self.gone(cx.now);
+        let still = answers.iter().filter(|(node, _)| !gone.contains(*node));
+        let whole = still.filter(|(_, (_, standing))| standing.is_whole()).count();
         let can_go_on = whole >= configuration.majority();
-        let has_answered = |node: &NodeId| answers.contains_key(node) || self.left.contains(node);
+        let has_answered = |node: &NodeId| answers.contains_key(node) || gone.contains(node);
         if !self.others().iter().all(has_answered) || can_go_on {
             return;
         }
-        let there = configuration.members.len() - self.left.len();
+        let there = configuration.members.len() - gone.len();
         if there < configuration.majority() && !mutant!("starts_below_a_majority") {
             return;
         }
@@ -130,7 +131,9 @@ impl Replica {
         let lacks = self.log.end() < configuration.since || self.install.is_some();
         let standings = self.recovery.answers.values().map(|(_, standing)| *standing);
         let held = standings.filter(|standing| *standing == Standing::Held).count();
-        let untold = held + usize::from(self.head.is_held);
+        // Who is gone may have told nobody.
+        let unheard = self.left.iter().filter(|node| !self.recovery.answers.contains_key(*node));
+        let untold = held + unheard.count() + usize::from(self.head.is_held);
         let has_told = configuration.members.len() - untold >= configuration.majority();
         lacks && !has_told && !mutant!("begins_empty_beside_the_removed")
     }

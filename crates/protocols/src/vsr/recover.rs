@@ -155,10 +155,11 @@ impl Replica {
     /// Asks the others for the log, as long as it is not here.
     pub(super) fn tick_recovering(&mut self, cx: &mut Context<'_>) {
         let others = self.others();
-        if others.iter().all(|node| self.left.contains(node)) {
+        let gone = self.gone(cx.now);
+        if others.iter().all(|node| gone.contains(node)) {
             return self.consider_losses(cx);
         }
-        if self.recovery.source.is_some_and(|source| self.left.contains(&source)) {
+        if self.recovery.source.is_some_and(|source| gone.contains(&source)) {
             probe!("vsr/source_has_left");
             self.recovery = Recovery::default();
             self.stage = None;
@@ -235,10 +236,6 @@ impl Replica {
         let is_of_epoch = view.epoch == self.epoch();
         let is_other = self.head.configuration.contains(from.node) && from.node != self.me;
         if !is_open || nonce != self.recovery.nonce || !is_of_epoch || !is_other {
-            return;
-        }
-        if self.left.contains(&from.node) {
-            // It was on its way. What it would give is gone.
             return;
         }
         invariant!(self.head.has_forgotten, "only who has forgotten asks");

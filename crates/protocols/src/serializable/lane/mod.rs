@@ -51,8 +51,12 @@
 //!   that cannot change its members holds up those with higher numbers.
 //! - A host whose clock is more than a day ahead of a group's is told that the outcome of what it
 //!   writes there is unknown.
-//! - A log keeps about a thousand entries whatever they have of bytes, and 64 MiB of them while a
-//!   member is away; a start reads them all.
+//! - A log keeps about a thousand entries whatever they have of bytes, and more while a member is
+//!   away: about 64 MiB, which all groups of a keyspace share. A start reads them all.
+//! - What keys have is bounded for each transaction and each read, and not for all that one input
+//!   wakes: clients that ask much may make a primary silent for longer than others wait.
+//! - If the clocks of a group's hosts were more than a day ahead while much was remembered, what is
+//!   written there ends as unknown until time has come there.
 //! - Below `sync`, versions that were lost with all members come again. Whoever has read one before
 //!   the loss, and commits after others have made the same version anew, is not told.
 //! - What is read of several groups is committed after some tries; where it changes more often than
@@ -124,9 +128,11 @@ pub struct Settings {
     pub kept: Kept,
 }
 
-/// What a log keeps of what was executed: while all members are there as much as may be on its way
-/// to them, else what a host that was away for some seconds lacks.
+/// What logs keep of what was executed: while all members are there as much as may be on its way to
+/// them, else what a host that was away for some seconds lacks. All groups share these bytes.
 const KEPT: Kept = Kept { entries: 1024, bytes: 64 * 1024 * 1024 };
+/// Each group has so many of them at least.
+const KEPT_BYTES_LEAST: usize = 1024 * 1024;
 
 impl Settings {
     /// What a keyspace is set to as the catalog has it.
@@ -138,13 +144,15 @@ impl Settings {
         ENGINE.check(&keyspace.settings)?;
         let replicas = keyspace.replicas();
         let groups = keyspace.setting("groups").parse().unwrap_or(0);
+        let founders = founders(&keyspace.birth, replicas, groups);
+        let bytes = (KEPT.bytes / founders.len().max(1)).max(KEPT_BYTES_LEAST);
         Ok(Settings {
-            founders: founders(&keyspace.birth, replicas, groups),
+            founders,
             replicas,
             failed: pace.get("failed").map_or(FAILED, Span::millis),
             durability: keyspace.durability(),
             value_bytes_max: keyspace.value_bytes_max(),
-            kept: Kept { entries: pace.get("kept").unwrap_or(KEPT.entries), ..KEPT },
+            kept: Kept { entries: pace.get("kept").unwrap_or(KEPT.entries), bytes },
         })
     }
 }

@@ -61,7 +61,9 @@ impl Replica {
     pub(crate) fn held(&self) -> Op {
         let Some(primary) = &self.primary else { return self.held };
         let acked = |node| primary.acked.get(node).copied().unwrap_or_default();
-        self.head.configuration.members.iter().map(acked).min().unwrap_or_default()
+        // Nobody who has left asks for anything.
+        let members = self.head.configuration.members.iter();
+        members.filter(|node| !self.left.contains(*node)).map(acked).min().unwrap_or_default()
     }
 
     /// Somebody lacks more than the log holds.

@@ -5,7 +5,7 @@ use crate::vsr::message::Message;
 use crate::vsr::number::{Op, ViewNumber};
 use crate::vsr::state::{Replica, Status};
 use crate::vsr::timer::{DEAF, DOUBT, DOUBT_KEPT, DOUBT_MAX, DOUBT_STEP};
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use quorate_kernel::effects::Release;
 use quorate_kernel::ids::{Incarnation, NodeId};
@@ -255,6 +255,12 @@ impl Replica {
 
     fn is_heard(&self, node: NodeId, now: Time) -> bool {
         self.pulse.heard.get(&node).is_some_and(|at| now - *at <= DEAF)
+    }
+
+    /// Members that have left the cluster and say nothing any more: nobody waits for them. One that
+    /// speaks is there, whatever was told of it.
+    pub(crate) fn gone(&self, now: Time) -> BTreeSet<NodeId> {
+        self.left.iter().copied().filter(|node| !self.is_heard(*node, now)).collect()
     }
 
     /// The other members that were not heard lately, or have forgotten.

@@ -85,7 +85,8 @@ impl Replica {
         let is_durable =
             self.election.votes.contains_key(&self.me) || mutant!("leads_before_own_vote");
         let settings = (&self.head.configuration, self.settings.durability);
-        let choice = losses::choose(&self.election.votes, (self.me, &self.left), settings);
+        let gone = self.gone(cx.now);
+        let choice = losses::choose(&self.election.votes, (self.me, &gone), settings);
         let Some((best, loses)) = choice.filter(|_| is_durable) else { return };
         self.election.chosen = Some(best);
         self.election.loses = loses;
