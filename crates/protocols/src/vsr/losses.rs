@@ -65,7 +65,7 @@ pub(super) fn choose(
     let has_voted = |node: &NodeId| votes.contains_key(node) || gone.contains(node);
     let have_voted = configuration.members.iter().all(has_voted);
     // Without a majority nothing would be committed, and the log that was chosen may be too short.
-    let may_start = (is_majority || mutant!("starts_below_a_majority")) && have_voted;
+    let may_start = is_majority && have_voted;
     if !may_start || (durability == Durability::Memory && newest.is_some()) {
         return None;
     }
@@ -96,7 +96,7 @@ impl Replica {
             return;
         }
         let there = configuration.members.len() - gone.len();
-        if there < configuration.majority() && !mutant!("starts_below_a_majority") {
+        if there < configuration.majority() {
             return;
         }
         let loses = whole < configuration.meeting();
