@@ -95,6 +95,21 @@ pub struct LoadReport {
     pub keys_per_second: f64,
 }
 
+impl LoadReport {
+    /// How many of what were written, and how fast.
+    pub(crate) fn told(&self, what: &str) -> String {
+        let (keys, rate) = (grouped(self.keys as f64), grouped(self.keys_per_second));
+        format!("loaded {keys} {what} in {:.1} s ({rate}/s)", self.seconds)
+    }
+}
+
+/// How often each kind of error came.
+pub(crate) fn listed(errors: &BTreeMap<String, u64>) -> String {
+    let counted = |(word, count): (&String, &u64)| format!("{word} {}", grouped(*count as f64));
+    let kinds: Vec<String> = errors.iter().map(counted).collect();
+    if kinds.is_empty() { "none".to_owned() } else { kinds.join(", ") }
+}
+
 /// The reads or the writes of a run. Latencies are in microseconds.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ClassReport {
@@ -269,8 +284,7 @@ impl fmt::Display for Report {
             self.endpoints.join(", ")
         )?;
         if let Some(load) = &self.load {
-            let (keys, rate) = (grouped(load.keys as f64), grouped(load.keys_per_second));
-            writeln!(f, "loaded {keys} keys in {:.1} s ({rate}/s)", load.seconds)?;
+            writeln!(f, "{}", load.told("keys"))?;
         }
         let early = if self.interrupted { ", interrupted" } else { "" };
         let (operations, throughput) = (self.operations as f64, self.throughput);
@@ -309,10 +323,7 @@ impl Report {
     }
 
     fn fmt_failures(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let counted = |(word, count): (&String, &u64)| format!("{word} {}", grouped(*count as f64));
-        let kinds: Vec<String> = self.errors.iter().map(counted).collect();
-        let kinds = if kinds.is_empty() { "none".to_owned() } else { kinds.join(", ") };
-        writeln!(f, "errors       {kinds}")?;
+        writeln!(f, "errors       {}", listed(&self.errors))?;
         let others = [
             ("nil replies", self.nils),
             ("unanswered", self.unanswered),

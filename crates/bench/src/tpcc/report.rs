@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::report::findings::{ClassReport, LoadReport, grouped, ratio};
+use crate::report::findings::{ClassReport, LoadReport, grouped, listed, ratio};
 use crate::report::record::{Interval, seconds};
 use crate::report::usage::Watch;
 use crate::tpcc::audit::AuditReport;
@@ -153,8 +153,7 @@ impl fmt::Display for TpccReport {
         let endpoints = self.endpoints.join(", ");
         writeln!(f, "{} clients to {endpoints}, no keying or think time", self.clients)?;
         if let Some(load) = &self.load {
-            let (keys, rate) = (grouped(load.keys as f64), grouped(load.keys_per_second));
-            writeln!(f, "loaded {keys} rows in {:.1} s ({rate}/s)", load.seconds)?;
+            writeln!(f, "{}", load.told("rows"))?;
         }
         let early = if self.interrupted { ", interrupted" } else { "" };
         let tpmc = grouped(self.tpmc);
@@ -207,10 +206,7 @@ impl TpccReport {
     }
 
     fn fmt_failures(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let counted = |(word, count): (&String, &u64)| format!("{word} {}", grouped(*count as f64));
-        let kinds: Vec<String> = self.errors.iter().map(counted).collect();
-        let kinds = if kinds.is_empty() { "none".to_owned() } else { kinds.join(", ") };
-        writeln!(f, "errors       {kinds}")?;
+        writeln!(f, "errors       {}", listed(&self.errors))?;
         let sum = |of: fn(&KindReport) -> u64| self.transactions.iter().map(of).sum::<u64>();
         let unfinished = sum(|kind| kind.unfinished);
         if unfinished > 0 {

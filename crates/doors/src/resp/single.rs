@@ -34,7 +34,7 @@ pub(crate) enum Single {
     /// `string` or `none`.
     Type,
     /// How long a key is there: -1 if it does not end, -2 if there is none.
-    End(End),
+    End(Unit),
     /// How much memory a value takes, with its key of this length.
     Usage { key_bytes: usize },
     /// A context, and all values.
@@ -51,17 +51,17 @@ pub(crate) enum Single {
     AllOrNone,
 }
 
-/// How the end of a key is told.
+/// How a command says a time, and is told one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct End {
-    /// In seconds, rounded, not in milliseconds.
+pub(crate) struct Unit {
+    /// Whether it is in seconds, and told rounded, not in milliseconds.
     pub(crate) is_seconds: bool,
-    /// From now on, not since 1970.
+    /// Whether it counts from now on, not from 1970.
     pub(crate) is_relative: bool,
 }
 
-impl End {
-    /// The number that tells it, by this clock.
+impl Unit {
+    /// The number that tells the end of a key, by this clock.
     fn told(self, lifetime: Lifetime, now: WallTime) -> i64 {
         let at = match lifetime {
             Lifetime::Absent => return -2,
@@ -116,8 +116,8 @@ impl Single {
             (Single::IsDone, [ItemOutcome::Expiry { changed }]) => {
                 CommandReply::Integer(i64::from(*changed))
             }
-            (Single::End(end), [ItemOutcome::Lifetime(lifetime)]) => {
-                CommandReply::Integer(end.told(*lifetime, now))
+            (Single::End(unit), [ItemOutcome::Lifetime(lifetime)]) => {
+                CommandReply::Integer(unit.told(*lifetime, now))
             }
             (_, [ItemOutcome::Unchanged(why)]) => unchanged(*why),
             (Single::Change, [ItemOutcome::Written | ItemOutcome::Changed(Changed::Put)]) => {
@@ -194,7 +194,7 @@ mod tests {
     #[test]
     fn ends_are_told_as_redis_does() {
         let told = |is_seconds, is_relative, at| {
-            End { is_seconds, is_relative }.told(Lifetime::Until(WallTime(at)), WallTime(10_000))
+            Unit { is_seconds, is_relative }.told(Lifetime::Until(WallTime(at)), WallTime(10_000))
         };
         assert_eq!([10_001, 11_499, 11_500, 9_000].map(|at| told(true, true, at)), [0, 1, 2, 0]);
         assert_eq!([10_001, 9_000].map(|at| told(false, true, at)), [1, 0]);

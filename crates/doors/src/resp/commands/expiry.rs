@@ -8,7 +8,7 @@ use super::spec::{Handler, ONE_KEY, Run, Spec};
 use super::{Cx, Handled, Plan, check_value, is, key, number};
 use crate::resp::error::{CommandError, shown};
 use crate::resp::requests::frame::Command;
-use crate::resp::single::{End, Single};
+use crate::resp::single::{Single, Unit};
 use alloc::vec;
 use quorate_kernel::engine::Capability;
 use quorate_kernel::expiry::{Expiry, When};
@@ -55,15 +55,6 @@ pub(crate) const SPECS: &[Spec] = &[
     spec("psetex", 4, SLOW, "string", "2.6.0", PUT, psetex),
     spec("getex", -2, FAST, "string", "6.2.0", GETEX, getex),
 ];
-
-/// How a command says a time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Unit {
-    /// Whether it is in seconds, not milliseconds.
-    is_seconds: bool,
-    /// Whether it counts from now on, not from 1970.
-    is_relative: bool,
-}
 
 const EX: Unit = Unit { is_seconds: true, is_relative: true };
 const PX: Unit = Unit { is_seconds: false, is_relative: true };
@@ -220,8 +211,7 @@ fn pexpiretime(cx: &mut Cx<'_>, command: &mut Command) -> Handled {
 
 /// Where keys do not end it is enough to know whether there is a value.
 fn lifetime(cx: &Cx<'_>, command: &Command, unit: Unit) -> Handled {
-    let Unit { is_seconds, is_relative } = unit;
-    let (single, key) = (Single::End(End { is_seconds, is_relative }), key(command, 1)?);
+    let (single, key) = (Single::End(unit), key(command, 1)?);
     match cx.keyspace()?.can(Capability::Expiry) {
         true => changes::several(single, vec![Item::Lifetime { key }]),
         false => Ok(Plan::One(single, Operation::get(key))),
