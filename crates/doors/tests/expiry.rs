@@ -213,3 +213,38 @@ fn an_engine_without_expiry_says_so() {
     }
     asks(&mut world, &[("TTL a", ":-1"), ("PEXPIRETIME b", ":-2"), ("GETEX a", "$1\r\n1")]);
 }
+
+/// The usual rate limiter: a counter, and behind it how long it lasts.
+#[test]
+fn a_time_counts_from_when_its_command_is_begun_also_behind_others_of_its_key() {
+    for line in ["PEXPIRE a 500", "SET a 1 PX 500", "GETEX a PX 500", "PSETEX a 500 1"] {
+        let mut world = world();
+        world.receive(format!("INCR a\r\n{line}\r\nPEXPIREAT a 1700000100900 GT\r\n").as_bytes());
+        wait(&mut world, 800);
+        world.complete(0);
+        let (_, _, operation) = &world.started.0[0];
+        let Operation::Transact { items, .. } = operation else { panic!("{operation:?}") };
+        let ends = format!("{items:?}");
+        assert!(ends.contains("WallTime(1700000101550)"), "{line}: {ends}");
+        world.complete(0);
+        let (_, _, operation) = &world.started.0[0];
+        assert!(format!("{operation:?}").contains("WallTime(1700000100900)"), "{operation:?}");
+        world.settle();
+        assert_eq!(world.ask("PTTL a"), ":500\r\n", "{line}");
+    }
+}
+
+#[test]
+fn times_count_from_when_exec_is_begun_where_it_waits() {
+    let mut world = world();
+    asks(&mut world, &[("MULTI", "+OK"), ("SET a 1 PX 500", "+QUEUED"), ("GET b", "+QUEUED")]);
+    wait(&mut world, 300);
+    // What is read before it comes late.
+    world.receive(
+        b"DISCARD\r\nGET a\r\nMULTI\r\nSET a 1 PX 500\r\nSET b 1 PXAT 1800000000000\r\nEXEC\r\n",
+    );
+    wait(&mut world, 800);
+    world.settle();
+    assert_eq!(world.ask("PTTL a"), ":500\r\n");
+    assert_eq!(world.ask("PEXPIRETIME b"), ":1800000000000\r\n", "this one counts from nothing");
+}

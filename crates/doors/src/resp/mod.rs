@@ -68,7 +68,8 @@
 //! - `RANDOMKEY` takes the first key at or after a random token, so a key behind a wide gap is
 //!   likelier.
 //! - `TTL` and its kin answer -1 or -2 where the engine has no expiry. Times count by the clock of
-//!   this host; the engine removes keys by that of another one.
+//!   this host; the engine removes keys by that of another one. A time that is no number is refused
+//!   when it is queued behind `MULTI`, and of a key that is absent.
 //! - `MEMORY USAGE` is the length of key and value.
 //! - `WATCH` keeps values, which `EXEC` compares: a key that was changed and has its old value
 //!   again is not noticed, unless the connection has read the other one; nor is one that ends at
@@ -84,6 +85,7 @@
 
 pub mod client;
 mod commands;
+mod delay;
 mod error;
 mod glob;
 mod many;

@@ -5,6 +5,7 @@
 //! of them have ended, and those behind it in any wait for it. Keys are told apart by a 64-bit
 //! hash: two that collide wait for each other needlessly, which changes no result.
 
+use super::delay::Delay;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::hash::{BuildHasherDefault, Hasher};
@@ -12,6 +13,7 @@ use hashbrown::HashMap;
 use quorate_kernel::ids::LaneId;
 use quorate_kernel::operation::Operation;
 use quorate_kernel::rng::mix;
+use quorate_kernel::time::WallTime;
 
 /// No slot.
 const NONE: u16 = u16::MAX;
@@ -61,7 +63,7 @@ struct Slot {
     waits: u32,
     /// Of one with items the key of each, in their order.
     items: Vec<u64>,
-    parked: Option<Operation>,
+    parked: Option<(Operation, Option<Delay>)>,
 }
 
 /// An operation that ended: which of which command.
@@ -126,7 +128,7 @@ impl Flights {
         command: u32,
         index: u32,
         lane: LaneId,
-        operation: Operation,
+        (operation, delay): (Operation, Option<Delay>),
         may_start: bool,
     ) -> Option<(u32, Operation)> {
         let at = self.slot();
@@ -147,7 +149,7 @@ impl Flights {
         if !waits && may_start && self.ready.is_empty() {
             return Some((self.started_now(at), operation));
         }
-        self.slots[usize::from(at)].parked = Some(operation);
+        self.slots[usize::from(at)].parked = Some((operation, delay));
         if !waits {
             self.ready.push_back(at);
         }
@@ -187,12 +189,15 @@ impl Flights {
         u32::from(slot.generation) << 16 | u32::from(at)
     }
 
-    /// Takes the next operation whose turn has come; it counts as started.
-    pub(crate) fn start_next(&mut self) -> Option<(u32, LaneId, Operation)> {
+    /// Takes the next operation whose turn has come; it counts as started, and so do ends of keys
+    /// that count from its beginning.
+    pub(crate) fn start_next(&mut self, now: WallTime) -> Option<(u32, LaneId, Operation)> {
         let at = self.ready.pop_front()?;
         let number = self.started_now(at);
         let slot = &mut self.slots[usize::from(at)];
-        let operation = slot.parked.take().expect("a ready operation was parked when it was added");
+        let parked = slot.parked.take();
+        let (mut operation, delay) = parked.expect("a ready one was parked when it was added");
+        delay.inspect(|delay| delay.pass(&mut operation, now));
         Some((number, slot.lane, operation))
     }
 
@@ -259,20 +264,21 @@ mod tests {
     fn one_key_in_order_and_others_at_once() {
         let mut flights = Flights::default();
         let add = |flights: &mut Flights, command, key| {
-            flights.add(command, 0, LaneId(1), get(key), true).map(|(number, _)| number)
+            flights.add(command, 0, LaneId(1), (get(key), None), true).map(|(number, _)| number)
         };
         let first = add(&mut flights, 0, "a").expect("nothing is before it");
         assert_eq!(add(&mut flights, 1, "a"), None);
         let other = add(&mut flights, 2, "b").expect("another key");
         assert_eq!(add(&mut flights, 3, "a"), None);
-        assert!(flights.start_next().is_none());
+        assert!(flights.start_next(WallTime::default()).is_none());
         assert_eq!(flights.end(first).map(|ended| ended.command), Some(0));
         assert_eq!(flights.end(first), None, "an outcome that comes twice is ignored");
-        let (second, _, operation) = flights.start_next().expect("its turn has come");
+        let (second, _, operation) =
+            flights.start_next(WallTime::default()).expect("its turn has come");
         assert_eq!(operation, get("a"));
         assert_eq!(flights.end(other).map(|ended| ended.command), Some(2));
         assert_eq!(flights.end(second).map(|ended| ended.command), Some(1));
-        let (third, ..) = flights.start_next().expect("its turn has come");
+        let (third, ..) = flights.start_next(WallTime::default()).expect("its turn has come");
         assert_eq!((flights.len(), flights.started(), flights.reads()), (1, 1, 1));
         assert_eq!(flights.end(third).map(|ended| ended.command), Some(3));
         assert!(flights.is_empty());
@@ -287,9 +293,11 @@ mod tests {
             Operation::Transact { items: keys.iter().map(key).collect(), name: None }
         };
         let add = |flights: &mut Flights, command, operation| {
-            flights.add(command, 0, LaneId(1), operation, true).map(|(number, _)| number)
+            flights.add(command, 0, LaneId(1), (operation, None), true).map(|(number, _)| number)
         };
-        let start = |flights: &mut Flights| flights.start_next().map(|(number, ..)| number);
+        let start = |flights: &mut Flights| {
+            flights.start_next(WallTime::default()).map(|(number, ..)| number)
+        };
         let a = add(&mut flights, 0, get("a")).expect("nothing is before it");
         let b = add(&mut flights, 1, get("b")).expect("nothing is before it");
         let both = several(&["a", "b", "a"]);
@@ -302,7 +310,8 @@ mod tests {
         assert!(flights.end(a).is_some() && flights.end(d).is_some());
         assert_eq!(start(&mut flights), None, "b has not ended");
         assert!(flights.end(b).is_some());
-        let (first, _, operation) = flights.start_next().expect("both have ended");
+        let (first, _, operation) =
+            flights.start_next(WallTime::default()).expect("both have ended");
         assert_eq!(operation, both);
         assert_eq!(start(&mut flights), None, "the next ones wait for it");
         assert_eq!(flights.end(first).map(|ended| ended.command), Some(2));
@@ -318,10 +327,16 @@ mod tests {
     #[test]
     fn what_may_not_start_waits_in_line() {
         let mut flights = Flights::default();
-        assert_eq!(flights.add(0, 0, LaneId(1), get("a"), false), None);
+        assert_eq!(flights.add(0, 0, LaneId(1), (get("a"), None), false), None);
         assert!(flights.has_ready());
-        assert_eq!(flights.add(1, 0, LaneId(1), get("b"), true), None, "it must not overtake");
-        let order = [flights.start_next(), flights.start_next()].map(|next| next.map(|it| it.2));
+        assert_eq!(
+            flights.add(1, 0, LaneId(1), (get("b"), None), true),
+            None,
+            "it must not overtake"
+        );
+        let order =
+            [flights.start_next(WallTime::default()), flights.start_next(WallTime::default())]
+                .map(|next| next.map(|it| it.2));
         assert_eq!(order, [Some(get("a")), Some(get("b"))]);
     }
 

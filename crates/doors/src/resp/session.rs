@@ -9,6 +9,7 @@ mod follow;
 mod seam;
 
 use super::commands::{self, Cx, Plan};
+use super::delay::Delay;
 use super::error;
 use super::many::Many;
 use super::order::Flights;
@@ -151,6 +152,7 @@ impl Session {
         let (client, rng) = (&mut self.client, &mut self.rng);
         let mut cx = Cx { client, shared, serving, clock, rng, is_relative: false };
         let plan = commands::dispatch(&mut cx, &mut command);
+        let delay = cx.is_relative.then(|| Delay::of_all(clock.wall));
         let is_silent = self.client.take_silence(skip);
         self.is_draining |= self.client.is_leaving;
         let lane = match &plan {
@@ -175,18 +177,19 @@ impl Session {
             Plan::Now(answer) => self.queue_answer(answer, bytes, is_silent),
             Plan::One(single, operation) => {
                 self.queue(Work::Single(single), lane, bytes, is_silent);
-                self.launch(0, operation, out);
+                self.launch(0, (operation, delay), out);
             }
             Plan::Many(many) => {
                 self.barrier = many.is_watch();
                 self.queue(Work::Many(Box::new(many)), lane, bytes, is_silent);
                 self.issue(out);
             }
-            Plan::Transact(transaction, operation) => {
+            Plan::Transact(mut transaction, operation) => {
                 let bytes = bytes + transaction.bytes();
                 self.barrier = transaction.chosen().is_some();
+                let delay = transaction.take_delay(clock.wall);
                 self.queue(Work::Transaction(transaction), lane, bytes, is_silent);
-                self.launch(0, operation, out);
+                self.launch(0, (operation, delay), out);
             }
             Plan::Pages(pages) => {
                 self.queue(Work::Pages(Box::new(pages)), lane, bytes, is_silent);
@@ -230,9 +233,9 @@ impl Session {
     }
 
     /// Starts what may start now.
-    fn go_on(&mut self, out: &mut dyn Requests) {
+    fn go_on(&mut self, now: WallTime, out: &mut dyn Requests) {
         while self.flights.has_ready() && self.may_start() {
-            let Some((number, lane, operation)) = self.flights.start_next() else { break };
+            let Some((number, lane, operation)) = self.flights.start_next(now) else { break };
             out.start(number, lane, operation, None);
         }
         if self.is_issuing() {
@@ -243,14 +246,19 @@ impl Session {
     }
 
     /// Adds an operation of the last command.
-    fn launch(&mut self, index: u32, operation: Operation, out: &mut dyn Requests) {
+    fn launch(
+        &mut self,
+        index: u32,
+        (operation, delay): (Operation, Option<Delay>),
+        out: &mut dyn Requests,
+    ) {
         let may_start = self.may_start();
         let number = self.front.wrapping_add(self.pending.len() as u32).wrapping_sub(1);
         let last = self.pending.back_mut().expect("the command was queued before its operations");
         last.running += 1;
         let lane = last.lane;
         if let Some((number, operation)) =
-            self.flights.add(number, index, lane, operation, may_start)
+            self.flights.add(number, index, lane, (operation, delay), may_start)
         {
             out.start(number, lane, operation, None);
         }
@@ -268,7 +276,7 @@ impl Session {
                 return;
             };
             let Some((index, operation)) = many.issue() else { return };
-            self.launch(index, operation, out);
+            self.launch(index, (operation, None), out);
         }
         probe!("resp/command_takes_turns");
     }
@@ -280,7 +288,7 @@ impl Session {
         }
         let Some(Pending { work: Work::Pages(pages), .. }) = self.pending.back() else { return };
         let operation = pages.operation();
-        self.launch(0, operation, out);
+        self.launch(0, (operation, None), out);
     }
 
     /// Whether one more operation may start: the values under way, those held and the output are

@@ -1,6 +1,7 @@
 //! What stands between `MULTI` and `EXEC`: commands that become one operation over several keys.
 
 use super::commands::Plan;
+use super::delay::Delay;
 use super::error::{self, CommandError};
 use super::many::Many;
 use super::reply::CommandReply;
@@ -10,8 +11,6 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::ops::Range;
-use quorate_kernel::change::Change;
-use quorate_kernel::expiry::Expiry;
 use quorate_kernel::limits::{COMMAND_BYTES_MAX, TRANSACTION_ITEMS_MAX};
 use quorate_kernel::operation::{Operation, Outcome, Refusal};
 use quorate_kernel::time::WallTime;
@@ -38,9 +37,8 @@ pub(crate) struct Queue {
     /// That of the keyspace that its items are of, if there are any.
     keyspace: Option<usize>,
     items: Vec<Item>,
-    /// Which of them have times that count from when they were queued, and when that was. They
-    /// count from `EXEC` on.
-    relative: Vec<(Range<usize>, WallTime)>,
+    /// Of those whose ends count from when they were queued. They count from `EXEC` on.
+    delays: Vec<Delay>,
     parts: Vec<Part>,
     bytes: usize,
 }
@@ -49,7 +47,7 @@ impl Queue {
     /// One without commands, of a connection that works on this keyspace.
     pub(crate) fn new(begun_in: usize) -> Queue {
         let (items, parts) = (Vec::new(), Vec::new());
-        Queue { begun_in, keyspace: None, items, relative: Vec::new(), parts, bytes: 0 }
+        Queue { begun_in, keyspace: None, items, delays: Vec::new(), parts, bytes: 0 }
     }
 
     /// The keyspace that the connection worked on before.
@@ -109,7 +107,8 @@ impl Queue {
         if self.items.len() > before && *self.keyspace.get_or_insert(keyspace) != keyspace {
             return Err(CommandError::Elsewhere { what: "the keys of earlier commands" });
         }
-        self.relative.extend(since.map(|since| (before..self.items.len(), since)));
+        let places = before..self.items.len();
+        self.delays.extend(since.map(|since| Delay { since, items: Vec::from([places]) }));
         self.bytes += bytes;
         self.parts.push(part);
         let (count, limit) = (self.items.len().max(self.parts.len()), TRANSACTION_ITEMS_MAX);
@@ -132,36 +131,24 @@ impl Queue {
         (keyspace, chosen): (usize, usize),
         now: WallTime,
     ) -> Result<Plan, CommandError> {
-        let Queue { begun_in, mut items, relative, parts, bytes, .. } = self;
-        for (places, since) in relative {
-            let by = now.0.saturating_sub(since.0);
-            items[places].iter_mut().for_each(|item| postpone(item, by));
-        }
+        let Queue { begun_in, mut items, delays, parts, bytes, .. } = self;
+        delays.iter().for_each(|delay| delay.postpone(&mut items, now));
         let (checks, bytes) = (watched.len(), bytes + watched.bytes());
+        let relative = delays.into_iter().flat_map(|delay| delay.items);
+        let relative = relative.map(|places| places.start + checks..places.end + checks).collect();
         items.splice(0..0, watched.checks());
         check_bounds(&items, value_bytes_max)?;
         let chosen = Some(chosen).filter(|chosen| *chosen != begun_in);
         let count = items.len();
         let is_alone = false;
         let mut transaction =
-            Transaction { parts, count, checks, bytes, keyspace, chosen, is_alone };
+            Transaction { parts, count, checks, relative, bytes, keyspace, chosen, is_alone };
         if items.is_empty() {
             return Ok(Plan::Now(transaction.answer(Outcome::Transacted(Vec::new()), now)));
         }
         let operation = Operation::Transact { items, name: None };
         Ok(Plan::Transact(Box::new(transaction), operation))
     }
-}
-
-/// Lets the end of a key come so many milliseconds later.
-fn postpone(item: &mut Item, by: i64) {
-    let at = match item {
-        Item::Put { expiry: Expiry::At(at), .. }
-        | Item::Change { change: Change::PutIf { expiry: Expiry::At(at), .. }, .. }
-        | Item::Expire { at: Some(at), .. } => at,
-        _ => return,
-    };
-    at.0 = at.0.saturating_add(by);
 }
 
 /// A transaction on its way.
@@ -171,6 +158,8 @@ pub(crate) struct Transaction {
     /// How many items it has, and how many of them, the first ones, check what is watched.
     count: usize,
     checks: usize,
+    /// Which of its items have ends that count from when it is begun.
+    relative: Vec<Range<usize>>,
     bytes: usize,
     keyspace: usize,
     chosen: Option<usize>,
@@ -201,6 +190,12 @@ impl Transaction {
     /// How many bytes of input it keeps alive.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
+    }
+
+    /// What counts from now on, unless it has to wait.
+    pub(crate) fn take_delay(&mut self, now: WallTime) -> Option<Delay> {
+        let items = core::mem::take(&mut self.relative);
+        (!items.is_empty()).then_some(Delay { since: now, items })
     }
 
     /// The number of the keyspace that it is of.

@@ -9,6 +9,7 @@ use crate::resp::work::Work;
 use alloc::format;
 use alloc::sync::Arc;
 use bytes::BytesMut;
+use quorate_kernel::expiry::Lifetime;
 use quorate_kernel::limits::{
     CLIENT_OPERATIONS_MAX, CLIENT_PENDING_BYTES_MAX, CLIENT_QUEUE_BYTES_MAX, PIPELINE_COMMANDS_MAX,
 };
@@ -19,7 +20,7 @@ use quorate_kernel::transaction::ItemOutcome;
 impl door::Session for Session {
     fn feed(&mut self, input: &mut BytesMut, clock: Clock, out: &mut dyn Requests) {
         self.client.on_input(clock.now);
-        self.go_on(out);
+        self.go_on(clock.wall, out);
         self.leftover = 0;
         while self.wants_input() {
             match self.parser.next(input) {
@@ -49,8 +50,15 @@ impl door::Session for Session {
             }
             Outcome::Transacted(told) => {
                 for (key, told) in ended.items.iter().zip(told) {
-                    if let ItemOutcome::Value(value) = told {
-                        self.client.watched.on_read(*key, &value.clone().into());
+                    match told {
+                        ItemOutcome::Value(value) => {
+                            self.client.watched.on_read(*key, &value.clone().into());
+                        }
+                        // It tells as well that there is no value.
+                        ItemOutcome::Lifetime(Lifetime::Absent) => {
+                            self.client.watched.on_read(*key, &None.into());
+                        }
+                        _ => {}
                     }
                 }
                 Some(told.iter().map(ItemOutcome::bytes).sum())
@@ -77,7 +85,7 @@ impl door::Session for Session {
             }
         }
         self.client.now = clock.now;
-        self.go_on(out);
+        self.go_on(clock.wall, out);
         self.follow(out);
     }
 
