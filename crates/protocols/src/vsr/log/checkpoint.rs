@@ -57,13 +57,15 @@ impl Replica {
         }
     }
 
-    /// Up to where all members have acknowledged the log, as far as this node knows.
+    /// Up to where all members have acknowledged what is committed, as far as this node knows.
     pub(crate) fn held(&self) -> Op {
         let Some(primary) = &self.primary else { return self.held };
         let acked = |node| primary.acked.get(node).copied().unwrap_or_default();
         // Nobody who has left asks for anything.
         let members = self.head.configuration.members.iter();
-        members.filter(|node| !self.left.contains(*node)).map(acked).min().unwrap_or_default()
+        let held = members.filter(|node| !self.left.contains(*node)).map(acked).min();
+        // Where others have left, this node alone may have acknowledged more than is committed.
+        held.unwrap_or_default().min(self.commit)
     }
 
     /// Somebody lacks more than the log holds.

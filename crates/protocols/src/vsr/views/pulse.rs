@@ -25,6 +25,8 @@ pub struct Pulse {
     is_doubting: bool,
     /// Which view each other member would begin, and when it said so.
     doubts: BTreeMap<NodeId, (ViewNumber, Time)>,
+    /// Since when it is listened to.
+    begun: Time,
     /// When each member was heard last that has not forgotten.
     pub heard: BTreeMap<NodeId, Time>,
 }
@@ -37,6 +39,7 @@ impl Pulse {
             attempts: 0,
             is_doubting: false,
             doubts: BTreeMap::new(),
+            begun: now,
             heard: BTreeMap::new(),
         }
     }
@@ -258,8 +261,11 @@ impl Replica {
     }
 
     /// Members that have left the cluster and say nothing any more: nobody waits for them. One that
-    /// speaks is there, whatever was told of it.
+    /// speaks is there, whatever was told of it; all had time to.
     pub(crate) fn gone(&self, now: Time) -> BTreeSet<NodeId> {
+        if now - self.pulse.begun <= DEAF && !mutant!("gone_before_heard") {
+            return BTreeSet::new();
+        }
         self.left.iter().copied().filter(|node| !self.is_heard(*node, now)).collect()
     }
 

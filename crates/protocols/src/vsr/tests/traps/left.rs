@@ -83,3 +83,39 @@ fn who_is_told_that_the_others_have_left_goes_on_with_nobody() {
         assert!(world.replica(c).log().end() >= world.replica(a).commit());
     }
 }
+
+/// A host that is told to have left is there, and has what two others have lost: they hear it late.
+#[test]
+fn who_has_left_and_is_there_is_heard_before_others_go_on_without_it() {
+    let mut world = World::calm(3, 1, Level::Periodic);
+    let [a, b, c] = world.order()[..] else { panic!("three lead in turn") };
+    world.run_ms(60);
+    world.put_many(a, 3);
+    [a, b].into_iter().for_each(|node| world.crash(node));
+    let left = NodeId(c as u64 + 1);
+    world.cut(&[c]);
+    for node in [a, b] {
+        world.start(node);
+        world.turn(node, |replica, _| replica.note_left(|node| node == left));
+    }
+    world.run_ms(100);
+    assert_eq!(world.serving(), None, "they may hear it yet");
+    world.mend();
+    world.run_until("they go on with what it has", |world| world.serving().is_some());
+    world.settle();
+}
+
+/// A primary that all others are told to have left: its acknowledgement is the only one that counts.
+#[test]
+fn beats_are_right_where_the_others_are_told_to_have_left() {
+    let mut world = World::calm(3, 0, Level::Sync);
+    let [a, ..] = world.order()[..] else { panic!("three lead in turn") };
+    world.run_ms(60);
+    world.turn(a, |replica, _| replica.note_left(|_| true));
+    for _ in 0..20 {
+        world.put_many(a, 3);
+        world.run_ms(20);
+    }
+    assert_eq!(world.serving(), Some(a), "all that it says is taken");
+    world.settle();
+}
