@@ -26,6 +26,9 @@ pub struct Keyspace {
     pub engine: String,
     /// How it is set.
     pub settings: Settings,
+    /// How it was set when it was made: who founds its groups follows from that, whatever is
+    /// altered later.
+    pub founding: Settings,
     /// The number of the decree that created it.
     pub created: u64,
     /// The number of the decree that changed it last: of two records, the higher is the newer.
@@ -99,6 +102,7 @@ impl Keyspace {
             name: name.into(),
             lane,
             engine: engine.into(),
+            founding: settings.clone(),
             settings,
             created,
             changed: created,
@@ -119,6 +123,12 @@ impl Keyspace {
     #[must_use]
     pub fn replicas(&self) -> usize {
         self.setting("replicas").parse().unwrap_or(1)
+    }
+
+    /// How many nodes held each key when it was made.
+    #[must_use]
+    pub fn founding_replicas(&self) -> usize {
+        self.founding.get("replicas").and_then(|text| text.parse().ok()).unwrap_or(1)
     }
 
     /// The longest value in bytes that it takes.

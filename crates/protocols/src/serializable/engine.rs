@@ -49,9 +49,9 @@ pub enum Input {
     Tick,
     /// Some keys are looked at for what has expired and for old tombstones.
     Sweep {
-        /// Where to begin; the answer is [`Action::Swept`].
+        /// Where to begin; the answer is an [`Action::Swept`].
         from: Bytes,
-        /// Tombstones of entries up to here are dropped; 0 while a copy is made.
+        /// Tombstones of entries up to here are dropped.
         purge: crate::vsr::Op,
     },
     /// A client was not heard of for long. Said again as long as it is so: it is dropped when there
@@ -85,8 +85,13 @@ pub enum Action {
         /// The answer.
         reply: Reply,
     },
-    /// Where the next sweep begins; none after the last key.
-    Swept(Option<Bytes>),
+    /// A sweep has ended.
+    Swept {
+        /// Where the next one begins; none after the last key.
+        next: Option<Bytes>,
+        /// Whether there was something to remove.
+        has_found: bool,
+    },
 }
 
 /// All that a group may see and touch. Built anew for each call.
@@ -187,7 +192,10 @@ impl Member {
             }
             (None, Input::Request { ticket, .. }) => cx.refuse(ticket, Refused::NotPrimary),
             (None, Input::NotConfirmed(ticket)) => cx.refuse(ticket, Refused::NotPrimary),
-            (None, Input::Sweep { .. }) => cx.out.push(Action::Swept(None)),
+            // Where this node was it goes on when it leads again.
+            (None, Input::Sweep { from, .. }) => {
+                cx.out.push(Action::Swept { next: Some(from), has_found: false });
+            }
             // Another member leads; what others say is said again to it.
             (None, _) => {}
         }

@@ -40,14 +40,14 @@ pub const ENGINE: Engine = Engine {
     token: |_, key| Order::Hash.token(key),
     mode: |_| "atomic",
     open: |opening| Ok(lane(Settings::of(opening)?)),
-    numbers: &["failed", "kept"],
+    numbers: &["failed", "kept", "purged"],
     settings: &[
         Setting {
             name: "replicas",
             takes: Takes::Whole(1, GROUP_MEMBERS_MAX as u64),
             default: "3",
-            alter: Alter::Never(
-                "how many groups there are follows from it; make another keyspace and copy",
+            alter: Alter::Live(
+                "groups gain or lose members one at a time, as hosts allow; no key changes its group",
             ),
         },
         Setting {
@@ -373,6 +373,15 @@ mod tests {
         let other = opened(&keyspace(&words)).expect("it can be set");
         assert_eq!((counts(&other), other.durability), ((9, 5), Durability::Memory));
         assert_eq!((other.value_bytes_max, other.replicas), (7, 5));
+    }
+
+    #[test]
+    fn who_founds_groups_stays_when_replicas_are_altered() {
+        let mut altered = keyspace(&[]);
+        altered.settings.insert("replicas".to_string(), "7".to_string());
+        let (before, after) = (opened(&keyspace(&[])), opened(&altered));
+        let (before, after) = (before.expect("defaults"), after.expect("it can be altered"));
+        assert_eq!((after.founders, after.replicas), (before.founders, 7));
     }
 
     #[test]

@@ -39,7 +39,7 @@ use std::path::{Path, PathBuf};
 /// Format 8 called partitions and tokens by one name, also in the settings of keyspaces. Format 9
 /// had no log of its own: what was not in tables was in the database's journals. A build of format
 /// 10 would not know where logs begin.
-pub const FORMAT_VERSION: u32 = 11;
+pub const FORMAT_VERSION: u32 = 12;
 
 const LOCK: &str = "lock";
 const FORMAT: &str = "format";

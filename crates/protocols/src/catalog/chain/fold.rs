@@ -212,6 +212,7 @@ impl Catalog {
                 && (LaneId::KEYSPACES.0..self.next_lane).contains(&lane.0)
                 && is_name(&keyspace.name)
                 && are_bounded(&keyspace.settings)
+                && are_bounded(&keyspace.founding)
                 && is_birth(&keyspace.birth)
                 && keyspace.partitions.len() <= PARTITIONS_MAX
                 && keyspace.former.iter().all(|one| (one.partition as usize) < PARTITIONS_MAX)

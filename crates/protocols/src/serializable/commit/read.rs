@@ -259,22 +259,22 @@ impl Primary {
         &mut self,
         items: impl Iterator<Item = (&'k Raw, &'k Stored)>,
         cx: &mut Context<'_>,
-    ) {
+    ) -> Vec<Raw> {
         let items: Vec<_> = items.filter(|(key, _)| !self.tail.changes(key)).collect();
-        self.expire(items.into_iter(), cx);
+        self.expire(items.into_iter(), cx)
     }
 
     /// Looks at some keys: removes what has expired, and drops tombstones of entries up to one.
     pub(crate) fn sweep(&mut self, from: &Bytes, purge: Op, cx: &mut Context<'_>) {
         if self.is_full() {
             // Where nothing is committed, what was removed already would be removed again.
-            return cx.out.push(Action::Swept(Some(from.clone())));
+            return cx.out.push(Action::Swept { next: Some(from.clone()), has_found: false });
         }
         let room = (SWEEP_KEYS_MAX, VSR_PAGE_BYTES_MAX);
         let (mut items, next) = cx.state.items.range(from, room, cx.table);
         // What is longer than a key may be by now stays: no log would take its name.
         items.retain(|(key, _)| is_key(key) || mutant!("txn_sweeps_any_key"));
-        self.expire_executed(items.iter().map(|(key, item)| (key, item)), cx);
+        let ended = self.expire_executed(items.iter().map(|(key, item)| (key, item)), cx);
         let mut keys = Vec::new();
         for (key, item) in items {
             let is_old = item.content.is_none() && item.op <= purge.0;
@@ -285,9 +285,10 @@ impl Primary {
                 keys.push(Dropped { key, version: item.version, removed_at: item.op });
             }
         }
+        let has_found = !(ended.is_empty() && keys.is_empty());
         if !keys.is_empty() {
             self.propose(Entry::Purge { keys }, cx);
         }
-        cx.out.push(Action::Swept(next.map(|key| key.0)));
+        cx.out.push(Action::Swept { next: next.map(|key| key.0), has_found });
     }
 }

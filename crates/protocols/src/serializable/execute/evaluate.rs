@@ -135,6 +135,8 @@ impl Key {
     pub fn note(&mut self, done: &Done, is_changed: bool) -> usize {
         self.is_changed |= is_changed;
         let length = match done {
+            // The value stays as it is.
+            Done::Expiry { .. } if self.content.is_some() => return 0,
             _ if !is_changed => return 0,
             Done::Length(length) => usize::try_from(*length).unwrap_or(usize::MAX),
             _ => 0,

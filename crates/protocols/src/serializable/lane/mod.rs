@@ -44,7 +44,6 @@
 //!   ([`crate::vsr`]). The hosts of a cluster are trusted not to lie.
 //! - A host that knows no member of a group that is still there finds it after three seconds.
 //! - Buckets stay with their groups, and the number of groups stays.
-//! - Tombstones are not purged.
 //! - A host that reaches a group no more for a minute, and then asks how a transaction ended, is
 //!   told that nobody knows (`groups/gone.rs`).
 //! - Groups are rebalanced one after the other, by what their primaries know of each other: one
@@ -95,6 +94,7 @@ use alloc::vec::Vec;
 use clients::in_hand::Clients;
 use examine::Examining;
 use groups::hosted::Hosted;
+pub use groups::purge::PURGED;
 pub use groups::wish::FAILED;
 use groups::wish::Hosts;
 pub use message::{Leads, Message};
@@ -124,6 +124,8 @@ pub struct Settings {
     pub durability: Durability,
     /// The longest value in bytes.
     pub value_bytes_max: usize,
+    /// How old tombstones are when they are dropped.
+    pub purged: Span,
     /// What each log keeps of what was executed, for members that lag.
     pub kept: Kept,
 }
@@ -142,14 +144,15 @@ impl Settings {
     pub fn of(opening: &Opening<'_>) -> Result<Settings, CatalogRefusal> {
         let Opening { keyspace, pace, .. } = opening;
         ENGINE.check(&keyspace.settings)?;
-        let replicas = keyspace.replicas();
+        ENGINE.check(&keyspace.founding)?;
         let groups = keyspace.setting("groups").parse().unwrap_or(0);
-        let founders = founders(&keyspace.birth, replicas, groups);
+        let founders = founders(&keyspace.birth, keyspace.founding_replicas(), groups);
         let bytes = (KEPT.bytes / founders.len().max(1)).max(KEPT_BYTES_LEAST);
         Ok(Settings {
             founders,
-            replicas,
+            replicas: keyspace.replicas(),
             failed: pace.get("failed").map_or(FAILED, Span::millis),
+            purged: pace.get("purged").map_or(PURGED, Span::millis),
             durability: keyspace.durability(),
             value_bytes_max: keyspace.value_bytes_max(),
             kept: Kept { entries: pace.get("kept").unwrap_or(KEPT.entries), bytes },

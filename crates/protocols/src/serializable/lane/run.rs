@@ -5,7 +5,7 @@ use super::message::Message;
 use super::timer::Timer;
 use super::{Context, Serializable};
 use crate::serializable::Input;
-use crate::vsr::{Op, Replica, TICK, is_known};
+use crate::vsr::{Replica, TICK, is_known};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use quorate_kernel::ids::{GroupId, Incarnation, NodeId, Ticket};
@@ -16,6 +16,9 @@ use quorate_kernel::operation::{Control, Outcome, Refusal};
 use quorate_kernel::part::Part;
 use quorate_kernel::process::{Inspect, Process, Recovery, Request};
 use quorate_kernel::time::Time;
+
+/// The most pages that are swept of a group between two ticks.
+const SWEEPS_MAX: usize = 16;
 
 impl Serializable {
     /// Starts a group here. Of what is not stored founders begin, and others learn.
@@ -42,13 +45,26 @@ impl Serializable {
         let groups: Vec<GroupId> = self.groups.keys().copied().collect();
         for group in groups {
             self.tick(group, cx);
-            let swept = self.groups.get(&group).map(|hosted| hosted.swept.clone());
-            // Tombstones are kept: purge is for who knows that no copy is made of the group.
-            let sweep = |from| Input::Sweep { from, purge: Op(0) };
-            self.handle(group, sweep(swept.unwrap_or_default()), cx);
+            self.sweep(group, cx);
         }
         self.tick_clients(cx);
         self.tick_examined(cx);
+    }
+
+    /// Removes what has expired and old tombstones: one page is looked at, and more while there is
+    /// something to remove, so that no more can come than goes.
+    fn sweep(&mut self, group: GroupId, cx: &mut Context<'_>) {
+        for _ in 0..SWEEPS_MAX {
+            let Some(hosted) = self.groups.get_mut(&group) else { return };
+            let applied = hosted.replica.applied();
+            let purge = hosted.purge.upto(applied, self.settings.purged, cx.now);
+            let from = hosted.swept.0.clone();
+            self.handle(group, Input::Sweep { from, purge }, cx);
+            let has_found = self.groups.get(&group).is_some_and(|hosted| hosted.swept.1);
+            if !has_found || mutant!("lane_sweeps_one_page") {
+                return;
+            }
+        }
     }
 
     fn on_again(&mut self, cx: &mut Context<'_>) {
@@ -164,9 +180,8 @@ impl Process for Serializable {
                 self.hosts.see(ring, cx.now);
             }
             News::Keyspace(keyspace) => {
-                if let Ok(bytes) = keyspace.setting("value").parse() {
-                    self.settings.value_bytes_max = bytes;
-                }
+                self.settings.replicas = keyspace.replicas();
+                self.settings.value_bytes_max = keyspace.value_bytes_max();
             }
             _ => unreachable!("a lane is told what it hears"),
         }

@@ -1,5 +1,6 @@
 //! Tests of the lane: hosts with disks and links, clients, and schedules of all that can happen.
 
+mod altered;
 mod changes;
 mod customers;
 mod expiry;

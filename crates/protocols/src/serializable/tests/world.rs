@@ -99,7 +99,7 @@ impl World {
                 Action::Propose(entry) if is_primary => group.tail.push(entry),
                 Action::Confirm(ticket) if group.is_full => not_confirmed.push(ticket),
                 Action::Confirm(ticket) if is_primary => group.confirms.push(ticket),
-                Action::Propose(_) | Action::Confirm(_) | Action::Swept(_) => {}
+                Action::Propose(_) | Action::Confirm(_) | Action::Swept { .. } => {}
                 Action::Send { to, message } => {
                     self.trace.push(format!("{} -> {}  {message:?}", group.id.0, to.0));
                     self.net.push(Envelope { to, message });

@@ -1,6 +1,7 @@
 //! A group here: its replica, its state and its member, and how each is told of the others.
 
 use super::gone::Heard;
+use super::purge::Purge;
 use super::questions::Questions;
 use crate::serializable::lane::message::{Leads, Message};
 use crate::serializable::lane::places::routes::Hint;
@@ -36,8 +37,10 @@ pub struct Hosted {
     pub questions: Questions,
     /// When clients have asked last.
     pub heard: Heard,
-    /// Where the next sweep begins.
-    pub swept: Bytes,
+    /// Where the next sweep begins, and whether the last one has found something to remove.
+    pub swept: (Bytes, bool),
+    /// Which tombstones it drops.
+    pub purge: Purge,
     /// When all hosts are told again that this node leads.
     pub told: Time,
     /// Who should be the members, if this node leads and others should.
@@ -69,7 +72,8 @@ impl Hosted {
             member: Member::new(),
             questions: Questions::default(),
             heard: Heard::default(),
-            swept: Bytes::new(),
+            swept: (Bytes::new(), false),
+            purge: Purge::default(),
             told: Time(0),
             wish: None,
             counted_on: now,
@@ -189,9 +193,9 @@ impl Serializable {
                 serializable::Action::Reply { ticket, reply } => {
                     self.reply(group, ticket, reply, cx);
                 }
-                serializable::Action::Swept(next) => {
+                serializable::Action::Swept { next, has_found } => {
                     if let Some(hosted) = self.groups.get_mut(&group) {
-                        hosted.swept = next.unwrap_or_default();
+                        hosted.swept = (next.unwrap_or_default(), has_found);
                     }
                 }
             }

@@ -31,6 +31,15 @@ fn lifetime(key: &Bytes) -> Item {
     Item::Lifetime { key: key.clone() }
 }
 
+/// How many keys a host has something of, and how many of them have a value.
+fn kept(world: &World, at: usize) -> (usize, usize) {
+    let process = world.hosts[at].process.as_ref().expect("it is up");
+    let state = &process.groups[&GroupId(1)].state;
+    let room = (usize::MAX, usize::MAX);
+    let (items, _) = state.items.range(&[], room, &world.hosts[at].disk);
+    (items.len(), items.iter().filter(|(_, item)| item.content.is_some()).count())
+}
+
 fn expire(key: &Bytes, at: WallTime, when: When) -> Item {
     Item::Expire { key: key.clone(), at: Some(at), when }
 }
@@ -201,4 +210,27 @@ fn what_a_client_was_told_is_gone_stays_gone() {
     world.crash(leader);
     assert_eq!(told(&mut world, other, &[get(&key), lifetime(&key)]), gone);
     assert!(in_ms(&world, 0) < at, "by the clock of who leads now its time has not come");
+}
+
+/// More than one page of keys ends at once, and nobody asks for any of them.
+#[test]
+fn what_nobody_reads_is_removed_as_fast_as_it_comes_and_leaves_nothing() {
+    let mut world = three(1);
+    let soon = in_ms(&world, 4000);
+    let long: &'static str = std::boxed::Box::leak("v".repeat(900).into_boxed_str());
+    for batch in 0..20 {
+        let keys = (0..100).map(|number| Bytes::from(std::format!("k{batch}-{number}")));
+        let items: Vec<Item> = keys.map(|key| put(&key, long, Expiry::At(soon))).collect();
+        told(&mut world, 0, &items);
+    }
+    world.run(Span::millis(200));
+    assert_eq!(kept(&world, 0), (2000, 2000));
+    while in_ms(&world, 0) < soon {
+        world.run(Span::millis(50));
+    }
+    world.run(Span::millis(800));
+    (0..3).for_each(|at| assert_eq!(kept(&world, at).1, 0, "host {at}"));
+    world.run(Span::secs(2));
+    (0..3).for_each(|at| assert_eq!(kept(&world, at).0, 0, "tombstones are dropped at host {at}"));
+    assert_eq!(told(&mut world, 1, &[get(&bytes("k0-0"))]), [ItemOutcome::Value(None)]);
 }

@@ -50,6 +50,7 @@ fn run_seats(seed: u64) -> (usize, u64) {
             let at = rng.below(known) as usize;
             world.suspect(at, !world.is_up(at));
         }
+        4 if rng.below(3) == 0 => world.alter(rng.between(1, 6) as usize),
         _ => {}
     });
     (judged, changes)

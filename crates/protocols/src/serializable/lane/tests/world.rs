@@ -35,7 +35,7 @@ enum Held {
 pub struct Host {
     pub me: Incarnation,
     pub process: Option<Serializable>,
-    disk: Disk,
+    pub disk: Disk,
     held: Vec<(u64, Held)>,
     locals: VecDeque<Message>,
     timers: BTreeMap<u32, Time>,
@@ -95,7 +95,8 @@ pub fn settings(hosts: u64, replicas: usize, groups: u64, durability: Durability
     };
     let birth = Birth::Groups((1..=hosts).map(view).collect());
     let founders = founders(&birth, replicas, groups);
-    Settings { founders, replicas, failed: FAILED, durability, value_bytes_max: 1000, kept: KEPT }
+    let (purged, value_bytes_max) = (Span::millis(300), 1000);
+    Settings { founders, replicas, failed: FAILED, purged, durability, value_bytes_max, kept: KEPT }
 }
 
 impl World {

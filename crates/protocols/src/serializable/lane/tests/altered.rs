@@ -1,0 +1,62 @@
+//! How many members groups should have, altered while they serve.
+
+use super::promises::SOON;
+use super::seats::{LONG, fill, founded, has_all};
+use super::world::World;
+use crate::serializable::rules::ENGINE;
+use quorate_kernel::ids::LaneId;
+use quorate_kernel::keyspace::{Keyspace, Settings};
+use quorate_kernel::news::News;
+use quorate_kernel::process::Process;
+use std::string::ToString;
+use std::sync::Arc;
+
+impl World {
+    /// An operator has said how many replicas the keyspace should have; hosts that are down learn
+    /// it when they start.
+    pub fn alter(&mut self, replicas: usize) {
+        self.settings.replicas = replicas;
+        let words = [("replicas", replicas), ("value", self.settings.value_bytes_max)];
+        let words = words.map(|(name, number)| (name.to_string(), number.to_string()));
+        let settings = ENGINE.complete(&Settings::from(words)).expect("they can be set");
+        let keyspace = Arc::new(Keyspace::new("k", LaneId(17), ENGINE.name, settings, 3));
+        for at in 0..self.hosts.len() {
+            if self.is_up(at) {
+                self.turn(at, |process, cx| process.on_news(News::Keyspace(&keyspace), cx));
+            }
+        }
+    }
+
+    fn have_sizes(&self, groups: usize, size: usize) -> bool {
+        let seats = self.seats();
+        seats.len() == groups && seats.values().all(|(_, members)| members.len() == size)
+    }
+}
+
+#[test]
+fn groups_grow_and_shrink_to_what_is_altered_and_keep_their_keys() {
+    let mut world = founded(5, 4);
+    let keys = fill(&mut world);
+    world.gather(4..6);
+    for replicas in [5, 1, 2, 3] {
+        world.alter(replicas);
+        let is_done = |world: &mut World| world.have_sizes(4, replicas);
+        assert!(world.run_until(LONG, is_done), "{replicas} replicas: {:?}", world.seats());
+        has_all(&mut world, 0, &keys);
+        has_all(&mut world, 4, &keys);
+    }
+}
+
+#[test]
+fn who_starts_after_replicas_were_altered_has_the_groups_of_the_beginning() {
+    let mut world = founded(5, 4);
+    let keys = fill(&mut world);
+    world.gather(4..6);
+    world.crash(0);
+    world.alter(5);
+    world.run(SOON);
+    (1..5).for_each(|at| world.crash(at));
+    (0..5).for_each(|at| world.restart(at));
+    assert!(world.run_until(LONG, |world| world.have_sizes(4, 5)), "{:?}", world.seats());
+    (0..5).for_each(|at| has_all(&mut world, at, &keys));
+}
