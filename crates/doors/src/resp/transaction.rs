@@ -10,8 +10,6 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::ops::Range;
-use quorate_kernel::change::Change;
-use quorate_kernel::expiry::Expiry;
 use quorate_kernel::limits::{COMMAND_BYTES_MAX, TRANSACTION_ITEMS_MAX};
 use quorate_kernel::operation::{Operation, Outcome, Refusal};
 use quorate_kernel::time::WallTime;
@@ -135,7 +133,7 @@ impl Queue {
         let Queue { begun_in, mut items, relative, parts, bytes, .. } = self;
         for (places, since) in relative {
             let by = now.0.saturating_sub(since.0);
-            items[places].iter_mut().for_each(|item| postpone(item, by));
+            items[places].iter_mut().for_each(|item| item.postpone(by));
         }
         let (checks, bytes) = (watched.len(), bytes + watched.bytes());
         items.splice(0..0, watched.checks());
@@ -151,17 +149,6 @@ impl Queue {
         let operation = Operation::Transact { items, name: None };
         Ok(Plan::Transact(Box::new(transaction), operation))
     }
-}
-
-/// Lets the end of a key come so many milliseconds later.
-fn postpone(item: &mut Item, by: i64) {
-    let at = match item {
-        Item::Put { expiry: Expiry::At(at), .. }
-        | Item::Change { change: Change::PutIf { expiry: Expiry::At(at), .. }, .. }
-        | Item::Expire { at: Some(at), .. } => at,
-        _ => return,
-    };
-    at.0 = at.0.saturating_add(by);
 }
 
 /// A transaction on its way.
