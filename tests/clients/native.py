@@ -9,6 +9,7 @@ import os
 import shutil
 import sys
 import tempfile
+import time
 import uuid
 
 GRPC = os.environ.get("GRPC_ENDPOINT", "127.0.0.1:7414")
@@ -23,6 +24,15 @@ SCHEMA = os.path.join(ROOT, "crates", "api", "proto")
 def key(name):
     """A key that no other test and no earlier run has used."""
     return f"clients:{uuid.uuid4().hex}:{name}"
+
+
+def until(holds, what, seconds=60):
+    """Asks again and again until something holds; fails if it does not in a long time."""
+    end = time.monotonic() + seconds
+    while not holds():
+        if time.monotonic() > end:
+            raise AssertionError(f"not within {seconds} seconds: {what}")
+        time.sleep(0.01)
 
 
 def generate():

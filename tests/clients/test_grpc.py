@@ -12,7 +12,7 @@ from grpc_reflection.v1alpha.proto_reflection_descriptor_database import (
 from grpc_status import rpc_status
 
 import native
-from native import GRPC, GRPC_SECOND, key
+from native import GRPC, GRPC_SECOND, key, until
 
 native.generate()
 
@@ -74,6 +74,69 @@ class Grpc(unittest.TestCase):
         told = transact(self.second, check, item(key=name, delete=kv_pb2.Removal()), sold)
         self.assertTrue(told[1].existed)
         self.assertEqual(told[2].changed.integer, 2)
+
+    def test_keys_expire(self):
+        name = key("session").encode()
+        soon, late = kv_pb2.Expiry(after_ms=200), kv_pb2.Expiry(after_ms=600_000)
+        item = kv_pb2.Item
+
+        def put(keyspace="serializable", **more):
+            request = kv_pb2.PutRequest(keyspace=keyspace, key=name, value=b"v", **more)
+            return self.kv.Put(request, timeout=TIMEOUT)
+
+        def exists():
+            request = kv_pb2.GetRequest(keyspace="serializable", key=name)
+            reading = self.second.Get(request, timeout=TIMEOUT).reading
+            return reading.WhichOneof("state") == "value"
+
+        def transact(*items):
+            request = kv_pb2.TransactRequest(keyspace="serializable", items=items)
+            return self.kv.Transact(request, timeout=TIMEOUT).answers
+
+        lifetime = item(key=name, lifetime=kv_pb2.Read())
+        put(expiry=soon)
+        until(lambda: not exists(), "the key is gone")
+        self.assertEqual(transact(lifetime)[0].lifetime.WhichOneof("state"), "absent")
+        # A time that counts from now on is the same request when it is sent again later.
+        options = common_pb2.WriteOptions(request_id=uuid.uuid4().bytes)
+        first = put(expiry=late, options=options)
+        options.repeat.coordinator.CopyFrom(first.coordinator)
+        options.repeat.age_ms = 10
+        self.assertTrue(put(expiry=late, options=options).is_repeated)
+        self.assertTrue(0 < transact(lifetime)[0].lifetime.remaining_ms <= 600_000)
+        put(expiry=kv_pb2.Expiry(keep=kv_pb2.Keep()))
+        self.assertTrue(transact(lifetime)[0].lifetime.remaining_ms)
+        put()
+        if_some = kv_pb2.Expire(after_ms=1, when=kv_pb2.EXPIRE_WHEN_IF_SOME)
+        told = transact(lifetime, item(key=name, expire=if_some),
+                        item(key=name, expire=kv_pb2.Expire(at_ms=1 << 60)),
+                        item(key=name, persist=kv_pb2.Removal()), lifetime)
+        self.assertEqual([told[at].lifetime.WhichOneof("state") for at in (0, 4)], ["endless"] * 2)
+        self.assertEqual([told[at].expiry_changed for at in (1, 2, 3)], [False, True, True])
+        transact(item(key=name, put=b"w", expiry=soon), item(key=name, expire=if_some))
+        until(lambda: not exists(), "the key is gone again")
+        put_if = kv_pb2.Change(put_if=kv_pb2.PutIf(exists=False, value=b"lock"))
+        told = transact(item(key=name, change=put_if, expiry=soon))
+        self.assertTrue(told[0].changed.put)
+        until(lambda: not exists(), "the lock is free")
+
+        for keyspace in ("default", "causal"):
+            with self.assertRaises(grpc.RpcError) as caught:
+                put(keyspace, expiry=late)
+            error = error_of(caught)
+            self.assertEqual(error.kind, error_pb2.KIND_UNSUPPORTED)
+            self.assertIn("expiry", error.what)
+            self.assertIn("serializable", error.right)
+        wrongs = [({"after_ms": 0}, "0 ms from now"), ({"at_ms": 1 << 63}, "1970"), ({}, "when")]
+        for wrong, what in wrongs:
+            with self.assertRaises(grpc.RpcError) as caught:
+                put(expiry=kv_pb2.Expiry(**wrong))
+            error = error_of(caught)
+            self.assertEqual((error.kind, error.field), (error_pb2.KIND_INVALID, "expiry"))
+            self.assertIn(what, error.what)
+        with self.assertRaises(grpc.RpcError) as caught:
+            transact(lifetime, item(key=name, get=kv_pb2.Read(), expiry=soon))
+        self.assertEqual(error_of(caught).field, "items[1]")
 
     def test_values(self):
         name = key("value").encode()

@@ -12,7 +12,7 @@ import tempfile
 import unittest
 import urllib.parse
 
-from native import HTTP, HTTP_SECOND, key
+from native import HTTP, HTTP_SECOND, key, until
 
 TIMEOUT = 30
 # How many requests Schemathesis makes of each operation, of the good and of the bad.
@@ -70,6 +70,53 @@ class Http(unittest.TestCase):
         status, _, value = ask("GET", path, endpoint=HTTP_SECOND,
                                accept="application/octet-stream")
         self.assertEqual((status, value), (200, b"2"))
+
+    def test_keys_expire(self):
+        name = key("session")
+        path = "/v1/kv/serializable/" + urllib.parse.quote(name, safe="")
+
+        def put(query="", path=path):
+            status, _, body = ask("PUT", path + query, b"v", content_type="text/plain")
+            return status, json.loads(body)
+
+        def exists():
+            return ask("GET", path, endpoint=HTTP_SECOND)[0] == 200
+
+        def transact(*items):
+            body = json.dumps({"items": [{"key": name, **item} for item in items]})
+            status, _, told = ask("POST", "/v1/transactions/serializable", body,
+                                  content_type="application/json")
+            self.assertEqual(status, 200, told)
+            return [{**one, "key": None} for one in json.loads(told)["answers"]]
+
+        def lifetime():
+            return transact({"op": "lifetime"})[0]
+
+        absent = {"key": None, "exists": False, "remaining_ms": None}
+        endless = {**absent, "exists": True}
+        self.assertEqual(put("?expire_after_ms=200"), (200, {"is_repeated": False}))
+        until(lambda: not exists(), "the key is gone")
+        self.assertEqual(lifetime(), absent)
+        put("?expire_after_ms=600000")
+        put("?keep_expiry=true")
+        self.assertTrue(0 < lifetime()["remaining_ms"] <= 600_000)
+        put()
+        told = transact({"op": "lifetime"},
+                        {"op": "expire", "expire_after_ms": 1, "when": "if_some"},
+                        {"op": "expire", "expire_at_ms": 1 << 60}, {"op": "persist"},
+                        {"op": "lifetime"})
+        self.assertEqual([told[0], told[4]], [endless, endless])
+        self.assertEqual([one["expiry_changed"] for one in told[1:4]], [False, True, True])
+        transact({"op": "put_if", "value": "w", "exists": True, "expire_after_ms": 200})
+        until(lambda: not exists(), "the key is gone again")
+
+        status, told = put("?expire_after_ms=200", self.path(name))
+        self.assertEqual((status, told["error"]["kind"]), (501, "unsupported"))
+        self.assertIn("serializable", told["error"]["right"])
+        for wrong in ("expire_after_ms=0", "expire_at_ms=-1", f"expire_at_ms={1 << 63}",
+                      "keep_expiry=true&expire_after_ms=1"):
+            status, told = put("?" + wrong)
+            self.assertEqual((status, told["error"]["kind"]), (400, "invalid"), wrong)
 
     def test_siblings_and_contexts(self):
         path = "/v1/kv/causal/" + urllib.parse.quote(key("siblings"), safe="")
@@ -206,7 +253,8 @@ class Http(unittest.TestCase):
         parameters = document["components"]["parameters"]
         parameters["keyspace"]["schema"] = {"type": "string", "enum": ["default"]}
         parameters["key"]["schema"]["maxLength"] = 8
-        refused = ["replicas", "cursor", "from", "to", "context", "repeat_of", "repeat_age_ms"]
+        refused = ["replicas", "cursor", "from", "to", "context", "repeat_of", "repeat_age_ms",
+                   "expire_after_ms", "expire_at_ms", "keep_expiry"]
         for item in document["paths"].values():
             for operation in item.values():
                 if "parameters" in operation:

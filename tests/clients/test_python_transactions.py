@@ -9,12 +9,14 @@ import sys
 import tempfile
 import unittest
 
+from native import until
 from server import Cluster
 
 sys.path.insert(0, os.environ["QUORATE_PACKAGE"])
 
 from quorate import (  # noqa: E402  (installed just now)
-    Add, Append, Check, Client, Delete, Get, Kind, Put, PutIf, Refused, SetRange, Unmet,
+    Add, After, Append, At, Check, Client, Delete, Expire, ExpireWhen, Get, GetLifetime, Keep, Kind,
+    Lifetime, Persist, Put, PutIf, Refused, SetRange, Unmet,
 )
 
 EXAMPLE = os.path.join(os.path.dirname(os.environ["QUORATE_BINARY"]), "quorate-counter")
@@ -82,7 +84,7 @@ class Serializable(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         client = connect(cls, os.environ["QUORATE_BINARY"], "bank=serializable")
-        cls.bank = client.keyspace("bank")
+        cls.bank, cls.default = client.keyspace("bank"), client.keyspace("default")
 
     def test_items_are_done_in_their_order_or_not_at_all(self):
         items = [Check("a", exists=False), Put("a", "5"), Put("b", b"text"), Get("a"), Get("none"),
@@ -102,6 +104,40 @@ class Serializable(unittest.TestCase):
         self.assertEqual(self.bank.get("f").value, b"0.5")
         self.bank.transact([PutIf("n", "7", exists=True)])
         self.assertEqual(self.bank.get("n").value, b"7")
+
+    def test_keys_expire(self):
+        def lifetime(name):
+            return self.bank.transact([GetLifetime(name)])[0]
+
+        for write in (
+            lambda: self.bank.put("e", "v", expiry=After(200)),
+            lambda: self.bank.transact([Put("e", "v", After(200))]),
+            lambda: self.bank.transact([PutIf("e", "lock", exists=False, expiry=After(200))]),
+        ):
+            write()
+            until(lambda: not self.bank.get("e").values, "the key is gone")
+        self.assertEqual(lifetime("e"), Lifetime(False))
+        self.bank.put("e", "v", expiry=After(600_000))
+        self.bank.put("e", "w", expiry=Keep())
+        self.assertTrue(0 < lifetime("e").remaining_ms <= 600_000)
+        self.bank.put("e", "v")
+        told = self.bank.transact([
+            GetLifetime("e"), Expire("e", After(1), ExpireWhen.IF_SOME),
+            Expire("e", At(1 << 60), ExpireWhen.IF_NONE), Persist("e"), Persist("e"),
+            GetLifetime("e"),
+        ])
+        self.assertEqual(told, [Lifetime(True), False, True, True, False, Lifetime(True)])
+        self.bank.transact([Expire("e", At(1))])
+        self.assertEqual(self.bank.get("e").values, ())
+
+    def test_an_expiry_that_cannot_be_is_refused(self):
+        for wrong in (0, -1, 1 << 62):
+            self.assertRaises(ValueError, After, wrong)
+            self.assertRaises(ValueError, At, wrong)
+        with self.assertRaises(Refused) as caught:
+            self.default.put("e", "v", expiry=After(200))
+        self.assertEqual(caught.exception.kind, Kind.UNSUPPORTED)
+        self.assertIn("serializable", caught.exception.right)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 //! All of CI: if it passes on your desk, it passes there.
 
-use crate::{clients, mutants, run, sweep, tests, tidy};
+use crate::{binaries, clients, mutants, run, sweep, tidy};
 use std::time::Instant;
 
 /// `cargo xtask ci`.
@@ -12,7 +12,7 @@ pub fn command(arguments: &[String]) -> Result<(), String> {
     run::step("format", &mut run::cargo(&["fmt", "--all", "--check"]))?;
     run::step("lints", &mut run::cargo(&CLIPPY))?;
     tidy::command(&[])?;
-    tests::command()?;
+    binaries::command()?;
     sweep::command(&[])?;
     sweep::test()?;
     mutants::command(&[])?;

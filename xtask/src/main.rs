@@ -9,6 +9,7 @@
 //! | `clients` | runs the suites of real clients against a cluster of this machine |
 //! | `ci` | all of the above after formatting and lints, and every test |
 
+mod binaries;
 mod ci;
 mod clients;
 mod mutants;
@@ -16,7 +17,6 @@ mod planted;
 mod proto;
 mod run;
 mod sweep;
-mod tests;
 mod tidy;
 
 use std::process::ExitCode;

@@ -3,6 +3,7 @@
 use crate::calls::{self, Manner};
 use crate::client::Client;
 use crate::error::ClientError;
+use crate::expiry::Expiry;
 use crate::listing::{Listing, Scan};
 use crate::transaction::{ItemOutcome, Transaction};
 use bytes::Bytes;
@@ -49,7 +50,7 @@ impl Keyspace {
         batch(&self.client, &self.name, keys, value).await
     }
 
-    /// Sets the value of a key.
+    /// Sets the value of a key, which does not expire then.
     ///
     /// # Errors
     /// Nothing was changed, except with [`ClientError::OutcomeUnknown`].
@@ -58,13 +59,35 @@ impl Keyspace {
         key: impl Into<Bytes>,
         value: impl Into<Bytes>,
     ) -> Result<(), ClientError> {
-        let (key, value) = (key.into(), value.into());
+        self.write(key.into(), value.into(), None).await
+    }
+
+    /// Sets the value of a key, and when it expires: of keyspaces whose engine has expiry.
+    ///
+    /// # Errors
+    /// Nothing was changed, except with [`ClientError::OutcomeUnknown`].
+    pub async fn put_expiring(
+        &self,
+        key: impl Into<Bytes>,
+        value: impl Into<Bytes>,
+        expiry: Expiry,
+    ) -> Result<(), ClientError> {
+        self.write(key.into(), value.into(), Some(expiry.into())).await
+    }
+
+    async fn write(
+        &self,
+        key: Bytes,
+        value: Bytes,
+        expiry: Option<v1::Expiry>,
+    ) -> Result<(), ClientError> {
         let make = |options| v1::PutRequest {
             keyspace: self.name.clone(),
             key: key.clone(),
             value: value.clone(),
             context: Bytes::new(),
             options: Some(options),
+            expiry,
         };
         let how = (self.client.route(&self.name, &key), Manner::AtOne);
         let call = async |mut kv: calls::Kv, asked| kv.put(asked).await;

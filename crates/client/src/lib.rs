@@ -30,6 +30,21 @@
 //! # }
 //! ```
 //!
+//! Where the keyspace's engine has expiry, keys may end by themselves; a lock that is free again
+//! although its holder died:
+//!
+//! ```no_run
+//! # async fn f(keyspace: quorate_client::Keyspace) -> Result<(), quorate_client::ClientError> {
+//! use quorate_client::{Expiry, ItemOutcome, Transaction};
+//! use std::time::Duration;
+//!
+//! let soon = Expiry::After(Duration::from_secs(30));
+//! let lock = Transaction::new().put_if_expiring("lock", false, "worker-1", soon);
+//! let is_mine = keyspace.transact(lock).await? == [ItemOutcome::Done];
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! [`Admin`] lists, shows, makes, alters and drops keyspaces:
 //!
 //! ```no_run
@@ -49,6 +64,7 @@
 //! | `client` | [`Client`] and [`Settings`] |
 //! | `keyspace`, `causal` | [`Keyspace`] and [`Causal`]: the calls; [`Merging`]: siblings that come to one value |
 //! | `transaction` | [`Transaction`]: several keys at one moment, or nothing |
+//! | `expiry` | [`Expiry`] and [`Lifetime`]: when keys expire |
 //! | `admin` | [`Admin`]: keyspaces come, change and go |
 //! | `calls` | how a call is made until it is done, refused, or nobody can say |
 //! | `tries` | at which host, and for how long |
@@ -64,6 +80,7 @@ mod calls;
 mod causal;
 mod client;
 mod error;
+mod expiry;
 mod hosts;
 mod keyspace;
 mod listing;
@@ -77,6 +94,7 @@ pub use admin::Admin;
 pub use causal::{Causal, Merging};
 pub use client::{Client, Settings};
 pub use error::ClientError;
+pub use expiry::{Expiry, Lifetime};
 pub use keyspace::Keyspace;
 pub use listing::{Entry, Listing, Scan};
 pub use quorate_api::v1;

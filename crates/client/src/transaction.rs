@@ -3,13 +3,17 @@
 use crate::calls::{self, Manner};
 use crate::client::Client;
 use crate::error::ClientError;
+use crate::expiry::{self, Expiry, Lifetime};
 use crate::keyspace::value;
 use bytes::Bytes;
 use quorate_api::v1::change::Change;
 use quorate_api::v1::changed::Told;
 use quorate_api::v1::condition::Holds;
 use quorate_api::v1::item::Action;
-use quorate_api::v1::{self, Condition, Item, ItemAnswer, Kind, Read, Removal, Unchanged};
+use quorate_api::v1::{
+    self, Condition, ExpireWhen, Item, ItemAnswer, Kind, Read, Removal, Unchanged,
+};
+use std::time::{Duration, SystemTime};
 
 /// What shall be done at one moment, or not at all, in this order: each item sees what those before
 /// it did. [`Keyspace::transact`](crate::Keyspace::transact) has it done.
@@ -42,6 +46,10 @@ pub enum ItemOutcome {
     Length(u64),
     /// A change was not done, for this reason; the other items were.
     Unchanged(Unchanged),
+    /// Whether what was asked was done to the time at which the key expires.
+    Expiry(bool),
+    /// How long the key has its value.
+    Lifetime(Lifetime),
 }
 
 impl Transaction {
@@ -64,7 +72,15 @@ impl Transaction {
     }
 
     fn with(mut self, key: impl Into<Bytes>, action: Action) -> Transaction {
-        self.items.push(Item { key: key.into(), action: Some(action) });
+        self.items.push(Item { key: key.into(), action: Some(action), expiry: None });
+        self
+    }
+
+    /// The last item puts a value that expires so.
+    fn expiring(mut self, expiry: Expiry) -> Transaction {
+        if let Some(item) = self.items.last_mut() {
+            item.expiry = Some(expiry.into());
+        }
         self
     }
 
@@ -74,10 +90,21 @@ impl Transaction {
         self.with(key, Action::Get(Read {}))
     }
 
-    /// Sets the value of a key.
+    /// Sets the value of a key, which does not expire then.
     #[must_use]
     pub fn put(self, key: impl Into<Bytes>, value: impl Into<Bytes>) -> Transaction {
         self.with(key, Action::Put(value.into()))
+    }
+
+    /// Sets the value of a key, and when it expires.
+    #[must_use]
+    pub fn put_expiring(
+        self,
+        key: impl Into<Bytes>,
+        value: impl Into<Bytes>,
+        expiry: Expiry,
+    ) -> Transaction {
+        self.put(key, value).expiring(expiry)
     }
 
     /// Removes a key.
@@ -90,7 +117,7 @@ impl Transaction {
         self.with(key, Action::Change(v1::Change { change: Some(change) }))
     }
 
-    /// Sets the value of a key that has one, or that has none.
+    /// Sets the value of a key that has one, or that has none; it does not expire then.
     #[must_use]
     pub fn put_if(
         self,
@@ -99,6 +126,53 @@ impl Transaction {
         value: impl Into<Bytes>,
     ) -> Transaction {
         self.changes(key, Change::PutIf(v1::PutIf { exists, value: value.into() }))
+    }
+
+    /// The same, and sets when the key expires.
+    #[must_use]
+    pub fn put_if_expiring(
+        self,
+        key: impl Into<Bytes>,
+        exists: bool,
+        value: impl Into<Bytes>,
+        expiry: Expiry,
+    ) -> Transaction {
+        self.put_if(key, exists, value).expiring(expiry)
+    }
+
+    /// Lets a key expire so long after the host has read the request, by its clock, if this holds
+    /// of the time that it has. Nothing happens to a key without a value.
+    #[must_use]
+    pub fn expire_after(
+        self,
+        key: impl Into<Bytes>,
+        after: Duration,
+        when: ExpireWhen,
+    ) -> Transaction {
+        self.expire(key, expiry::after(after), when)
+    }
+
+    /// The same, at this time; one that has passed removes the key.
+    #[must_use]
+    pub fn expire_at(self, key: impl Into<Bytes>, at: SystemTime, when: ExpireWhen) -> Transaction {
+        self.expire(key, expiry::at(at), when)
+    }
+
+    fn expire(self, key: impl Into<Bytes>, end: v1::expire::End, when: ExpireWhen) -> Transaction {
+        let (end, when) = (Some(end), when.into());
+        self.with(key, Action::Expire(v1::Expire { end, when }))
+    }
+
+    /// Lets a key expire no more.
+    #[must_use]
+    pub fn persist(self, key: impl Into<Bytes>) -> Transaction {
+        self.with(key, Action::Persist(Removal {}))
+    }
+
+    /// Reads how long a key has its value.
+    #[must_use]
+    pub fn lifetime(self, key: impl Into<Bytes>) -> Transaction {
+        self.with(key, Action::Lifetime(Read {}))
     }
 
     /// Adds to a decimal integer of 64 bits; an absent key counts as 0.
@@ -176,6 +250,8 @@ fn told(item: &Item, answer: ItemAnswer) -> Result<ItemOutcome, ClientError> {
         Some(Action::Get(_)) => ItemOutcome::Value(value(answer.reading)?),
         Some(Action::Delete(_)) => ItemOutcome::Deleted(answer.existed),
         Some(Action::Change(_)) => changed(answer)?,
+        Some(Action::Expire(_) | Action::Persist(_)) => ItemOutcome::Expiry(answer.expiry_changed),
+        Some(Action::Lifetime(_)) => ItemOutcome::Lifetime(expiry::lifetime(answer.lifetime)?),
         Some(Action::Put(_) | Action::Check(_)) | None => ItemOutcome::Done,
     })
 }
@@ -207,6 +283,31 @@ fn unmet(error: ClientError) -> ClientError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn puts_and_items_say_when_keys_expire() {
+        let soon = Expiry::After(Duration::from_millis(9));
+        let asked = Transaction::new()
+            .put_expiring("a", "v", soon)
+            .put_if_expiring("a", false, "v", Expiry::Keep)
+            .expire_after("a", Duration::from_millis(9), ExpireWhen::IfNone)
+            .persist("a")
+            .lifetime("a");
+        let ends = [Some(soon.into()), Some(Expiry::Keep.into()), None, None, None];
+        assert!(asked.items.iter().map(|item| item.expiry).eq(ends));
+        let end = Some(v1::expire::End::AfterMs(9));
+        let expire = Action::Expire(v1::Expire { end, when: ExpireWhen::IfNone.into() });
+        assert_eq!(asked.items[2].action, Some(expire));
+        let of = |item: usize, answer| told(&asked.items[item], answer);
+        let done = ItemAnswer { expiry_changed: true, ..ItemAnswer::default() };
+        assert_eq!(of(2, done.clone()), Ok(ItemOutcome::Expiry(true)));
+        assert_eq!(of(3, ItemAnswer::default()), Ok(ItemOutcome::Expiry(false)));
+        let state = Some(v1::lifetime::State::Endless(v1::Endless {}));
+        let lifetime = Some(v1::Lifetime { state });
+        let endless = ItemAnswer { lifetime, ..ItemAnswer::default() };
+        assert_eq!(of(4, endless), Ok(ItemOutcome::Lifetime(Lifetime::Endless)));
+        assert!(matches!(of(4, done), Err(ClientError::Nonsense(_))));
+    }
 
     #[test]
     fn a_check_that_does_not_hold_is_an_error_of_its_own() {

@@ -350,7 +350,9 @@ impl Core {
     }
 }
 
-fn wall() -> WallTime {
+/// The wall clock of this machine; the epoch if it is set to a time before that.
+#[must_use]
+pub fn wall() -> WallTime {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     WallTime(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }

@@ -45,6 +45,7 @@ pub mod samples;
 pub mod shutdown;
 mod token;
 
+pub use crate::core::wall;
 pub use calls::queues::{Call, CallEnd, Calls, CallsInbox, Happened, Named, calls};
 pub use cluster::faults::Fault;
 pub use doors::admission::DoorOptions;

@@ -8,8 +8,9 @@
         assert keyspace.get("greeting").value == b"hello"
 
 `client`, `keyspace` and `admin` have the calls, `transaction` what is done with several keys at
-once, `errors` says how they fail, `_tries` how a call is made again, `_verdict` what a failed one
-means, `_hosts` what is known of the hosts. `v1` is generated from the schema.
+once, `expiry` says when keys expire, `errors` how calls fail, `_tries` how one is made again,
+`_verdict` what a failed one means, `_hosts` what is known of the hosts. `v1` is generated from the
+schema.
 """
 
 from quorate.admin import Admin, KeyspaceDetails, KeyspaceInfo, Partition, Setting
@@ -23,13 +24,17 @@ from quorate.errors import (
     Unmet,
     Unreachable,
 )
+from quorate.expiry import After, At, ExpireWhen, Expiry, Keep, Lifetime
 from quorate.keyspace import Entry, Keyspace, Reading
 from quorate.transaction import (
     Add,
     Append,
     Check,
     Delete,
+    Expire,
     Get,
+    GetLifetime,
+    Persist,
     Put,
     PutIf,
     SetRange,
@@ -39,18 +44,27 @@ from quorate.transaction import (
 __all__ = [
     "Add",
     "Admin",
+    "After",
     "Append",
+    "At",
     "Check",
     "Client",
     "Delete",
     "Entry",
+    "Expire",
+    "ExpireWhen",
+    "Expiry",
     "Get",
+    "GetLifetime",
+    "Keep",
     "Keyspace",
     "KeyspaceDetails",
     "KeyspaceInfo",
     "Kind",
+    "Lifetime",
     "OutcomeUnknown",
     "Partition",
+    "Persist",
     "Put",
     "PutIf",
     "QuorateError",

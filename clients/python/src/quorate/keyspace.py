@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from quorate import _tries
+from quorate import expiry as expiries
 from quorate._hosts import Host, Hosts
 from quorate.errors import Kind, QuorateError, Refused, SiblingsError
+from quorate.expiry import Expiry
 from quorate.text import Text, as_bytes
 from quorate.transaction import Item, Told, to_message, told, unmet
 from quorate.v1 import common_pb2, kv_pb2
@@ -74,7 +76,13 @@ class Keyspace:
         return [_reading(reading) for reading in answer.readings]
 
     def put(
-        self, key: Text, value: Text, *, context: bytes | None = None, timeout: float | None = None
+        self,
+        key: Text,
+        value: Text,
+        *,
+        context: bytes | None = None,
+        expiry: Expiry | None = None,
+        timeout: float | None = None,
     ) -> bytes:
         """Sets the value of a key.
 
@@ -82,12 +90,17 @@ class Keyspace:
         there and of no other. Without one, a linearizable keyspace replaces what is there, and a
         causal one keeps it beside the new value.
 
+        `expiry`: when the key expires, where the engine has expiry; without one it does not, also
+        if it did before.
+
         Returns the context that covers this write, for the next one; empty on linearizable
         keyspaces, and if the key has values that this client has not seen: read it first.
         """
         request = kv_pb2.PutRequest(
             keyspace=self.name, key=as_bytes(key), value=as_bytes(value), context=context or b""
         )
+        if expiry is not None:
+            request.expiry.CopyFrom(expiries.to_message(expiry))
         answer: kv_pb2.PutResponse = self._write("Put", request, True, timeout)
         return answer.context
 
@@ -141,9 +154,9 @@ class Keyspace:
     def transact(self, items: Iterable[Item], *, timeout: float | None = None) -> list[Told]:
         """Does several things at one moment, or nothing, where the engine has transactions.
 
-        `items`: `Get`, `Put`, `Delete`, `Check`, and the changes `PutIf`, `Add`, `Append` and
-        `SetRange`, done in their order; each sees what those before it did. Raises Unmet if a check
-        does not hold.
+        `items`: `Get`, `Put`, `Delete`, `Check`, the changes `PutIf`, `Add`, `Append` and
+        `SetRange`, and of keys that expire `Expire`, `Persist` and `GetLifetime`, done in their
+        order; each sees what those before it did. Raises Unmet if a check does not hold.
 
         Returns what each item was told, in their order.
         """

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 
+from quorate import expiry as expiries
 from quorate.errors import Kind, QuorateError, Refused, Unmet
+from quorate.expiry import After, At, ExpireWhen, Expiry, Lifetime
 from quorate.text import Text, as_bytes
 from quorate.v1 import kv_pb2
 
@@ -18,10 +20,11 @@ class Get:
 
 @dataclasses.dataclass(frozen=True)
 class Put:
-    """Sets the value of a key; it is told None."""
+    """Sets the value of a key; it is told None. Without an `expiry` the key does not expire."""
 
     key: Text
     value: Text
+    expiry: Expiry | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,11 +51,13 @@ class Check:
 
 @dataclasses.dataclass(frozen=True)
 class PutIf:
-    """Sets the value of a key only if it has one (`exists`), or has none. It is told True."""
+    """Sets the value of a key only if it has one (`exists`), or has none. It is told True. Without
+    an `expiry` the key does not expire."""
 
     key: Text
     value: Text
     exists: bool
+    expiry: Expiry | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,6 +88,30 @@ class SetRange:
 
 
 @dataclasses.dataclass(frozen=True)
+class Expire:
+    """Gives a key a time at which it expires, if `when` holds. It is told whether it was done. A
+    key without a value stays so."""
+
+    key: Text
+    end: After | At
+    when: ExpireWhen = ExpireWhen.ALWAYS
+
+
+@dataclasses.dataclass(frozen=True)
+class Persist:
+    """Lets a key expire no more. It is told whether it would have expired."""
+
+    key: Text
+
+
+@dataclasses.dataclass(frozen=True)
+class GetLifetime:
+    """Reads when a key expires; it is told a `Lifetime`."""
+
+    key: Text
+
+
+@dataclasses.dataclass(frozen=True)
 class Unchanged:
     """What a change is told that was not done, though all else was: the name of the reason, such
     as `CONDITION`, `NOT_AN_INTEGER` or `OVERFLOW`."""
@@ -91,14 +120,18 @@ class Unchanged:
 
 
 #: What a transaction is made of.
-Item = Get | Put | Delete | Check | PutIf | Add | Append | SetRange
+Item = (
+    Get | Put | Delete | Check | PutIf | Add | Append | SetRange | Expire | Persist | GetLifetime
+)
 #: What an item is told.
-Told = bytes | bool | int | Unchanged | None
+Told = bytes | bool | int | Lifetime | Unchanged | None
 
 
 def to_message(item: Item) -> kv_pb2.Item:
     """An item as it is sent."""
     message = kv_pb2.Item(key=as_bytes(item.key))
+    if isinstance(item, (Put, PutIf)) and item.expiry is not None:
+        message.expiry.CopyFrom(expiries.to_message(item.expiry))
     match item:
         case Get():
             message.get.SetInParent()
@@ -124,6 +157,16 @@ def to_message(item: Item) -> kv_pb2.Item:
         case SetRange():
             message.change.set_range.offset = item.offset
             message.change.set_range.bytes = as_bytes(item.value)
+        case Expire():
+            message.expire.when = item.when.value
+            if isinstance(item.end, After):
+                message.expire.after_ms = item.end.ms
+            else:
+                message.expire.at_ms = item.end.ms
+        case Persist():
+            message.persist.SetInParent()
+        case GetLifetime():
+            message.lifetime.SetInParent()
     return message
 
 
@@ -138,6 +181,10 @@ def told(items: list[Item], answers: list[kv_pb2.ItemAnswer]) -> list[Told]:
 def _told(item: Item, answer: kv_pb2.ItemAnswer) -> Told:
     if isinstance(item, Delete):
         return answer.existed
+    if isinstance(item, (Expire, Persist)):
+        return answer.expiry_changed
+    if isinstance(item, GetLifetime):
+        return expiries.lifetime(answer.lifetime)
     if isinstance(item, Get) and answer.reading.WhichOneof("state") == "value":
         return answer.reading.value
     if answer.HasField("changed"):

@@ -133,7 +133,40 @@ pub struct PutRequest {
     /// What is known of the request itself.
     #[prost(message, optional, tag = "5")]
     pub options: ::core::option::Option<WriteOptions>,
+    /// When the key expires. Without it the key does not expire, also if it did before. Only for
+    /// engines with expiry ("serializable"); others refuse it.
+    #[prost(message, optional, tag = "6")]
+    pub expiry: ::core::option::Option<Expiry>,
 }
+/// When a key that is put expires: it is removed at that time or later, by the clock of the host that
+/// leads for it, and nobody who was told that it is gone is shown it again.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Expiry {
+    /// One of these.
+    #[prost(oneof = "expiry::End", tags = "1, 2, 3")]
+    pub end: ::core::option::Option<expiry::End>,
+}
+/// Nested message and enum types in `Expiry`.
+pub mod expiry {
+    /// One of these.
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Oneof)]
+    pub enum End {
+        /// When it would have expired anyway, or never.
+        #[prost(message, tag = "1")]
+        Keep(super::Keep),
+        /// So many milliseconds after the host has read the request, by its clock; at least 1 and at
+        /// most 4,611,686,018,427,387,903.
+        #[prost(uint64, tag = "2")]
+        AfterMs(u64),
+        /// At this time, in milliseconds since 1970 began (UTC); bounds as above. If it has passed, the
+        /// key has no value afterwards.
+        #[prost(uint64, tag = "3")]
+        AtMs(u64),
+    }
+}
+/// What stays as it is.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Keep {}
 /// The write has taken effect and is as durable as the keyspace promises.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct PutResponse {
@@ -228,8 +261,11 @@ pub struct Item {
     /// The key: up to 65,280 bytes of any kind.
     #[prost(bytes = "bytes", tag = "1")]
     pub key: ::prost::bytes::Bytes,
+    /// As in PutRequest: of put, and of a change that is put_if; other actions refuse it.
+    #[prost(message, optional, tag = "7")]
+    pub expiry: ::core::option::Option<Expiry>,
     /// What is done with it.
-    #[prost(oneof = "item::Action", tags = "2, 3, 4, 5, 6")]
+    #[prost(oneof = "item::Action", tags = "2, 3, 4, 5, 6, 8, 9, 10")]
     pub action: ::core::option::Option<item::Action>,
 }
 /// Nested message and enum types in `Item`.
@@ -253,8 +289,68 @@ pub mod item {
         /// other items are done all the same. Only for engines with changes in place; others refuse it.
         #[prost(message, tag = "6")]
         Change(super::Change),
+        /// It is given a time at which it expires; one without a value stays so. Only for engines with
+        /// expiry, as the two below; others refuse it.
+        #[prost(message, tag = "8")]
+        Expire(super::Expire),
+        /// It does not expire any more.
+        #[prost(message, tag = "9")]
+        Persist(super::Removal),
+        /// It is read when the key expires.
+        #[prost(message, tag = "10")]
+        Lifetime(super::Read),
     }
 }
+/// A time at which a key expires, in place of the one that it has, or of none.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Expire {
+    /// On which condition.
+    #[prost(enumeration = "ExpireWhen", tag = "3")]
+    pub when: i32,
+    /// One of these.
+    #[prost(oneof = "expire::End", tags = "1, 2")]
+    pub end: ::core::option::Option<expire::End>,
+}
+/// Nested message and enum types in `Expire`.
+pub mod expire {
+    /// One of these.
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Oneof)]
+    pub enum End {
+        /// As in Expiry.
+        #[prost(uint64, tag = "1")]
+        AfterMs(u64),
+        /// As in Expiry.
+        #[prost(uint64, tag = "2")]
+        AtMs(u64),
+    }
+}
+/// How long a key has its value if nobody writes it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Lifetime {
+    /// One of these.
+    #[prost(oneof = "lifetime::State", tags = "1, 2, 3")]
+    pub state: ::core::option::Option<lifetime::State>,
+}
+/// Nested message and enum types in `Lifetime`.
+pub mod lifetime {
+    /// One of these.
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Oneof)]
+    pub enum State {
+        /// It has no value.
+        #[prost(message, tag = "1")]
+        Absent(super::Absent),
+        /// It does not expire.
+        #[prost(message, tag = "2")]
+        Endless(super::Endless),
+        /// So many milliseconds from now on, by the clock of the host that answers; 0 if that time has
+        /// passed since the key was read.
+        #[prost(uint64, tag = "3")]
+        RemainingMs(u64),
+    }
+}
+/// Without an end.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Endless {}
 /// What must hold of a key.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Condition {
@@ -385,6 +481,13 @@ pub struct ItemAnswer {
     /// Of a change: what came of it.
     #[prost(message, optional, tag = "3")]
     pub changed: ::core::option::Option<Changed>,
+    /// Of a lifetime: how long the key has its value.
+    #[prost(message, optional, tag = "4")]
+    pub lifetime: ::core::option::Option<Lifetime>,
+    /// Of expire: whether the key has a value and the condition holds, so that it expires at the time
+    /// given, or has expired if that has passed. Of persist: whether it would have expired.
+    #[prost(bool, tag = "5")]
+    pub expiry_changed: bool,
 }
 /// Lists keys.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -480,6 +583,51 @@ pub struct Entry {
     /// were asked for.
     #[prost(message, optional, tag = "2")]
     pub reading: ::core::option::Option<Reading>,
+}
+/// On which condition a key is given a time at which it expires.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum ExpireWhen {
+    /// On none.
+    Always = 0,
+    /// It does not expire yet.
+    IfNone = 1,
+    /// It expires already.
+    IfSome = 2,
+    /// It expires already, and sooner than at the time given.
+    IfLater = 3,
+    /// It does not expire yet, or later than at the time given.
+    IfSooner = 4,
+    /// It expires already, and later than at the time given.
+    IfSomeAndSooner = 5,
+}
+impl ExpireWhen {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Always => "EXPIRE_WHEN_ALWAYS",
+            Self::IfNone => "EXPIRE_WHEN_IF_NONE",
+            Self::IfSome => "EXPIRE_WHEN_IF_SOME",
+            Self::IfLater => "EXPIRE_WHEN_IF_LATER",
+            Self::IfSooner => "EXPIRE_WHEN_IF_SOONER",
+            Self::IfSomeAndSooner => "EXPIRE_WHEN_IF_SOME_AND_SOONER",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "EXPIRE_WHEN_ALWAYS" => Some(Self::Always),
+            "EXPIRE_WHEN_IF_NONE" => Some(Self::IfNone),
+            "EXPIRE_WHEN_IF_SOME" => Some(Self::IfSome),
+            "EXPIRE_WHEN_IF_LATER" => Some(Self::IfLater),
+            "EXPIRE_WHEN_IF_SOONER" => Some(Self::IfSooner),
+            "EXPIRE_WHEN_IF_SOME_AND_SOONER" => Some(Self::IfSomeAndSooner),
+            _ => None,
+        }
+    }
 }
 /// Why a change was not done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]

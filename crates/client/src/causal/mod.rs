@@ -95,6 +95,7 @@ impl Causal {
             value: value.clone(),
             context: context.clone(),
             options: Some(options),
+            expiry: None,
         };
         let call = async |mut kv: calls::Kv, asked| kv.put(asked).await;
         let done = calls::write(&self.client, (None, Manner::Anywhere), make, call).await?;

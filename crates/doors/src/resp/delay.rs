@@ -2,8 +2,6 @@
 
 use alloc::vec::Vec;
 use core::ops::Range;
-use quorate_kernel::change::Change;
-use quorate_kernel::expiry::Expiry;
 use quorate_kernel::mutant;
 use quorate_kernel::operation::Operation;
 use quorate_kernel::time::WallTime;
@@ -20,7 +18,7 @@ pub(crate) struct Delay {
 impl Delay {
     /// All that an operation ends counts from a moment.
     pub(crate) fn of_all(since: WallTime) -> Delay {
-        Delay { since, items: Vec::from([0..usize::MAX]) }
+        Delay { since, items: core::iter::once(0..usize::MAX).collect() }
     }
 
     /// Lets the ends of an operation count from a later moment.
@@ -37,16 +35,7 @@ impl Delay {
         let by = now.0.saturating_sub(self.since.0);
         for places in &self.items {
             let places = places.start..places.end.min(items.len());
-            items[places].iter_mut().for_each(|item| postpone(item, by));
+            items[places].iter_mut().for_each(|item| item.postpone(by));
         }
-    }
-}
-
-fn postpone(item: &mut Item, by: i64) {
-    match item {
-        Item::Put { expiry: Expiry::At(at), .. }
-        | Item::Change { change: Change::PutIf { expiry: Expiry::At(at), .. }, .. }
-        | Item::Expire { at: Some(at), .. } => at.0 = at.0.saturating_add(by),
-        _ => {}
     }
 }

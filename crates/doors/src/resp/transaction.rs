@@ -108,7 +108,8 @@ impl Queue {
             return Err(CommandError::Elsewhere { what: "the keys of earlier commands" });
         }
         let places = before..self.items.len();
-        self.delays.extend(since.map(|since| Delay { since, items: Vec::from([places]) }));
+        let delay = |since| Delay { since, items: core::iter::once(places).collect() };
+        self.delays.extend(since.map(delay));
         self.bytes += bytes;
         self.parts.push(part);
         let (count, limit) = (self.items.len().max(self.parts.len()), TRANSACTION_ITEMS_MAX);

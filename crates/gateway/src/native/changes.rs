@@ -6,12 +6,10 @@ use quorate_api::v1::changed::Told;
 use quorate_kernel::change::{Change, Changed, Unchanged};
 use quorate_kernel::expiry::Expiry;
 
-/// A change as it came through the API.
-pub fn asked(change: Asked) -> Change {
+/// A change as it came through the API; what it puts expires so.
+pub fn asked(change: Asked, expiry: Expiry) -> Change {
     match change {
-        Asked::PutIf(v1::PutIf { exists, value }) => {
-            Change::PutIf { exists, value, expiry: Expiry::Never }
-        }
+        Asked::PutIf(v1::PutIf { exists, value }) => Change::PutIf { exists, value, expiry },
         Asked::Add(number) => Change::Add(number),
         Asked::AddFloat(number) => Change::AddFloat(number),
         Asked::Append(bytes) => Change::Append(bytes),
@@ -53,7 +51,7 @@ mod tests {
         for (said, meant) in [
             (
                 Asked::PutIf(v1::PutIf { exists: true, value: of() }),
-                Change::PutIf { exists: true, value: of(), expiry: Expiry::Never },
+                Change::PutIf { exists: true, value: of(), expiry: Expiry::Keep },
             ),
             (Asked::Add(-3), Change::Add(-3)),
             (Asked::AddFloat(of()), Change::AddFloat(of())),
@@ -63,7 +61,7 @@ mod tests {
                 Change::SetRange { offset: 7, bytes: of() },
             ),
         ] {
-            assert_eq!(asked(said), meant);
+            assert_eq!(asked(said, Expiry::Keep), meant);
         }
         assert_eq!(changed(Changed::Put), Told::Put(true));
         assert_eq!(changed(Changed::Integer(-1)), Told::Integer(-1));

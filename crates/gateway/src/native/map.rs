@@ -3,6 +3,7 @@
 //! What a keyspace takes is in the functions that build operations, what it answers in those that
 //! read outcomes: plain values, or siblings and contexts, with request ids kept in versions.
 
+use super::expiry::{self, Asked, Timed};
 use super::keyspaces::Keyspace;
 use super::named::write_name;
 use super::problem::{self, Problem};
@@ -13,6 +14,7 @@ use quorate_kernel::engine::Capability;
 use quorate_kernel::ids::Incarnation;
 use quorate_kernel::limits::{CONTEXT_BYTES_MAX, KEY_BYTES_MAX};
 use quorate_kernel::operation::{Cursor, Operation, Outcome, Which};
+use quorate_kernel::transaction::{Item, ItemOutcome};
 
 /// What to do when a value does not fit.
 const SPLIT: &str =
@@ -35,17 +37,43 @@ pub fn put(
     context: Bytes,
     options: &WriteOptions,
 ) -> Result<Operation, Problem> {
-    check_key(&key)?;
-    check_context(keyspace, &context)?;
-    let limit = keyspace.entry.value_bytes_max;
-    if value.len() > limit {
-        return Err(problem::too_large("value", value.len(), limit, SPLIT));
-    }
+    check_put(keyspace, (&key, &value), &context)?;
     if !has_siblings(keyspace) {
         return able(keyspace, "a write of a key", Operation::put(key, value));
     }
     // The id stays with the version: one that is written twice is one all the same.
     Ok(Operation::put_over(key, value, context, write_name(options)))
+}
+
+/// A write of a key that expires: as a transaction, for its time is one of an item.
+pub fn put_expiring(
+    keyspace: &Keyspace,
+    (key, value): (Bytes, Bytes),
+    expires: Option<v1::Expiry>,
+    context: &Bytes,
+    options: &WriteOptions,
+) -> Result<Asked, Problem> {
+    let (expiry, is_relative) = expiry::of_put(expires, "expiry")?;
+    let (asked, instead) = ("a put with an expiry", Some("leave the expiry out"));
+    let lacking = keyspace.entry.require(Capability::Expiry, asked, instead);
+    lacking.map_err(|lacking| problem::lacking(&lacking))?;
+    check_put(keyspace, (&key, &value), context)?;
+    let item = Item::Put { key, value, expiry };
+    let whole = Asked::transaction(vec![Timed { item, is_relative }], write_name(options));
+    Ok(Asked { operation: able(keyspace, asked, whole.operation)?, ..whole })
+}
+
+fn check_put(
+    keyspace: &Keyspace,
+    (key, value): (&Bytes, &Bytes),
+    context: &Bytes,
+) -> Result<(), Problem> {
+    check_key(key)?;
+    check_context(keyspace, context)?;
+    match keyspace.entry.value_bytes_max {
+        limit if value.len() > limit => Err(problem::too_large("value", value.len(), limit, SPLIT)),
+        _ => Ok(()),
+    }
 }
 
 /// Whether values stand side by side in a keyspace.
@@ -155,6 +183,8 @@ pub fn reading(keyspace: &Keyspace, outcome: Outcome) -> Result<Reading, Problem
 pub fn written(outcome: Outcome) -> Result<Bytes, Problem> {
     match outcome {
         Outcome::Written { context } => Ok(context),
+        // One that expires is an item.
+        Outcome::Transacted(told) if told[..] == [ItemOutcome::Written] => Ok(Bytes::new()),
         _ => Err(problem::mismatch()),
     }
 }
@@ -191,7 +221,10 @@ mod tests {
     use super::super::named::named;
     use super::*;
     use quorate_api::v1::{Coordinator, Kind, Repeat};
-    use quorate_kernel::time::Span;
+    use quorate_host::samples;
+    use quorate_kernel::expiry::Expiry;
+    use quorate_kernel::ids::LaneId;
+    use quorate_kernel::time::{Span, WallTime};
     use quorate_kernel::write::{WriteId, WriteName};
 
     fn bytes(length: usize) -> Bytes {
@@ -223,6 +256,35 @@ mod tests {
     }
 
     #[test]
+    fn a_put_that_expires_is_an_item_where_keys_expire_and_refused_elsewhere() {
+        let usual = WriteOptions::default();
+        let after = |ms| Some(v1::Expiry { end: Some(v1::expiry::End::AfterMs(ms)) });
+        let of = |keyspace: &Keyspace, value, ms| {
+            put_expiring(keyspace, (bytes(1), bytes(value)), after(ms), &bytes(0), &usual)
+        };
+        let keyspace = samples::served("rooms", "serializable", &[], LaneId(7));
+        let asked = of(&keyspace, 2, 40).expect("all is right");
+        let expiry = Expiry::At(WallTime(140));
+        let items = vec![Item::Put { key: bytes(1), value: bytes(2), expiry }];
+        assert_eq!(asked.at(WallTime(100)), Operation::Transact { items, name: None });
+        assert_eq!(written(Outcome::Transacted(vec![ItemOutcome::Written])), Ok(bytes(0)));
+        let long = of(&keyspace, keyspace.entry.value_bytes_max + 1, 40);
+        assert_eq!(long.expect_err("too long").field, "value");
+        let never = of(&keyspace, 2, 0).expect_err("it would never be there");
+        assert_eq!((never.kind(), &never.field[..]), (Kind::Invalid, "expiry"));
+        let all = sample();
+        for (name, engine) in [("default", "linearizable"), ("carts", "causal")] {
+            let refused = of(all.find(name).expect("it is there"), 2, 40).expect_err("it cannot");
+            let what = format!(
+                "a put with an expiry needs an engine with expiry; this keyspace is {engine}"
+            );
+            assert_eq!((refused.kind(), &refused.what), (Kind::Unsupported, &what));
+            let right = "leave the expiry out, or use a keyspace of the engine serializable";
+            assert_eq!(refused.right, right);
+        }
+    }
+
+    #[test]
     fn a_causal_keyspace_is_asked_with_contexts_and_answers_with_siblings() {
         let all = sample();
         let keyspace = all.find("carts").expect("it is there");
@@ -237,7 +299,8 @@ mod tests {
         assert_eq!(write, Operation::put_over(key, value, context, id));
         let first = Coordinator { node: 7, start: 2 };
         let repeat = Some(Repeat { coordinator: Some(first), age_ms: 9 });
-        let named = named(&WriteOptions { repeat, ..options }, &write).expect("it has an id");
+        let named =
+            named(&WriteOptions { repeat, ..options }, &write.into()).expect("it has an id");
         assert_eq!(named.map(|named| named.repeat), Some(None), "anybody may be asked again");
         let long = put(keyspace, bytes(1), bytes(1), bytes(1 << 20), &WriteOptions::default());
         assert_eq!(long.expect_err("too long").field, "context");

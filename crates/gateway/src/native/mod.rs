@@ -12,6 +12,8 @@
 //! | `map` | the one place where the API's words meet those of the kernel |
 //! | `named` | writes with a request id: how one is known when it is sent again |
 //! | `transact` | several keys as one operation |
+//! | `changes` | changes of a value where it stands |
+//! | `expiry` | when keys expire |
 //! | `keyspaces` | the keyspaces by name, and what listings of each promise |
 //! | `orders` | what operators order: keyspaces come, change and go |
 //! | `about` | what is told of hosts, keyspaces and the ring |
@@ -23,6 +25,7 @@
 
 mod about;
 mod changes;
+mod expiry;
 pub mod grpc;
 pub mod http;
 mod keyspaces;

@@ -1,5 +1,6 @@
 //! Writes with a request id: how one is known when it is sent again.
 
+use super::expiry::Asked;
 use super::problem::{self, Problem};
 use bytes::Bytes;
 use quorate_api::v1::{Coordinator, WriteOptions};
@@ -30,7 +31,7 @@ fn millis(count: u64) -> Span {
 }
 
 /// How a write is recognized when it is sent again, if it has an id.
-pub fn named(options: &WriteOptions, operation: &Operation) -> Result<Option<Named>, Problem> {
+pub fn named(options: &WriteOptions, asked: &Asked) -> Result<Option<Named>, Problem> {
     if options.request_id.is_empty() {
         return match options.repeat {
             None => Ok(None),
@@ -59,8 +60,8 @@ pub fn named(options: &WriteOptions, operation: &Operation) -> Result<Option<Nam
     };
     // With a context it may be done again, elsewhere or later: the id stays with the version, or
     // what it removes is gone already.
-    let repeat = repeat.filter(|_| !matches!(operation.replaces(), Some(Replaces::Seen(_))));
-    Ok(Some(Named { id, digest: digest(operation), repeat }))
+    let repeat = repeat.filter(|_| !matches!(asked.operation.replaces(), Some(Replaces::Seen(_))));
+    Ok(Some(Named { id, digest: digest(asked), repeat }))
 }
 
 /// What an item says of the end of its key, if anything: which kind it is, and a time.
@@ -90,8 +91,10 @@ fn ending(item: &Item) -> Option<(u8, i64)> {
     }
 }
 
-/// A hash of what a write asks.
-fn digest(operation: &Operation) -> u64 {
+/// A hash of what a write asks. Times that count from now on are in it as they were asked: when it
+/// is sent again they are later by the clock.
+fn digest(asked: &Asked) -> u64 {
+    let Asked { operation, relative } = asked;
     let mut hasher = Xxh3Default::new();
     let mut add = |tag: u8, parts: [&[u8]; 3]| {
         hasher.update(&[tag]);
@@ -115,7 +118,7 @@ fn digest(operation: &Operation) -> u64 {
         }
         Operation::Get { .. } | Operation::Scan { .. } => return 0,
         Operation::Transact { items, .. } => {
-            for item in items {
+            for (place, item) in items.iter().enumerate() {
                 let tag = match item {
                     Item::Get { .. } => 4,
                     Item::Put { .. } => 5,
@@ -143,7 +146,8 @@ fn digest(operation: &Operation) -> u64 {
                 let value = item.value().map_or(&b""[..], |value| value);
                 add(tag, [item.key(), value, &number]);
                 if let Some((tag, at)) = ending(item) {
-                    add(tag, [&at.to_le_bytes(), b"", b""]);
+                    let is_relative = relative.binary_search(&place).is_ok();
+                    add(tag, [&at.to_le_bytes(), &[u8::from(is_relative)], b""]);
                 }
             }
         }
@@ -157,8 +161,10 @@ fn incarnation(who: Coordinator) -> Incarnation {
 
 #[cfg(test)]
 mod tests {
+    use super::super::expiry::Timed;
     use super::*;
     use quorate_api::v1::{Kind, Repeat};
+    use quorate_kernel::time::WallTime;
 
     fn bytes(length: usize) -> Bytes {
         Bytes::from(vec![b'x'; length])
@@ -166,13 +172,13 @@ mod tests {
 
     #[test]
     fn a_request_id_is_sixteen_bytes_and_a_repeat_names_its_first() {
-        let operation = Operation::delete(bytes(1));
+        let asked = Operation::delete(bytes(1)).into();
         let options = |id: usize, repeat: Option<Repeat>| WriteOptions {
             request_id: bytes(id),
             repeat,
             timeout_ms: 0,
         };
-        let told = |options| named(&options, &operation);
+        let told = |options| named(&options, &asked);
         assert_eq!(told(options(0, None)), Ok(None));
         let first = Coordinator { node: 7, start: 2 };
         let repeat = Repeat { coordinator: Some(first), age_ms: 9 };
@@ -213,6 +219,13 @@ mod tests {
             both(&["ab", "c"]),
             both(&["a"]),
         ];
+        let until = |at, is_relative| {
+            let (key, at) = (of("a"), Some(WallTime(at)));
+            let item = Item::Expire { key, at, when: When::Always };
+            Asked::transaction(vec![Timed { item, is_relative }], None)
+        };
+        let timed = [until(1, false), until(1, true), until(2, true)];
+        let all: Vec<Asked> = all.map(Asked::from).into_iter().chain(timed).collect();
         let mut digests: Vec<u64> = all.iter().map(digest).collect();
         assert_eq!(digest(&all[0]), digests[0]);
         digests.sort_unstable();

@@ -1,5 +1,6 @@
 //! What each call does, whichever door it came through.
 
+use super::expiry::Asked;
 use super::keyspaces::{Keyspace, Keyspaces};
 use super::problem::{self, Problem};
 use super::{about, map, named};
@@ -7,7 +8,7 @@ use crate::web::Allowance;
 use bytes::Bytes;
 use quorate_api::v1;
 use quorate_host::metrics::Shared;
-use quorate_host::{Call, CallEnd, Calls, Named, OperatorReply, OperatorRequest};
+use quorate_host::{Call, CallEnd, Calls, Named, OperatorReply, OperatorRequest, wall};
 use quorate_kernel::ids::Incarnation;
 use quorate_kernel::operation::{Operation, Outcome};
 use std::sync::Arc;
@@ -157,9 +158,12 @@ impl Native {
     ) -> Result<v1::PutResponse, Problem> {
         let keyspace = self.find(&request.keyspace)?;
         let options = request.options.unwrap_or_default();
-        let v1::PutRequest { key, value, context, .. } = request;
-        let operation = map::put(&keyspace, key, value, context, &options)?;
-        let (outcome, is_repeated) = self.write(&keyspace, operation, &options, asking).await?;
+        let v1::PutRequest { key, value, context, expiry, .. } = request;
+        let asked = match expiry {
+            None => map::put(&keyspace, key, value, context, &options)?.into(),
+            Some(_) => map::put_expiring(&keyspace, (key, value), expiry, &context, &options)?,
+        };
+        let (outcome, is_repeated) = self.write(&keyspace, asked, &options, asking).await?;
         let context = map::written(outcome)?;
         Ok(v1::PutResponse { coordinator: Some(self.me), is_repeated, context })
     }
@@ -176,7 +180,8 @@ impl Native {
         let keyspace = self.find(&request.keyspace)?;
         let operation = map::delete(&keyspace, request.key, request.context)?;
         let options = request.options.unwrap_or_default();
-        let (outcome, is_repeated) = self.write(&keyspace, operation, &options, asking).await?;
+        let (outcome, is_repeated) =
+            self.write(&keyspace, operation.into(), &options, asking).await?;
         let (existed, context) = map::deleted(outcome)?;
         Ok(v1::DeleteResponse { coordinator: Some(self.me), is_repeated, existed, context })
     }
@@ -184,13 +189,13 @@ impl Native {
     pub(super) async fn write(
         &self,
         keyspace: &Arc<Keyspace>,
-        operation: Operation,
+        asked: Asked,
         options: &v1::WriteOptions,
         asking: &Asking,
     ) -> Result<(Outcome, bool), Problem> {
-        let named = named::named(options, &operation)?;
+        let named = named::named(options, &asked)?;
         let deadline = self.deadline(options.timeout_ms, asking);
-        self.call(keyspace, operation, deadline, named).await
+        self.call(keyspace, asked.at(wall()), deadline, named).await
     }
 
     /// `Kv.BatchGet`.

@@ -154,6 +154,17 @@ impl Item {
         }
     }
 
+    /// Lets the end that it sets, if it sets one, come so many milliseconds later.
+    pub fn postpone(&mut self, by: i64) {
+        let at = match self {
+            Item::Put { expiry: Expiry::At(at), .. }
+            | Item::Change { change: Change::PutIf { expiry: Expiry::At(at), .. }, .. }
+            | Item::Expire { at: Some(at), .. } => at,
+            _ => return,
+        };
+        at.0 = at.0.saturating_add(by);
+    }
+
     /// How many bytes its key and value have.
     #[must_use]
     pub fn bytes(&self) -> usize {
@@ -293,6 +304,29 @@ mod tests {
         assert_eq!(Item::of(Operation::put(key("b"), key("v"))), Some(put));
         assert_eq!(Item::of(Operation::get_all(key("a"), None)), None);
         assert_eq!(Item::of(Operation::delete_over(key("a"), key("c"))), None);
+    }
+
+    #[test]
+    fn an_end_that_is_postponed_comes_later_and_none_stays_none() {
+        let (key, value) = (|| key("k"), || key("v"));
+        let all = |expiry, at| {
+            let change = Change::PutIf { exists: true, value: value(), expiry };
+            [
+                Item::Put { key: key(), value: value(), expiry },
+                Item::Change { key: key(), change },
+                Item::Expire { key: key(), at, when: When::Always },
+            ]
+        };
+        let at = |ms| all(Expiry::At(WallTime(ms)), Some(WallTime(ms)));
+        let later = |items: [Item; 3], by| {
+            items.map(|mut item| {
+                item.postpone(by);
+                item
+            })
+        };
+        assert_eq!(later(at(5), 7), at(12));
+        assert_eq!(later(at(i64::MAX), 7), at(i64::MAX));
+        assert_eq!(later(all(Expiry::Keep, None), 7), all(Expiry::Keep, None));
     }
 
     #[test]

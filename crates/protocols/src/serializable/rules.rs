@@ -46,9 +46,7 @@ pub const ENGINE: Engine = Engine {
             name: "replicas",
             takes: Takes::Whole(1, GROUP_MEMBERS_MAX as u64),
             default: "3",
-            alter: Alter::Live(
-                "groups gain or lose members one at a time, as hosts allow; no key changes its group",
-            ),
+            alter: Alter::Live("groups gain or lose members one at a time, as hosts allow"),
         },
         Setting {
             name: "groups",

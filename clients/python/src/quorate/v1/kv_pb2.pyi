@@ -8,6 +8,15 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class ExpireWhen(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    EXPIRE_WHEN_ALWAYS: _ClassVar[ExpireWhen]
+    EXPIRE_WHEN_IF_NONE: _ClassVar[ExpireWhen]
+    EXPIRE_WHEN_IF_SOME: _ClassVar[ExpireWhen]
+    EXPIRE_WHEN_IF_LATER: _ClassVar[ExpireWhen]
+    EXPIRE_WHEN_IF_SOONER: _ClassVar[ExpireWhen]
+    EXPIRE_WHEN_IF_SOME_AND_SOONER: _ClassVar[ExpireWhen]
+
 class Unchanged(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     UNCHANGED_UNSPECIFIED: _ClassVar[Unchanged]
@@ -23,6 +32,12 @@ class ScanOrder(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     SCAN_ORDER_UNSPECIFIED: _ClassVar[ScanOrder]
     SCAN_ORDER_HASH: _ClassVar[ScanOrder]
     SCAN_ORDER_KEY: _ClassVar[ScanOrder]
+EXPIRE_WHEN_ALWAYS: ExpireWhen
+EXPIRE_WHEN_IF_NONE: ExpireWhen
+EXPIRE_WHEN_IF_SOME: ExpireWhen
+EXPIRE_WHEN_IF_LATER: ExpireWhen
+EXPIRE_WHEN_IF_SOONER: ExpireWhen
+EXPIRE_WHEN_IF_SOME_AND_SOONER: ExpireWhen
 UNCHANGED_UNSPECIFIED: Unchanged
 UNCHANGED_CONDITION: Unchanged
 UNCHANGED_NOT_AN_INTEGER: Unchanged
@@ -55,18 +70,34 @@ class GetResponse(_message.Message):
     def __init__(self, reading: _Optional[_Union[_common_pb2.Reading, _Mapping]] = ..., coordinator: _Optional[_Union[_common_pb2.Coordinator, _Mapping]] = ...) -> None: ...
 
 class PutRequest(_message.Message):
-    __slots__ = ("keyspace", "key", "value", "context", "options")
+    __slots__ = ("keyspace", "key", "value", "context", "options", "expiry")
     KEYSPACE_FIELD_NUMBER: _ClassVar[int]
     KEY_FIELD_NUMBER: _ClassVar[int]
     VALUE_FIELD_NUMBER: _ClassVar[int]
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
     OPTIONS_FIELD_NUMBER: _ClassVar[int]
+    EXPIRY_FIELD_NUMBER: _ClassVar[int]
     keyspace: str
     key: bytes
     value: bytes
     context: bytes
     options: _common_pb2.WriteOptions
-    def __init__(self, keyspace: _Optional[str] = ..., key: _Optional[bytes] = ..., value: _Optional[bytes] = ..., context: _Optional[bytes] = ..., options: _Optional[_Union[_common_pb2.WriteOptions, _Mapping]] = ...) -> None: ...
+    expiry: Expiry
+    def __init__(self, keyspace: _Optional[str] = ..., key: _Optional[bytes] = ..., value: _Optional[bytes] = ..., context: _Optional[bytes] = ..., options: _Optional[_Union[_common_pb2.WriteOptions, _Mapping]] = ..., expiry: _Optional[_Union[Expiry, _Mapping]] = ...) -> None: ...
+
+class Expiry(_message.Message):
+    __slots__ = ("keep", "after_ms", "at_ms")
+    KEEP_FIELD_NUMBER: _ClassVar[int]
+    AFTER_MS_FIELD_NUMBER: _ClassVar[int]
+    AT_MS_FIELD_NUMBER: _ClassVar[int]
+    keep: Keep
+    after_ms: int
+    at_ms: int
+    def __init__(self, keep: _Optional[_Union[Keep, _Mapping]] = ..., after_ms: _Optional[int] = ..., at_ms: _Optional[int] = ...) -> None: ...
+
+class Keep(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
 
 class PutResponse(_message.Message):
     __slots__ = ("coordinator", "is_repeated", "context")
@@ -133,20 +164,52 @@ class TransactRequest(_message.Message):
     def __init__(self, keyspace: _Optional[str] = ..., items: _Optional[_Iterable[_Union[Item, _Mapping]]] = ..., options: _Optional[_Union[_common_pb2.WriteOptions, _Mapping]] = ...) -> None: ...
 
 class Item(_message.Message):
-    __slots__ = ("key", "check", "get", "put", "delete", "change")
+    __slots__ = ("key", "check", "get", "put", "delete", "change", "expire", "persist", "lifetime", "expiry")
     KEY_FIELD_NUMBER: _ClassVar[int]
     CHECK_FIELD_NUMBER: _ClassVar[int]
     GET_FIELD_NUMBER: _ClassVar[int]
     PUT_FIELD_NUMBER: _ClassVar[int]
     DELETE_FIELD_NUMBER: _ClassVar[int]
     CHANGE_FIELD_NUMBER: _ClassVar[int]
+    EXPIRE_FIELD_NUMBER: _ClassVar[int]
+    PERSIST_FIELD_NUMBER: _ClassVar[int]
+    LIFETIME_FIELD_NUMBER: _ClassVar[int]
+    EXPIRY_FIELD_NUMBER: _ClassVar[int]
     key: bytes
     check: Condition
     get: Read
     put: bytes
     delete: Removal
     change: Change
-    def __init__(self, key: _Optional[bytes] = ..., check: _Optional[_Union[Condition, _Mapping]] = ..., get: _Optional[_Union[Read, _Mapping]] = ..., put: _Optional[bytes] = ..., delete: _Optional[_Union[Removal, _Mapping]] = ..., change: _Optional[_Union[Change, _Mapping]] = ...) -> None: ...
+    expire: Expire
+    persist: Removal
+    lifetime: Read
+    expiry: Expiry
+    def __init__(self, key: _Optional[bytes] = ..., check: _Optional[_Union[Condition, _Mapping]] = ..., get: _Optional[_Union[Read, _Mapping]] = ..., put: _Optional[bytes] = ..., delete: _Optional[_Union[Removal, _Mapping]] = ..., change: _Optional[_Union[Change, _Mapping]] = ..., expire: _Optional[_Union[Expire, _Mapping]] = ..., persist: _Optional[_Union[Removal, _Mapping]] = ..., lifetime: _Optional[_Union[Read, _Mapping]] = ..., expiry: _Optional[_Union[Expiry, _Mapping]] = ...) -> None: ...
+
+class Expire(_message.Message):
+    __slots__ = ("after_ms", "at_ms", "when")
+    AFTER_MS_FIELD_NUMBER: _ClassVar[int]
+    AT_MS_FIELD_NUMBER: _ClassVar[int]
+    WHEN_FIELD_NUMBER: _ClassVar[int]
+    after_ms: int
+    at_ms: int
+    when: ExpireWhen
+    def __init__(self, after_ms: _Optional[int] = ..., at_ms: _Optional[int] = ..., when: _Optional[_Union[ExpireWhen, str]] = ...) -> None: ...
+
+class Lifetime(_message.Message):
+    __slots__ = ("absent", "endless", "remaining_ms")
+    ABSENT_FIELD_NUMBER: _ClassVar[int]
+    ENDLESS_FIELD_NUMBER: _ClassVar[int]
+    REMAINING_MS_FIELD_NUMBER: _ClassVar[int]
+    absent: _common_pb2.Absent
+    endless: Endless
+    remaining_ms: int
+    def __init__(self, absent: _Optional[_Union[_common_pb2.Absent, _Mapping]] = ..., endless: _Optional[_Union[Endless, _Mapping]] = ..., remaining_ms: _Optional[int] = ...) -> None: ...
+
+class Endless(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
 
 class Condition(_message.Message):
     __slots__ = ("exists", "value")
@@ -219,14 +282,18 @@ class TransactResponse(_message.Message):
     def __init__(self, answers: _Optional[_Iterable[_Union[ItemAnswer, _Mapping]]] = ..., coordinator: _Optional[_Union[_common_pb2.Coordinator, _Mapping]] = ..., is_repeated: _Optional[bool] = ...) -> None: ...
 
 class ItemAnswer(_message.Message):
-    __slots__ = ("reading", "existed", "changed")
+    __slots__ = ("reading", "existed", "changed", "lifetime", "expiry_changed")
     READING_FIELD_NUMBER: _ClassVar[int]
     EXISTED_FIELD_NUMBER: _ClassVar[int]
     CHANGED_FIELD_NUMBER: _ClassVar[int]
+    LIFETIME_FIELD_NUMBER: _ClassVar[int]
+    EXPIRY_CHANGED_FIELD_NUMBER: _ClassVar[int]
     reading: _common_pb2.Reading
     existed: bool
     changed: Changed
-    def __init__(self, reading: _Optional[_Union[_common_pb2.Reading, _Mapping]] = ..., existed: _Optional[bool] = ..., changed: _Optional[_Union[Changed, _Mapping]] = ...) -> None: ...
+    lifetime: Lifetime
+    expiry_changed: bool
+    def __init__(self, reading: _Optional[_Union[_common_pb2.Reading, _Mapping]] = ..., existed: _Optional[bool] = ..., changed: _Optional[_Union[Changed, _Mapping]] = ..., lifetime: _Optional[_Union[Lifetime, _Mapping]] = ..., expiry_changed: _Optional[bool] = ...) -> None: ...
 
 class ScanRequest(_message.Message):
     __slots__ = ("keyspace", "cursor", "to", "limit", "page_keys", "with_values", "timeout_ms")

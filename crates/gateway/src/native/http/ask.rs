@@ -69,6 +69,12 @@ impl Parameters {
 
     /// A parameter that is a number from `least` to `most`.
     pub fn number(&self, name: &str, least: u32, most: u32) -> Result<Option<u32>, Problem> {
+        let number = self.long(name, least.into(), most.into())?;
+        Ok(number.map(|number| u32::try_from(number).expect("it is no more than the most")))
+    }
+
+    /// The same, of 64 bits.
+    pub fn long(&self, name: &str, least: u64, most: u64) -> Result<Option<u64>, Problem> {
         let Some(value) = self.bytes(name) else { return Ok(None) };
         let is_number = !value.is_empty() && value.iter().all(u8::is_ascii_digit);
         let number = std::str::from_utf8(&value).ok().filter(|_| is_number);

@@ -6,7 +6,7 @@ use super::super::scan::{Listing, PAGE_KEYS_MAX};
 use super::super::service::{Asking, Native};
 use super::answer::{self, COORDINATOR};
 use super::ask::{self, Form, Parameters};
-use super::failed;
+use super::{expiry, failed};
 use crate::web::Allowance;
 use axum::extract::{Request, State};
 use axum::http::request::Parts;
@@ -107,7 +107,9 @@ pub async fn put(State(native): State<Native>, request: Request) -> Response {
 
 async fn write(native: &Native, request: Request) -> Result<Response, Problem> {
     let (parts, body) = request.into_parts();
-    let parameters = Parameters::of(&parts.uri, &["timeout_ms"])?;
+    let [after, at, keep] = expiry::PARAMETERS;
+    let parameters = Parameters::of(&parts.uri, &["timeout_ms", after, at, keep])?;
+    let expiry = expiry::of_parameters(&parameters)?;
     let (keyspace, key) = ask::place(&parts.uri)?;
     let timeout_ms = parameters.number("timeout_ms", 0, u32::MAX)?.unwrap_or(0);
     let options = Some(ask::write_options(&parts.headers, timeout_ms)?);
@@ -121,7 +123,7 @@ async fn write(native: &Native, request: Request) -> Result<Response, Problem> {
             ask::value(&body, &asking.allowance)?
         }
     };
-    let asked = v1::PutRequest { keyspace, key, value, context, options };
+    let asked = v1::PutRequest { keyspace, key, value, context, options, expiry };
     let done = native.put(asked, &asking).await?;
     let mut body = Map::new();
     body.insert(String::from("is_repeated"), done.is_repeated.into());

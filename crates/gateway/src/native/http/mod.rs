@@ -14,6 +14,7 @@
 //! |---|---|
 //! | `ask` | what a request says: path, parameters, headers, body |
 //! | `answer` | what is answered: readings, errors, bytes as JSON |
+//! | `expiry` | when keys expire, as parameters and items say it |
 //! | `kv`, `batch`, `transact`, `events` | the calls |
 //! | `at_most` | lists that are no longer than they may be |
 
@@ -22,6 +23,7 @@ mod ask;
 mod at_most;
 mod batch;
 mod events;
+mod expiry;
 mod kv;
 mod transact;
 

@@ -8,4 +8,5 @@ mod routes;
 mod rustadmin;
 mod rustcausal;
 mod rustclient;
+mod rustexpiry;
 mod tpcc;

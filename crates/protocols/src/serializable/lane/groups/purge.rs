@@ -1,8 +1,8 @@
 //! Which tombstones are dropped.
 //!
 //! A purge is an entry of the log: every member drops the same ones at the same place, and the
-//! version of absent keys rises above theirs. So it is right at any time, also while a copy is made:
-//! a page without the key is what the entries up to the purge make of it, and whoever copies
+//! version of absent keys rises above theirs. So it is right at any time, also while a copy is
+//! made: a page without the key is what the entries up to the purge make of it, and whoever copies
 //! executes those. But whoever has just read that a key is absent reads again when that version
 //! rises. So tombstones stay for a while, and are dropped in one sweep, not one by one.
 

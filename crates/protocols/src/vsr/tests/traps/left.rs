@@ -105,7 +105,7 @@ fn who_has_left_and_is_there_is_heard_before_others_go_on_without_it() {
     world.settle();
 }
 
-/// A primary that all others are told to have left: its acknowledgement is the only one that counts.
+/// A primary whose others are told to have left: its own acknowledgement alone counts.
 #[test]
 fn beats_are_right_where_the_others_are_told_to_have_left() {
     let mut world = World::calm(3, 0, Level::Sync);
