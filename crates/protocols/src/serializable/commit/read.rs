@@ -281,7 +281,8 @@ impl Primary {
             let is_held = cx.state.locks.is_held(&key) || self.tail.locks.is_held(&key);
             // All keys would have the last version if the floor rose to that.
             let has_next = item.version.has_next();
-            if is_old && has_next && !is_held && !self.tail.changes(&key) {
+            let is_moving = self.tail.changes(&key) || self.tail.purges(&key);
+            if is_old && has_next && !is_held && !is_moving {
                 keys.push(Dropped { key, version: item.version, removed_at: item.op });
             }
         }

@@ -6,6 +6,7 @@ use super::timer::Timer;
 use super::{Context, Serializable};
 use crate::serializable::Input;
 use crate::vsr::{Replica, TICK, is_known};
+use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use quorate_kernel::ids::{GroupId, Incarnation, NodeId, Ticket};
@@ -17,7 +18,7 @@ use quorate_kernel::part::Part;
 use quorate_kernel::process::{Inspect, Process, Recovery, Request};
 use quorate_kernel::time::Time;
 
-/// The most pages that are swept of a group between two ticks.
+/// The most pages that are swept between two ticks beside the first one of each group.
 const SWEEPS_MAX: usize = 16;
 
 impl Serializable {
@@ -45,26 +46,36 @@ impl Serializable {
         let groups: Vec<GroupId> = self.groups.keys().copied().collect();
         for group in groups {
             self.tick(group, cx);
-            self.sweep(group, cx);
         }
+        self.sweep(cx);
         self.tick_clients(cx);
         self.tick_examined(cx);
     }
 
-    /// Removes what has expired and old tombstones: one page is looked at, and more while there is
-    /// something to remove, so that no more can come than goes.
-    fn sweep(&mut self, group: GroupId, cx: &mut Context<'_>) {
-        for _ in 0..SWEEPS_MAX {
-            let Some(hosted) = self.groups.get_mut(&group) else { return };
-            let applied = hosted.replica.applied();
-            let purge = hosted.purge.upto(applied, self.settings.purged, cx.now);
-            let from = hosted.swept.0.clone();
-            self.handle(group, Input::Sweep { from, purge }, cx);
-            let has_found = self.groups.get(&group).is_some_and(|hosted| hosted.swept.1);
-            if !has_found || mutant!("lane_sweeps_one_page") {
-                return;
+    /// Removes what has expired and old tombstones: one page of each group is looked at, and more
+    /// of those in which there is something to remove, so that no more can come than goes.
+    fn sweep(&mut self, cx: &mut Context<'_>) {
+        let mut groups: VecDeque<GroupId> = self.groups.keys().copied().collect();
+        // Not always the same ones come first.
+        let first = (cx.now.0 / TICK.0).checked_rem(groups.len() as u64);
+        groups.rotate_left(first.unwrap_or_default() as usize);
+        let pages = groups.len() + if mutant!("lane_sweeps_one_page") { 0 } else { SWEEPS_MAX };
+        for _ in 0..pages {
+            let Some(group) = groups.pop_front() else { return };
+            if self.sweep_page(group, cx) {
+                groups.push_back(group);
             }
         }
+    }
+
+    /// Whether something of that page is to be removed.
+    fn sweep_page(&mut self, group: GroupId, cx: &mut Context<'_>) -> bool {
+        let Some(hosted) = self.groups.get_mut(&group) else { return false };
+        let applied = hosted.replica.applied();
+        let purge = hosted.purge.upto(applied, self.settings.purged, cx.now);
+        let from = hosted.swept.0.clone();
+        self.handle(group, Input::Sweep { from, purge }, cx);
+        self.groups.get(&group).is_some_and(|hosted| hosted.swept.1)
     }
 
     fn on_again(&mut self, cx: &mut Context<'_>) {

@@ -39,6 +39,8 @@ pub struct Tail {
     revoking: BTreeSet<(TxId, GroupId, VoteSeq)>,
     /// Floors that are about to be, and which entry says so.
     floors: VecDeque<(u64, Version)>,
+    /// Tombstones that are about to be dropped.
+    purged: BTreeSet<Raw>,
 }
 
 impl Tail {
@@ -105,6 +107,11 @@ impl Tail {
         self.items.contains_key(key)
     }
 
+    /// Whether a tombstone is about to be dropped.
+    pub fn purges(&self, key: &Raw) -> bool {
+        self.purged.contains(key)
+    }
+
     /// An entry of so many bytes is put into the log, or waits for room in it.
     pub fn push(&mut self, entry: Entry, bytes: usize) {
         let at = self.executed + self.entries.len() as u64;
@@ -142,6 +149,7 @@ impl Tail {
             Entry::Purge { keys } => {
                 let floor = keys.iter().map(|key| key.version).max();
                 self.floors.push_back((at, floor.unwrap_or_default()));
+                self.purged.extend(keys.iter().map(|key| key.key.clone()));
             }
             _ => {}
         }
@@ -187,7 +195,10 @@ impl Tail {
                     self.locks.unlock(prepared.rank.tx, share);
                 }
             }
-            Entry::Purge { .. } => _ = self.floors.pop_front(),
+            Entry::Purge { keys } => {
+                self.floors.pop_front();
+                keys.iter().for_each(|key| _ = self.purged.remove(&key.key));
+            }
             _ => {}
         }
         (entry, bytes)

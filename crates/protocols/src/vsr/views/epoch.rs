@@ -17,6 +17,7 @@ use quorate_kernel::invariant;
 use quorate_kernel::limits::VSR_LEARNER_LAG_MAX;
 use quorate_kernel::mutant;
 use quorate_kernel::probe;
+use quorate_kernel::time::Time;
 
 impl Replica {
     /// Wishes for other members: one more, one less, or a whole set. The primary brings newcomers
@@ -52,7 +53,7 @@ impl Replica {
             cx.send(&newcomers, self.beat(), Release::Early);
         }
         let (commit, view) = (self.commit, self.head.view);
-        let may_close = self.may_propose().is_ok();
+        let may_close = self.may_propose().is_ok() && self.can_go_on_as_wished(cx.now);
         let Some(primary) = &mut self.primary else { return };
         let has_copied = |node: &NodeId| {
             let learned = primary.learned.get(node).copied();
@@ -64,6 +65,23 @@ impl Replica {
         if let Some(members) = primary.wish.take() {
             self.append(crate::vsr::Entry::members(view, &members), cx);
         }
+    }
+
+    /// Whether a majority of the members that are wished for is there and has nearly all: the next
+    /// epoch could commit nothing without. Newcomers have copied by then.
+    fn can_go_on_as_wished(&self, now: Time) -> bool {
+        let Some(primary) = &self.primary else { return false };
+        let Some(members) = &primary.wish else { return false };
+        let lags = |node: &NodeId| {
+            let acked = primary.acked.get(node);
+            acked.is_some_and(|end| self.commit.since(*end) > VSR_LEARNER_LAG_MAX)
+        };
+        let is_there = |node: &&NodeId| {
+            let is_new = !self.head.configuration.contains(**node);
+            **node == self.me || is_new || (self.is_heard(**node, now) && !lags(node))
+        };
+        let there = members.iter().filter(is_there).count();
+        there > members.len() / 2 || mutant!("closes_for_the_absent")
     }
 
     /// Who is wished for and is no member: they copy what is committed. Those of a change that is

@@ -256,12 +256,13 @@ impl Replica {
         heard + usize::from(self.takes_part()) >= self.head.configuration.majority()
     }
 
-    fn is_heard(&self, node: NodeId, now: Time) -> bool {
+    pub(super) fn is_heard(&self, node: NodeId, now: Time) -> bool {
         self.pulse.heard.get(&node).is_some_and(|at| now - *at <= DEAF)
     }
 
     /// Members that have left the cluster and say nothing any more: nobody waits for them. One that
-    /// speaks is there, whatever was told of it; all had time to.
+    /// speaks is there, whatever was told of it, and after a start all have some time to. Where links
+    /// refuse a host that was removed, it is not heard, and this only waits that long.
     pub(crate) fn gone(&self, now: Time) -> BTreeSet<NodeId> {
         if now - self.pulse.begun <= DEAF && !mutant!("gone_before_heard") {
             return BTreeSet::new();

@@ -127,6 +127,15 @@ impl Choice<'_> {
         members.max_by_key(|node| (self.seats(*node), self.order(*node), *node))
     }
 
+    /// The member that the group can do without: one that is suspected before all others.
+    fn superfluous(&self) -> Option<NodeId> {
+        let members = self.members.iter().copied();
+        let is_suspected = |node: &NodeId| {
+            self.hosts.suspected.contains_key(node) && !mutant!("lane_keeps_the_dead")
+        };
+        members.max_by_key(|node| (is_suspected(node), self.seats(*node), self.order(*node), *node))
+    }
+
     fn with(&self, newcomer: Option<NodeId>, gone: Option<NodeId>) -> Vec<NodeId> {
         let stay = self.members.iter().copied().filter(|node| Some(*node) != gone);
         let mut members: Vec<NodeId> = stay.chain(newcomer).collect();
@@ -147,10 +156,11 @@ impl Choice<'_> {
 
     /// What has to be done whatever else is.
     fn needed(&self) -> Option<Vec<NodeId>> {
-        let newcomer = self.newcomer();
+        let has_too_many = self.members.len() > self.size;
+        let newcomer = self.newcomer().filter(|_| !has_too_many);
         if let Some(gone) = self.gone() {
             let leaves = self.hosts.standing(gone) != Standing::Up;
-            let may_shrink = leaves && self.members.len() > 1;
+            let may_shrink = (leaves || has_too_many) && self.members.len() > 1;
             let is_possible = newcomer.is_some() || may_shrink;
             return is_possible.then(|| self.with(newcomer, Some(gone)));
         }
@@ -160,8 +170,8 @@ impl Choice<'_> {
         // Hosts that the ring does not know are there: it is no reason to do with fewer members.
         let present = self.hosts.present().count();
         let size = if mutant!("lane_shrinks_for_a_rumour") { present } else { self.size };
-        let fullest = self.fullest().filter(|_| self.members.len() > size.max(1));
-        fullest.map(|_| self.with(None, fullest))
+        let gone = self.superfluous().filter(|_| self.members.len() > size.max(1));
+        gone.map(|_| self.with(None, gone))
     }
 
     /// A seat that goes from a host with many to one with few.
@@ -215,7 +225,10 @@ impl Serializable {
             wish.iter().filter(is_new).all(|node| self.hosts.may_take(*node))
                 && wish.iter().all(|node| self.hosts.standing(*node) == Standing::Up)
         };
-        let kept = hosted.wish.clone().filter(|wish| **wish != *present && is_sound(wish));
+        // What it was to grow to may be more than is wanted by now.
+        let most = self.settings.replicas.max(present.len());
+        let grows = |wish: &Arc<[NodeId]>| wish.len() <= most && wish.iter().any(|it| is_new(&it));
+        let kept = hosted.wish.clone().filter(|wish| grows(wish) && is_sound(wish));
         let wish = kept.or_else(|| self.wished(group, cx.now).map(Arc::from));
         let members = wish.clone().unwrap_or(present);
         if let Some(hosted) = self.groups.get_mut(&group) {

@@ -8,6 +8,7 @@ use quorate_kernel::ids::LaneId;
 use quorate_kernel::keyspace::{Keyspace, Settings};
 use quorate_kernel::news::News;
 use quorate_kernel::process::Process;
+use quorate_kernel::time::Span;
 use std::string::ToString;
 use std::sync::Arc;
 
@@ -59,4 +60,57 @@ fn who_starts_after_replicas_were_altered_has_the_groups_of_the_beginning() {
     (0..5).for_each(|at| world.restart(at));
     assert!(world.run_until(LONG, |world| world.have_sizes(4, 5)), "{:?}", world.seats());
     (0..5).for_each(|at| has_all(&mut world, at, &keys));
+}
+
+/// One of three is dead when two are wished for: it is the one that goes, whichever it is.
+#[test]
+fn who_is_dead_goes_first_and_the_others_go_on() {
+    for victim in 0..3 {
+        for replicas in [2, 1] {
+            let mut world = founded(3, 1);
+            let keys = fill(&mut world);
+            world.crash(victim);
+            world.suspect(victim, true);
+            world.run(SOON);
+            world.alter(replicas);
+            assert!(world.run_until(LONG, |world| world.have_sizes(1, replicas)));
+            let (_, members) = world.seats().into_values().next().expect("it is led");
+            assert!(!members.contains(&world.hosts[victim].me.node), "host {victim} goes");
+            has_all(&mut world, (victim + 1) % 3, &keys);
+        }
+    }
+}
+
+/// Nobody knows yet that a host is dead: the group does not become one of the dead and one other.
+#[test]
+fn no_group_shrinks_to_members_of_which_most_are_not_there() {
+    for victim in 0..3 {
+        let mut world = founded(3, 1);
+        let keys = fill(&mut world);
+        world.crash(victim);
+        world.run(Span::secs(1));
+        world.alter(2);
+        world.run(Span::secs(5));
+        has_all(&mut world, (victim + 1) % 3, &keys);
+        world.suspect(victim, true);
+        assert!(world.run_until(LONG, |world| world.have_sizes(1, 2)));
+        has_all(&mut world, (victim + 2) % 3, &keys);
+    }
+}
+
+#[test]
+fn fewer_replicas_do_without_who_has_failed_where_nobody_can_take_its_seat() {
+    let mut world = founded(5, 1);
+    let keys = fill(&mut world);
+    world.gather(4..6);
+    world.alter(5);
+    assert!(world.run_until(LONG, |world| world.have_sizes(1, 5)));
+    world.crash(4);
+    world.suspect(4, true);
+    world.run(Span::secs(61));
+    world.alter(3);
+    assert!(world.run_until(LONG, |world| world.have_sizes(1, 3)), "{:?}", world.seats());
+    let (_, members) = world.seats().into_values().next().expect("it is led");
+    assert!(!members.contains(&world.hosts[4].me.node), "it goes first");
+    has_all(&mut world, 0, &keys);
 }

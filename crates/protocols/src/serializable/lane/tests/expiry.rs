@@ -234,3 +234,23 @@ fn what_nobody_reads_is_removed_as_fast_as_it_comes_and_leaves_nothing() {
     (0..3).for_each(|at| assert_eq!(kept(&world, at).0, 0, "tombstones are dropped at host {at}"));
     assert_eq!(told(&mut world, 1, &[get(&bytes("k0-0"))]), [ItemOutcome::Value(None)]);
 }
+
+/// What waits to be committed is not proposed again.
+#[test]
+fn a_tombstone_is_dropped_by_one_entry_also_without_a_majority() {
+    let mut world = three(1);
+    let key = key_of(1, 1);
+    told(&mut world, 0, &[put(&key, "a", Expiry::Never)]);
+    assert_eq!(world.ask(0, Operation::delete(key), SOON), Outcome::written());
+    world.run(Span::millis(250));
+    let leader = world.leader(GroupId(1)).expect("it is led");
+    (0..3).filter(|at| *at != leader).for_each(|at| world.crash(at));
+    world.run(Span::secs(5));
+    let process = world.hosts[leader].process.as_ref().expect("it is up");
+    let in_log = process.groups[&GroupId(1)].replica.log();
+    let waiting = in_log.end().0 - process.groups[&GroupId(1)].replica.commit().0;
+    assert!(waiting <= 1, "{waiting} entries wait");
+    (0..3).filter(|at| *at != leader).for_each(|at| world.restart(at));
+    let is_gone = |world: &mut World| (0..3).all(|at| kept(world, at).0 == 0);
+    assert!(world.run_until(Span::secs(10), is_gone), "it is dropped everywhere");
+}
