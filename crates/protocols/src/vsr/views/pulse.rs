@@ -261,8 +261,8 @@ impl Replica {
     }
 
     /// Members that have left the cluster and say nothing any more: nobody waits for them. One that
-    /// speaks is there, whatever was told of it, and after a start all have some time to. Where links
-    /// refuse a host that was removed, it is not heard, and this only waits that long.
+    /// speaks is there, whatever was told of it, and after a start all have some time to. Where
+    /// links refuse a host that was removed, it is not heard, and this only waits that long.
     pub(crate) fn gone(&self, now: Time) -> BTreeSet<NodeId> {
         if now - self.pulse.begun <= DEAF && !mutant!("gone_before_heard") {
             return BTreeSet::new();
