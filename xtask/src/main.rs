@@ -9,7 +9,6 @@
 //! | `clients` | runs the suites of real clients against a cluster of this machine |
 //! | `ci` | all of the above after formatting and lints, and every test |
 
-mod binaries;
 mod ci;
 mod clients;
 mod mutants;

@@ -6,7 +6,6 @@
 
 use crate::{run, sweep};
 use serde_json::Value;
-use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -94,24 +93,11 @@ impl Tests {
 
     /// The commands that run the tests of a crate.
     pub fn of(&self, package: &str) -> impl Iterator<Item = Command> {
-        self.0.get(package).into_iter().flatten().map(Executable::command)
-    }
-
-    /// The commands that run the tests of all crates, the largest binaries first.
-    pub fn largest_first(&self) -> Vec<Command> {
-        let mut all: Vec<&Executable> = self.0.values().flatten().collect();
-        all.sort_by_key(|executable| {
-            Reverse(fs::metadata(&executable.path).map_or(0, |m| m.len()))
-        });
-        all.into_iter().map(Executable::command).collect()
-    }
-}
-
-impl Executable {
-    fn command(&self) -> Command {
-        let mut command = Command::new(&self.path);
-        command.current_dir(&self.directory);
-        command
+        self.0.get(package).into_iter().flatten().map(|executable| {
+            let mut command = Command::new(&executable.path);
+            command.current_dir(&executable.directory);
+            command
+        })
     }
 }
 
