@@ -12,10 +12,11 @@ use quorate_kernel::time::{Span, Time};
 /// How old a tombstone is at least when it is dropped, and about half of how old at most.
 pub const PURGED: Span = Span::secs(60);
 
-/// Up to which entry tombstones are old.
+/// Up to which entry tombstones are old; none at first.
 #[derive(Debug, Default)]
 pub struct Purge {
     upto: Op,
+    /// Up to which they will be, once the age has passed again.
     next: Op,
     marked_at: Option<Time>,
 }
@@ -24,9 +25,7 @@ impl Purge {
     /// Tombstones of entries up to this one are old enough; so much was executed by now.
     pub fn upto(&mut self, applied: Op, age: Span, now: Time) -> Op {
         if self.marked_at.is_none_or(|marked| now - marked >= age) {
-            let is_first = self.marked_at.is_none();
-            self.upto = if is_first { Op(0) } else { self.next };
-            (self.next, self.marked_at) = (applied, Some(now));
+            (self.upto, self.next, self.marked_at) = (self.next, applied, Some(now));
         }
         self.upto
     }
