@@ -232,6 +232,7 @@ fn request(operation: &Operation) -> String {
         Operation::Delete { .. } => "delete".to_string(),
         Operation::Scan { from, .. } => format!("scan from {from}"),
         Operation::Transact { items, .. } => format!("transact {}", items::asked(items)),
+        Operation::Tree(ask) => format!("{:?}", ask.act),
     }
 }
 
@@ -239,6 +240,7 @@ fn answer(entry: &Entry) -> String {
     match entry.completion() {
         Completion::Value(value) => format!("returned {}", found(value.as_ref())),
         Completion::Written => "written".to_string(),
+        Completion::Tree(reply) => format!("{:?} at {}", reply.told, reply.zxid.0),
         Completion::Deleted { .. } => "deleted".to_string(),
         Completion::Page { keys, next: Some(next) } => {
             format!("{} keys, next {next}", keys.len())

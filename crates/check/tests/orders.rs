@@ -65,6 +65,7 @@ fn told(operation: &Operation, map: &mut Map) -> Completion {
             Transacted(all)
         }
         Operation::Scan { .. } => unreachable!("nobody lists keys here"),
+        Operation::Tree(_) => unreachable!("nobody asks a tree here"),
     }
 }
 

@@ -103,7 +103,9 @@ impl Pending {
     /// write may have taken effect before.
     pub fn ended_by_drop(&self) -> Outcome {
         Outcome::Refused(match self.operation {
-            Some((Kind::Put | Kind::Delete | Kind::Transact, _)) => Refusal::OutcomeUnknown,
+            Some((Kind::Put | Kind::Delete | Kind::Transact | Kind::Tree, _)) => {
+                Refusal::OutcomeUnknown
+            }
             Some((Kind::Get | Kind::Scan, _)) | None => Refusal::NotOpen,
         })
     }

@@ -4,6 +4,7 @@ use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::operation::{Cursor, Operation, Outcome, Refusal};
 use quorate_kernel::transaction::{Item, ItemOutcome};
+use quorate_kernel::tree::Reply;
 
 /// What a client was told about an operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,6 +32,8 @@ pub enum Completion {
         /// Which item, from 0.
         item: usize,
     },
+    /// A tree has answered.
+    Tree(Reply),
     /// The operation was refused with the promise that nothing was changed.
     Refused,
     /// Nobody knows: a write may have been applied, or may yet be, at any later time.
@@ -47,6 +50,7 @@ impl From<Outcome> for Completion {
             Outcome::Deleted { existed, .. } => Completion::Deleted { existed },
             Outcome::Page { keys, next } => Completion::Page { keys, next },
             Outcome::Transacted(items) => Completion::Transacted(items),
+            Outcome::Tree(reply) => Completion::Tree(*reply),
             Outcome::Refused(Refusal::Unmet { item }) => Completion::Unmet { item },
             Outcome::Refused(refusal) if refusal.may_have_applied() => Completion::Unknown,
             Outcome::Refused(_) => Completion::Refused,
@@ -77,6 +81,7 @@ impl Completion {
                     |items: &[Item]| matches!(items.get(*item), Some(Item::Check { .. }));
                 matches!(operation, Operation::Transact { items, .. } if is_check(items))
             }
+            Completion::Tree(_) => matches!(operation, Operation::Tree(_)),
             Completion::Refused | Completion::Unknown => true,
         }
     }

@@ -168,6 +168,7 @@ fn code(refusal: &Refusal) -> &'static str {
         | Refusal::Value { .. }
         | Refusal::Membership { .. }
         | Refusal::Catalog(_)
+        | Refusal::NoSession
         | Refusal::NotOpen => "ERR",
     }
 }

@@ -87,7 +87,7 @@ fn status_of(refusal: &Refusal) -> StatusCode {
             StatusCode::CONFLICT
         }
         Refusal::Catalog(why) => status_of_catalog(why),
-        Refusal::NotOpen => StatusCode::NOT_FOUND,
+        Refusal::NotOpen | Refusal::NoSession => StatusCode::NOT_FOUND,
         Refusal::TooLarge { .. }
         | Refusal::TooMany { .. }
         | Refusal::Value { .. }

@@ -116,7 +116,8 @@ fn digest(asked: &Asked) -> u64 {
             let (over, context) = context(replaces);
             add(2 + over, [key, &context, b""]);
         }
-        Operation::Get { .. } | Operation::Scan { .. } => return 0,
+        // Who asks for a session asks once: its host knows repetitions.
+        Operation::Get { .. } | Operation::Scan { .. } | Operation::Tree(_) => return 0,
         Operation::Transact { items, .. } => {
             for (place, item) in items.iter().enumerate() {
                 let tag = match item {

@@ -174,6 +174,7 @@ pub fn refused(refusal: &Refusal) -> Problem {
         Refusal::OutcomeUnknown => unknown(what),
         Refusal::CatalogUnknown => problem(Kind::OutcomeUnknown, what, LOOK),
         Refusal::Overloaded => problem(Kind::Overloaded, what, "send it again after a pause"),
+        Refusal::NoSession => invalid("session", what, String::from("open one")),
         Refusal::TooSlow => problem(Kind::Overloaded, what, "take what comes, or watch less"),
         Refusal::Stopping => problem(Kind::Stopping, what, "send it to another host"),
         Refusal::TooLarge { what: field, length, limit } => {

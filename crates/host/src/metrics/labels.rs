@@ -35,6 +35,8 @@ labels! {
         Scan = "scan",
         /// Read and write several keys in one step.
         Transact = "transact",
+        /// Something with a tree, or with a session.
+        Tree = "tree",
     }
 }
 
@@ -89,6 +91,7 @@ impl Kind {
             Operation::Delete { .. } => Kind::Delete,
             Operation::Scan { .. } => Kind::Scan,
             Operation::Transact { .. } => Kind::Transact,
+            Operation::Tree(_) => Kind::Tree,
         }
     }
 }
@@ -111,6 +114,7 @@ impl Ending {
                 | Refusal::Value { .. }
                 | Refusal::Context(_)
                 | Refusal::Siblings { .. }
+                | Refusal::NoSession
                 | Refusal::Membership { .. }
                 | Refusal::Catalog(_) => Ending::Refused,
                 Refusal::Overloaded | Refusal::TooSlow | Refusal::Stopping | Refusal::NotOpen => {

@@ -73,6 +73,8 @@ pub enum Capability {
     Changes,
     /// Have keys that end by themselves.
     Expiry,
+    /// Have a tree of nodes, sessions, and nodes that end with these.
+    Tree,
 }
 
 impl fmt::Display for Capability {
@@ -86,6 +88,7 @@ impl fmt::Display for Capability {
             Capability::Transactions => "transactions",
             Capability::Changes => "changes in place",
             Capability::Expiry => "expiry",
+            Capability::Tree => "trees",
         })
     }
 }

@@ -8,6 +8,7 @@ pub mod explanation;
 pub mod operation;
 pub mod refusal;
 pub mod transaction;
+pub mod tree;
 pub mod values;
 pub mod watch;
 pub mod write;

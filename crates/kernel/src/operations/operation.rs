@@ -7,6 +7,7 @@ use crate::ids::NodeId;
 use crate::keyspace::KeyspaceOrder;
 pub use crate::refusal::Refusal;
 use crate::transaction::{Item, ItemOutcome};
+use crate::tree;
 use crate::values::Values;
 use crate::watch::Event;
 use crate::write::{Replaces, WriteName};
@@ -70,6 +71,8 @@ pub enum Operation {
         /// The client's name for it, if it has one.
         name: Option<WriteName>,
     },
+    /// Does something with a tree, or with a session. Answered with [`Outcome::Tree`].
+    Tree(Box<tree::Ask>),
 }
 
 impl Operation {
@@ -121,7 +124,7 @@ impl Operation {
             Operation::Get { key, .. }
             | Operation::Put { key, .. }
             | Operation::Delete { key, .. } => Some(key),
-            Operation::Scan { .. } | Operation::Transact { .. } => None,
+            Operation::Scan { .. } | Operation::Transact { .. } | Operation::Tree(_) => None,
         }
     }
 
@@ -139,6 +142,7 @@ impl Operation {
     pub fn is_write(&self) -> bool {
         match self {
             Operation::Transact { items, .. } => items.iter().any(Item::is_write),
+            Operation::Tree(ask) => ask.act.is_write(),
             _ => self.replaces().is_some(),
         }
     }
@@ -170,6 +174,7 @@ impl Operation {
                 [Some(values), None, None]
             }
             Operation::Scan { .. } => [Some(Capability::Listing), None, None],
+            Operation::Tree(_) => [Some(Capability::Tree), None, None],
             Operation::Transact { items, .. } => {
                 let is_change = |item: &Item| matches!(item, Item::Change { .. });
                 let changes = items.iter().any(is_change).then_some(Capability::Changes);
@@ -259,6 +264,8 @@ pub enum Outcome {
     /// All of the transaction has taken effect, as durably as the keyspace promises: what each of
     /// its items is told, in their order.
     Transacted(Vec<ItemOutcome>),
+    /// What a tree answers; it is as durable as the keyspace promises.
+    Tree(Box<tree::Reply>),
     /// How a read was served, and what it returned.
     Explained(Box<Explanation>),
     /// Who holds what; some of the parts, at least one if there are any.

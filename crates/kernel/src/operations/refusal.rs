@@ -112,6 +112,10 @@ pub enum Refusal {
     /// since the last one is told to whoever watches anew.
     #[error("what happened was not taken in time, and some of it is lost; watch anew")]
     TooSlow,
+    /// The host has no such session open: it was never opened here, or it has ended. Nothing was
+    /// changed.
+    #[error("this host has no such session open; nothing was changed")]
+    NoSession,
     /// The node is stopping. Nothing was changed.
     #[error("the node is shutting down")]
     Stopping,

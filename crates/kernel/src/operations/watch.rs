@@ -6,6 +6,8 @@
 //! any other.
 
 use crate::ids::NodeId;
+use crate::tree::{Connect, SessionEvent};
+use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
@@ -16,6 +18,9 @@ pub enum Watch {
     /// what there is ([`Event::Keyspace`] and [`Event::Host`] with [`Change::Present`], at last
     /// [`Event::Current`]); those that follow say what changes.
     Cluster,
+    /// A session with a tree, which the watch is for as long as it lasts ([`Event::Session`]). The
+    /// first answer says which it is, or that it has expired.
+    Session(Connect),
 }
 
 /// Something that a watch tells.
@@ -41,6 +46,8 @@ pub enum Event {
         /// Where its cluster door was last heard of.
         address: String,
     },
+    /// About the session that the watch is for.
+    Session(SessionEvent),
 }
 
 /// What has become of a keyspace or a host.
@@ -96,6 +103,11 @@ impl Event {
             Event::Current => String::from("current"),
             Event::Keyspace { change, .. } => String::from("keyspace-") + change.word(),
             Event::Host { change, .. } => String::from("host-") + change.word(),
+            Event::Session(SessionEvent::Open { .. }) => String::from("session-open"),
+            Event::Session(SessionEvent::Expired) => String::from("session-expired"),
+            Event::Session(SessionEvent::Changed(changed)) => {
+                String::from("node-") + changed.what.word()
+            }
         }
     }
 
@@ -109,6 +121,14 @@ impl Event {
             }
             Event::Host { node, address, .. } => {
                 [("node", node.to_string()), ("address", address.clone())].into()
+            }
+            Event::Session(SessionEvent::Open { session, timeout_ms, .. }) => {
+                [("session", format!("{:016x}", session.0)), ("timeout_ms", timeout_ms.to_string())]
+                    .into()
+            }
+            Event::Session(SessionEvent::Expired) => Vec::new(),
+            Event::Session(SessionEvent::Changed(changed)) => {
+                [("path", changed.path.clone()), ("zxid", changed.zxid.0.to_string())].into()
             }
         }
     }

@@ -104,7 +104,10 @@ impl Process for Events {
     }
 
     fn on_watch(&mut self, ticket: Ticket, watch: Watch, cx: &mut Context<'_, Events>) {
-        let Watch::Cluster = watch;
+        if watch != Watch::Cluster {
+            // Nothing was done.
+            return cx.fx.answer_early(ticket, Outcome::Refused(Refusal::Unsupported));
+        }
         if self.watchers.len() >= WATCHERS_MAX {
             // Nothing was done.
             return cx.fx.answer_early(ticket, Outcome::Refused(Refusal::Overloaded));

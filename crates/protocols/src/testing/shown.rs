@@ -83,6 +83,7 @@ pub(super) fn show_operation(operation: &Operation) -> String {
         Operation::Delete { key, replaces: Replaces::Seen(_) } => format!("remove {}", word(key)),
         Operation::Scan { from, limit } => format!("scan {} {limit}", show_cursor(from)),
         Operation::Transact { items, .. } => format!("transact {items:?}"),
+        Operation::Tree(ask) => format!("{:?} {:?}", ask.session, ask.act),
     }
 }
 
@@ -133,6 +134,7 @@ pub(super) fn show_outcome(operation: &Operation, outcome: &Outcome) -> String {
             format!("held by {}", parts.collect::<Vec<String>>().join("; "))
         }
         Outcome::Transacted(items) => format!("transacted {items:?}"),
+        Outcome::Tree(reply) => format!("{:?} at {}", reply.told, reply.zxid.0),
         Outcome::Noted => "noted".to_owned(),
         Outcome::Closed { silent } => format!("closed, {} silent", silent.len()),
         Outcome::More(events) => {

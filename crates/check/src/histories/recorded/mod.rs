@@ -70,6 +70,7 @@ fn name_of(operation: &Operation) -> &'static str {
         Operation::Delete { .. } => "delete",
         Operation::Scan { .. } => "scan",
         Operation::Transact { .. } => "transact",
+        Operation::Tree(_) => "tree",
     }
 }
 

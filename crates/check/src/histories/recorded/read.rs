@@ -3,6 +3,7 @@
 use super::items::{item_of, outcome_of_item};
 use super::{HEADER, RecordedError, name_of};
 use crate::history::{ClientId, Completion, History, OperationId, Recorder};
+use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::collections::btree_map::Entry;
 use alloc::format;
@@ -11,6 +12,8 @@ use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::operation::{Cursor, Operation};
 use quorate_kernel::time::Time;
+use quorate_kernel::tree::{Ask, SessionId};
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 /// Reads a whole file.
@@ -114,10 +117,14 @@ impl Reader {
             "transact" => {
                 Operation::Transact { items: fields.objects("items", item_of)?, name: None }
             }
+            "tree" => Operation::Tree(Box::new(Ask {
+                session: fields.nullable("session", number_of)?.map(SessionId),
+                act: fields.plain("act")?,
+            })),
             _ => {
                 return Err(format!(
-                    "unknown operation {name:?}; expected \"get\", \"put\", \"delete\", \"scan\" \
-                     or \"transact\""
+                    "unknown operation {name:?}; expected \"get\", \"put\", \"delete\", \"scan\", \
+                     \"transact\" or \"tree\""
                 ));
             }
         };
@@ -146,12 +153,13 @@ impl Reader {
             "unmet" => Completion::Unmet {
                 item: usize::try_from(fields.number("item")?).unwrap_or(usize::MAX),
             },
+            "tree" => Completion::Tree(fields.plain("reply")?),
             "refused" => Completion::Refused,
             "unknown" => Completion::Unknown,
             _ => {
                 return Err(format!(
                     "unknown outcome {name:?}; expected \"value\", \"written\", \"deleted\", \
-                     \"page\", \"transacted\", \"unmet\", \"refused\" or \"unknown\""
+                     \"page\", \"transacted\", \"unmet\", \"tree\", \"refused\" or \"unknown\""
                 ));
             }
         };
@@ -204,6 +212,7 @@ fn outcome_of(operation: &Operation) -> &'static str {
         Operation::Delete { .. } => "deleted",
         Operation::Scan { .. } => "page",
         Operation::Transact { .. } => "transacted",
+        Operation::Tree(_) => "tree",
     }
 }
 
@@ -215,6 +224,12 @@ pub(super) struct Fields {
 impl Fields {
     pub(super) fn take(&mut self, name: &str) -> Result<Value, String> {
         self.object.remove(name).ok_or_else(|| format!("field {name:?} is missing"))
+    }
+
+    /// Anything that is written as serde writes it.
+    fn plain<T: DeserializeOwned>(&mut self, name: &str) -> Result<T, String> {
+        let value = self.take(name)?;
+        serde_json::from_value(value).map_err(|error| format!("field {name:?}: {error}"))
     }
 
     pub(super) fn text(&mut self, name: &str) -> Result<String, String> {

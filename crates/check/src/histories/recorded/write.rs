@@ -9,6 +9,7 @@ use alloc::vec::Vec;
 use core::fmt::{self, Write};
 use quorate_kernel::operation::{Cursor, Operation};
 use quorate_kernel::time::Time;
+use serde::Serialize;
 use serde_json::Value;
 
 /// Writes a history as a file; the operations are numbered in the order of their invocations.
@@ -66,6 +67,10 @@ fn write_invoke(number: usize, entry: &Entry, out: &mut impl Write) -> fmt::Resu
             let items: Vec<String> = items.iter().map(json_of_item).collect();
             writeln!(out, r#","items":[{}]}}"#, items.join(","))
         }
+        Operation::Tree(ask) => {
+            let session = ask.session.map_or_else(|| "null".to_string(), |it| it.0.to_string());
+            writeln!(out, r#","session":{session},"act":{}}}"#, plain(&ask.act))
+        }
     }
 }
 
@@ -91,9 +96,17 @@ fn write_completion(completion: &Completion, out: &mut impl Write) -> fmt::Resul
             writeln!(out, r#""outcome":"transacted","items":[{}]}}"#, items.join(","))
         }
         Completion::Unmet { item } => writeln!(out, r#""outcome":"unmet","item":{item}}}"#),
+        Completion::Tree(reply) => {
+            writeln!(out, r#""outcome":"tree","reply":{}}}"#, plain(reply))
+        }
         Completion::Refused => writeln!(out, r#""outcome":"refused"}}"#),
         Completion::Unknown => writeln!(out, r#""outcome":"unknown"}}"#),
     }
+}
+
+/// Anything as serde writes it.
+fn plain(value: &impl Serialize) -> String {
+    serde_json::to_string(value).expect("plain data always serializes")
 }
 
 /// A cursor as JSON: its token, with its key if it has one.

@@ -185,7 +185,7 @@ impl<'a> Builder<'a, '_> {
             (Operation::Transact { items, .. }, _) => {
                 items.iter().for_each(|item| self.item(item, None));
             }
-            (Operation::Get { .. } | Operation::Scan { .. }, _) => {}
+            (Operation::Get { .. } | Operation::Scan { .. } | Operation::Tree(_), _) => {}
         }
     }
 }

@@ -99,5 +99,7 @@ fn told(event: Event) -> WatchResponse {
         Event::Current => told,
         Event::Keyspace { name, engine, .. } => WatchResponse { keyspace: name, engine, ..told },
         Event::Host { node, address, .. } => WatchResponse { node: node.0, address, ..told },
+        // Of a cluster nobody is told of sessions.
+        Event::Session(_) => told,
     }
 }

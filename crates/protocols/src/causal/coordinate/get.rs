@@ -59,7 +59,7 @@ impl Causal {
             Operation::Delete { .. } => {
                 self.begin_get((ticket, Aim::Removal), key, r, deadline, cx);
             }
-            Operation::Scan { .. } | Operation::Transact { .. } => {}
+            Operation::Scan { .. } | Operation::Transact { .. } | Operation::Tree(_) => {}
         }
     }
 

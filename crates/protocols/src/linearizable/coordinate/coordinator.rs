@@ -122,7 +122,9 @@ impl Linearizable {
                 self.settings.order.token(key)
             }
             Call::Scan { from, .. } => from.token,
-            Call::Transact { .. } => unreachable!("what the engine cannot do was refused"),
+            Call::Transact { .. } | Call::Tree(_) => {
+                unreachable!("what the engine cannot do was refused")
+            }
         };
         let Some(view) = self.volatile.routes.find(token).cloned() else {
             return self.locate(ticket, request, trail, token, cx);
@@ -139,7 +141,7 @@ impl Linearizable {
             (Call::Get { key, .. }, _) => (Intent::Get, data_key(key)),
             (Call::Put { key, value, .. }, _) => (Intent::Put(value), data_key(key)),
             (Call::Delete { key, .. }, _) => (Intent::Delete, data_key(key)),
-            (Call::Transact { .. }, _) => {
+            (Call::Transact { .. } | Call::Tree(_), _) => {
                 unreachable!("what the engine cannot do was refused")
             }
         };

@@ -115,7 +115,7 @@ fn ask(on: &mut Client, operation: &Operation) -> io::Result<RespReply> {
         Operation::Get { key, .. } => on.ask(&[b"GET", key]),
         Operation::Put { key, value, .. } => on.ask(&[b"SET", key, value]),
         Operation::Delete { key, .. } => on.ask(&[b"DEL", key]),
-        Operation::Scan { .. } | Operation::Transact { .. } => {
+        Operation::Scan { .. } | Operation::Transact { .. } | Operation::Tree(_) => {
             unreachable!("the load asks for one key at a time")
         }
     }

@@ -26,6 +26,7 @@ pub(super) fn outcome_word(outcome: &Outcome) -> u64 {
         Outcome::Examined(_) => 11,
         Outcome::More(events) => 12 ^ (events.len() as u64) << 8,
         Outcome::Transacted(items) => 13 ^ (items.len() as u64) << 8,
+        Outcome::Tree(reply) => 14 ^ reply.zxid.0 << 8,
     }
 }
 
@@ -46,6 +47,7 @@ impl std::fmt::Display for Shown<'_> {
                 write!(f, "scan {limit} from {:016x}{key}", from.token)
             }
             Operation::Transact { items, .. } => write!(f, "transact {} items", items.len()),
+            Operation::Tree(ask) => write!(f, "{:?}", ask.act),
         }
     }
 }
@@ -69,6 +71,7 @@ impl std::fmt::Display for ShownEnd<'_> {
             Completion::Page { keys, next: None } => write!(f, "{} keys, no more", keys.len()),
             Completion::Transacted(items) => write!(f, "{} items done", items.len()),
             Completion::Unmet { item } => write!(f, "item {item} does not hold"),
+            Completion::Tree(reply) => write!(f, "{:?} at {}", reply.told, reply.zxid.0),
             Completion::Refused => f.write_str("refused"),
             Completion::Unknown => f.write_str("unknown"),
         }

@@ -15,7 +15,7 @@ pub(super) fn shown(ask: &Operation) -> String {
             format!("put {key}={value}{basis}{again}")
         }
         Operation::Delete { key, .. } => format!("delete {}", key.escape_ascii()),
-        Operation::Scan { .. } | Operation::Transact { .. } => {
+        Operation::Scan { .. } | Operation::Transact { .. } | Operation::Tree(_) => {
             unreachable!("these clients ask for one key at a time")
         }
     }
