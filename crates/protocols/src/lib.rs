@@ -31,6 +31,7 @@ extern crate std;
 
 pub mod catalog;
 pub mod causal;
+pub mod coordination;
 pub mod detector;
 pub mod dots;
 pub mod engines;
@@ -47,6 +48,7 @@ pub(crate) mod recent;
 pub mod reconfigure;
 pub mod ring;
 pub mod serializable;
+pub mod smr;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod vsr;

@@ -72,13 +72,13 @@ impl Machine for State {
         self.items.unstored()
     }
 
-    fn head(&self) -> Bytes {
+    fn head(&mut self, _at: Op) -> Bytes {
         keys::encode(&self.head)
     }
 
-    fn page(&self, cursor: &Bytes, bytes_max: usize, table: &dyn Table) -> Page {
+    fn page(&self, _at: Op, cursor: &Bytes, bytes_max: usize, table: &dyn Table) -> Option<Page> {
         let (items, next) = self.items.range(cursor, (PAGE_KEYS_MAX, bytes_max), table);
-        Page { items: page_of(&items), next: next.map(|key| key.0) }
+        Some(Page { items: page_of(&items), next: next.map(|key| key.0) })
     }
 
     fn begin_install(&mut self, _op: Op, head: &Bytes, store: &mut Store<'_>) -> bool {

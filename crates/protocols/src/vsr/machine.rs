@@ -2,6 +2,7 @@
 
 use super::action::Action;
 use super::number::Op;
+use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::process::Table;
@@ -48,11 +49,17 @@ pub struct Page {
 
 /// A deterministic state machine: after the same entries each replica has the same state.
 ///
-/// Its state is a small **head**, copied in one turn, and **items**, each of which knows the entry
-/// that changed it last. Copies are fuzzy: pages are read while entries are executed, and what is
-/// stored may be partly newer than the rest. So entries are executed again, in order, onto items
-/// that already have them: an item that is of this entry or a later one is left as it is. What
-/// comes out is right once the newest entry in the copy was executed; nobody is served before.
+/// Its state is a small **head**, copied in one turn, and **items**. Pages of items are read while
+/// entries are executed. A machine has one of two ways to make a right state of that:
+///
+/// - Copies are **fuzzy**: each item knows the entry that changed it last, and what is copied or
+///   stored may be partly newer than the rest. Entries are executed again, in order, onto items
+///   that already have them: an item that is of this entry or a later one is left as it is. What
+///   comes out is right once the newest entry in the copy was executed; nobody is served before.
+///   That is for machines whose commands change items without reading others.
+/// - Copies are **of one entry**: from [`Machine::head`] on the machine keeps, beside its state,
+///   what its items were then, and [`Machine::page`] tells that. It forgets it when
+///   [`Machine::keep`] does not name that entry any more. What it stores is of one entry as well.
 pub trait Machine {
     /// Whether it can read a command, and so execute it; the answer depends on the bytes alone, and
     /// on whose machine it is.
@@ -80,11 +87,16 @@ pub trait Machine {
     /// written them down yet.
     fn unstored(&self) -> usize;
 
-    /// The head, as of the last entry that was executed.
-    fn head(&self) -> Bytes;
+    /// The head, as of the last entry that was executed, which is `at`.
+    fn head(&mut self, at: Op) -> Bytes;
 
-    /// A page of items from a cursor on; an empty cursor is the begin. Others may be any bytes.
-    fn page(&self, cursor: &Bytes, bytes_max: usize, table: &dyn Table) -> Page;
+    /// A page of items from a cursor on, for a copy whose head is of the entry at `at`; an empty
+    /// cursor is the begin. Others may be any bytes. None if what they were then is not known here,
+    /// such as after a restart: the copy is begun anew.
+    fn page(&self, at: Op, cursor: &Bytes, bytes_max: usize, table: &dyn Table) -> Option<Page>;
+
+    /// Of the copies that were begun, those whose heads are of these entries go on.
+    fn keep(&mut self, _heads: &BTreeSet<Op>) {}
 
     /// Drops everything for a copy whose head is of the entry at `op`. At 0 the head is empty, and
     /// the copy is the empty machine.

@@ -45,11 +45,11 @@ impl Machine for Noted {
     fn unstored(&self) -> usize {
         self.state.unstored()
     }
-    fn head(&self) -> Bytes {
-        self.state.head()
+    fn head(&mut self, at: Op) -> Bytes {
+        self.state.head(at)
     }
-    fn page(&self, cursor: &Bytes, _bytes_max: usize, table: &dyn Table) -> Page {
-        self.state.page(cursor, 60, table)
+    fn page(&self, at: Op, cursor: &Bytes, _bytes_max: usize, table: &dyn Table) -> Option<Page> {
+        self.state.page(at, cursor, 60, table)
     }
     fn begin_install(&mut self, op: Op, head: &Bytes, store: &mut Store<'_>) -> bool {
         self.state.begin_install(op, head, store)

@@ -309,8 +309,9 @@ impl World {
         to: usize,
         meanwhile: &mut dyn FnMut(&mut World),
     ) {
-        let source = &self.groups[at].replicas[from];
-        let (op, head) = (source.applied, source.state.head());
+        let source = &mut self.groups[at].replicas[from];
+        let op = source.applied;
+        let head = source.state.head(Op(op as u64));
         let target = &mut self.groups[at].replicas[to];
         target.member = Member::new();
         target.is_copying = true;
@@ -320,7 +321,8 @@ impl World {
         loop {
             meanwhile(self);
             let source = &self.groups[at].replicas[from];
-            let page = source.state.page(&cursor, 40, &source.disk);
+            let page = source.state.page(Op(op as u64), &cursor, 40, &source.disk);
+            let page = page.expect("its pages are of any time");
             newest = newest.max(source.applied);
             let target = &mut self.groups[at].replicas[to];
             let state = &mut target.state;

@@ -12,6 +12,7 @@ use crate::vsr::message::Message;
 use crate::vsr::number::{Op, Position};
 use crate::vsr::state::{Install, Replica};
 use crate::vsr::timer::{ASK_AGAIN, COPY_KEPT};
+use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::effects::Release;
@@ -46,7 +47,9 @@ impl Replica {
         let now = cx.now;
         self.copies.retain(|_, (_, asked_at)| now - *asked_at <= COPY_KEPT);
         let stored = cx.machine.stored().min(self.applied);
-        let copied = self.copies.values().map(|(op, _)| *op).min();
+        let heads: BTreeSet<Op> = self.copies.values().map(|(op, _)| *op).collect();
+        cx.machine.keep(&heads);
+        let copied = heads.first().copied();
         let kept = self.settings.kept;
         let upto = Op(stored.0.min(self.applied.0.saturating_sub(kept.entries)));
         let held = self.held().max(self.log.before_bytes(kept.bytes));
@@ -95,9 +98,11 @@ impl Replica {
         self.copies.insert(from.node, (op, cx.now));
         invariant!(self.copies.len() <= VSR_COPIES_MAX, "few copies are under way");
         let (body, next) = if is_head {
-            (cx.machine.head(), Some(Vec::new()))
+            (cx.machine.head(op), Some(Vec::new()))
         } else {
-            let read = cx.machine.page(&cursor, VSR_PAGE_BYTES_MAX, cx.table);
+            let read = cx.machine.page(op, &cursor, VSR_PAGE_BYTES_MAX, cx.table);
+            // Whoever asks begins anew if nobody answers.
+            let Some(read) = read else { return };
             (read.items, read.next.map(|next| next.to_vec()))
         };
         let message = Message::Checkpoint {

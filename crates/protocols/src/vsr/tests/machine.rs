@@ -158,18 +158,18 @@ impl Machine for Registers {
         self.stored
     }
 
-    fn head(&self) -> Bytes {
+    fn head(&mut self, _at: Op) -> Bytes {
         encode(&self.clients)
     }
 
-    fn page(&self, cursor: &Bytes, _bytes_max: usize, _table: &dyn Table) -> Page {
+    fn page(&self, _at: Op, cursor: &Bytes, _bytes_max: usize, _table: &dyn Table) -> Option<Page> {
         let from = cursor.first().copied().unwrap_or_default();
         let items: Vec<(u8, Register)> =
             self.items.range(from..).take(PAGE).map(|(key, item)| (*key, *item)).collect();
         let last = items.last().map(|(key, _)| *key);
         let next =
             last.filter(|_| items.len() == PAGE).map(|key| Bytes::from(Vec::from([key + 1])));
-        Page { items: encode(&items), next }
+        Some(Page { items: encode(&items), next })
     }
 
     fn begin_install(&mut self, _op: Op, head: &Bytes, store: &mut Store<'_>) -> bool {

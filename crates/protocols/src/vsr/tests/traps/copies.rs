@@ -117,8 +117,9 @@ fn a_page_is_taken_in_its_place_alone() {
     world.run_ms(5);
     let machine: &dyn crate::vsr::Machine = &world.nodes[a].machine;
     let disk = &world.nodes[a].disk;
-    let first = machine.page(&Bytes::new(), 1, disk);
-    let second = machine.page(&first.next.expect("there is a second page"), 1, disk);
+    let page = |cursor| machine.page(Op(0), &cursor, 1, disk).expect("they are of any time");
+    let first = page(Bytes::new());
+    let second = page(first.next.expect("there is a second page"));
     let install = world.replica(c).install.as_ref().expect("it copies");
     let (at, configuration) = install.at.clone().expect("the head has come");
     let late = Message::Checkpoint {

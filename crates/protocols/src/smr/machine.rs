@@ -1,0 +1,37 @@
+//! What somebody writes to have it replicated.
+
+use super::execution::Execution;
+use core::fmt::Debug;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// Data that goes into logs, stores and messages.
+pub trait Plain: Clone + Debug + PartialEq + Serialize + DeserializeOwned {}
+
+impl<T: Clone + Debug + PartialEq + Serialize + DeserializeOwned> Plain for T {}
+
+/// A deterministic machine: what a command does depends on the objects, on the command and on the
+/// entry's time, and on nothing else.
+pub trait Machine: Debug + Sized {
+    /// What is asked.
+    type Command: Plain;
+    /// What the state is made of.
+    type Object: Plain;
+    /// What is answered.
+    type Reply: Plain;
+    /// What happens, for whoever follows it.
+    type Change: Plain;
+
+    /// The objects before the first command.
+    fn begin() -> impl Iterator<Item = (bytes::Bytes, Self::Object)>;
+
+    /// Executes a command. Everything that it writes takes effect when it ends.
+    fn execute(command: &Self::Command, on: &mut Execution<'_, Self>) -> Self::Reply;
+
+    /// About how many bytes an object takes.
+    fn bytes(object: &Self::Object) -> usize;
+
+    /// Whether a command of a peer may be put into the log: one that this version cannot execute
+    /// may not, nor one that no correct peer makes.
+    fn is_sound(command: &Self::Command) -> bool;
+}

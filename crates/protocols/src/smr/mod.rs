@@ -1,0 +1,58 @@
+//! Building block: a deterministic machine that somebody else writes, replicated.
+//!
+//! From C. E. Bezerra, F. Pedone, R. van Renesse, "Scalable State-Machine Replication" (DSN 2014):
+//! what is here is its library Eyrie for one partition. A [`Machine`] says what a command does to
+//! objects; [`Replicated`] executes commands as the log of a [`crate::vsr::Replica`] brings them.
+//! Application code sees no clock, no random source, no message and no disk.
+//!
+//! # Promise
+//! All replicas have the same objects after the same entries. A command takes effect once, however
+//! often its client sends it, and is answered the same ([`clients`]).
+//!
+//! # How a machine is written
+//! - Its state is objects under keys, in the order of keys. [`Execution`] reads them as the command
+//!   finds them, with what it has written itself, and keeps what it writes apart until the command
+//!   ends: a machine that finds out late that nothing is to be done throws that away.
+//! - The time is a field of the entry, never before that of the entry before it.
+//! - What it does may depend on nothing else. The order of a hash map, an address, a float, the
+//!   text of a foreign error: all of them differ between two replicas some day.
+//! - What it tells beside the reply, its *changes*, is numbered, and kept for a while by every
+//!   replica: whoever follows them goes on at another one behind the last that it has.
+//!
+//! # Copies
+//! A command may read any object, so the objects must be of one entry: fuzzy copies would be wrong.
+//! While a copy is under way, each replica that gives one keeps what was changed since, as it was
+//! ([`copies`]). What is stored is of one entry too: it is written in one batch.
+//!
+//! # Known limits
+//! - All objects are in memory.
+//! - One partition: commands of several, signals and variables (the paper's §IV) are not here yet.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `machine.rs` | what somebody writes |
+//! | `execution.rs` | what a command sees, and leaves |
+//! | `entry.rs` | what one entry of the log carries |
+//! | `clients.rs` | each command once |
+//! | `changes.rs` | what was told lately |
+//! | `copies.rs` | objects as they were |
+//! | `replicated.rs` | all of it, as the log's machine |
+//! | `keys.rs` | what is stored |
+
+mod changes;
+mod clients;
+mod copies;
+mod entry;
+mod execution;
+mod keys;
+mod machine;
+mod replicated;
+#[cfg(test)]
+mod tests;
+
+pub use changes::{Changes, Numbered};
+pub use clients::Client;
+pub use entry::{Entry, Part};
+pub use execution::Execution;
+pub use machine::Machine;
+pub use replicated::{Executed, Replicated};

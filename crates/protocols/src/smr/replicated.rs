@@ -1,0 +1,281 @@
+//! A machine as what a log replicates.
+
+use super::changes::Changes;
+use super::clients::Client;
+use super::copies::Copies;
+use super::entry::{Entry, From};
+use super::execution::{Execution, Objects};
+use super::keys::{self, Head, StoredHead};
+use super::machine::Machine;
+use crate::vsr::{self, Op, Page, Store, Stored};
+use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
+use bytes::Bytes;
+use core::mem;
+use core::ops::Bound;
+use quorate_kernel::ids::{GroupId, Incarnation};
+use quorate_kernel::mutant;
+use quorate_kernel::process::Table;
+use quorate_kernel::storage::Class;
+
+/// A command of a client that was executed, or came again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Executed {
+    /// Whose it is.
+    pub client: Incarnation,
+    /// Its number.
+    pub number: u64,
+}
+
+/// The replica of a machine.
+#[derive(Debug)]
+pub struct Replicated<M: Machine> {
+    group: GroupId,
+    objects: Objects<M>,
+    head: Head<M>,
+    changes: Changes<M::Change>,
+    /// Commands of clients that were executed since this was last emptied.
+    executed: Vec<Executed>,
+    /// What differs from what is stored, and about how many bytes that is.
+    dirty: BTreeSet<Bytes>,
+    dirty_bytes: usize,
+    stored: Op,
+    copies: Copies<M::Object>,
+}
+
+impl<M: Machine> Replicated<M> {
+    /// The machine of a group before its start.
+    #[must_use]
+    pub fn new(group: GroupId) -> Replicated<M> {
+        Replicated {
+            group,
+            objects: Objects::<M>::new(),
+            head: Head::default(),
+            changes: Changes::new(0),
+            executed: Vec::new(),
+            dirty: BTreeSet::new(),
+            dirty_bytes: 0,
+            stored: Op(0),
+            copies: Copies::default(),
+        }
+    }
+
+    /// The objects as of the last entry that was executed.
+    #[must_use]
+    pub fn objects(&self) -> &Objects<M> {
+        &self.objects
+    }
+
+    /// The latest time of an entry, in milliseconds since 1970.
+    #[must_use]
+    pub fn now_ms(&self) -> u64 {
+        self.head.now_ms
+    }
+
+    /// What has happened lately.
+    #[must_use]
+    pub fn changes(&self) -> &Changes<M::Change> {
+        &self.changes
+    }
+
+    /// What is remembered of a client; nothing of one of whose node a later start is known.
+    #[must_use]
+    pub fn client(&self, client: Incarnation) -> Option<&Client<M>> {
+        self.head.clients.get(&client.node).filter(|it| it.start == client.start)
+    }
+
+    /// Whether a later start of the client's node is known: nothing of this one is executed.
+    #[must_use]
+    pub fn has_ended(&self, client: Incarnation) -> bool {
+        self.head.clients.get(&client.node).is_some_and(|it| it.start > client.start)
+    }
+
+    /// Which commands were executed since this was last asked.
+    pub fn take_executed(&mut self) -> Vec<Executed> {
+        mem::take(&mut self.executed)
+    }
+
+    /// What a command would find, and be answered, now: nothing of it takes effect.
+    pub fn look<T>(&self, look: impl FnOnce(&mut Execution<'_, M>) -> T) -> T {
+        look(&mut Execution::new(&self.objects, self.head.now_ms))
+    }
+
+    fn execute_of(&mut self, from: From, at: usize, command: &M::Command) {
+        let number = from.first + at as u64;
+        let start = from.client.start;
+        let client = self.head.clients.entry(from.client.node);
+        let client = client.or_insert_with(|| Client::new(start));
+        client.acknowledge(start, from.acked);
+        if client.is_next(start, number) {
+            let reply = self.execute(command);
+            if let Some(client) = self.head.clients.get_mut(&from.client.node) {
+                client.note(self.head.changes, reply);
+            }
+        }
+        self.executed.push(Executed { client: from.client, number });
+    }
+
+    fn execute(&mut self, command: &M::Command) -> M::Reply {
+        let mut on = Execution::new(&self.objects, self.head.now_ms);
+        let reply = M::execute(command, &mut on);
+        let (written, changes) = on.left();
+        for (key, object) in written {
+            self.set(key, object);
+        }
+        self.head.changes += changes.len() as u64;
+        changes.into_iter().for_each(|change| self.changes.push(change));
+        reply
+    }
+
+    fn set(&mut self, key: Bytes, object: Option<M::Object>) {
+        self.copies.changes(&key, self.objects.get(&key));
+        self.dirty_bytes += key.len() + object.as_ref().map_or(0, M::bytes);
+        self.dirty.insert(key.clone());
+        match object {
+            Some(object) => _ = self.objects.insert(key, object),
+            None => _ = self.objects.remove(&key),
+        }
+    }
+
+    /// The machine before the first command.
+    fn begin(&mut self) {
+        self.changes = Changes::new(self.head.changes);
+        for (key, object) in M::begin() {
+            self.set(key, Some(object));
+        }
+    }
+
+    fn write_head(&self, at: Op, store: &mut Store<'_>) {
+        store.write(keys::head(self.group), Some(keys::encode(&(at, &self.head))));
+    }
+
+    fn forget(&mut self) {
+        self.objects.clear();
+        self.dirty.clear();
+        self.dirty_bytes = 0;
+        self.executed.clear();
+        self.copies = Copies::default();
+        self.stored = Op(0);
+    }
+}
+
+impl<M: Machine> vsr::Machine for Replicated<M> {
+    fn is_command(&self, command: &Bytes) -> bool {
+        Entry::<M>::of(command).is_some()
+    }
+
+    fn apply(&mut self, op: Op, command: &Bytes, _store: &mut Store<'_>) {
+        // To go on without it would be another state than that of the other members.
+        let entry = Entry::<M>::of(command).unwrap_or_else(|| {
+            panic!("group {}: the entry at {op:?} is damaged, or of another version", self.group.0)
+        });
+        let is_later = entry.at_ms > self.head.now_ms || mutant!("smr_time_runs_back");
+        self.head.now_ms = if is_later { entry.at_ms } else { self.head.now_ms };
+        for part in entry.parts {
+            for (at, command) in part.commands.iter().enumerate() {
+                match part.from {
+                    Some(from) => self.execute_of(from, at, command),
+                    None => _ = self.execute(command),
+                }
+            }
+        }
+    }
+
+    fn load(&mut self, store: &mut Store<'_>) -> Stored {
+        let stored = store.table.get(Class::Data, &keys::head(self.group));
+        let stored = stored.map(|bytes| {
+            let read: Option<StoredHead<M>> = keys::read(&bytes);
+            read.expect("the store returns what was put into it, in the version that it guards")
+        });
+        let prefix = keys::object(self.group, &[]);
+        store.table.scan(Class::Data, &prefix, &mut |key, value| {
+            let Some(key) = keys::of_object(self.group, key) else { return false };
+            let object = keys::read(value).expect("the store returns what was put into it");
+            self.objects.insert(key, object);
+            true
+        });
+        let Some((op, head)) = stored else {
+            // Objects that are there are of a copy that was begun, which is begun again.
+            self.begin();
+            return Stored::default();
+        };
+        self.head = head;
+        self.changes = Changes::new(self.head.changes);
+        self.stored = op;
+        Stored { whole: op, newest: op }
+    }
+
+    fn store(&mut self, applied: Op, _bytes_max: usize, store: &mut Store<'_>) {
+        // All in one batch: an entry is executed on objects of the one before it.
+        for key in mem::take(&mut self.dirty) {
+            let value = self.objects.get(&key).map(keys::encode);
+            store.write(keys::object(self.group, &key), value);
+        }
+        self.dirty_bytes = 0;
+        self.stored = applied;
+        self.write_head(applied, store);
+    }
+
+    fn stored(&self) -> Op {
+        self.stored
+    }
+
+    fn unstored(&self) -> usize {
+        self.dirty_bytes
+    }
+
+    fn head(&mut self, at: Op) -> Bytes {
+        self.copies.begin(at);
+        keys::encode(&self.head)
+    }
+
+    fn page(&self, at: Op, cursor: &Bytes, bytes_max: usize, _table: &dyn Table) -> Option<Page> {
+        let bytes = |key: &Bytes, object: &M::Object| key.len() + M::bytes(object);
+        let (items, next) = self.copies.page(at, cursor, bytes_max, &self.objects, bytes)?;
+        Some(Page { items: keys::encode(&items), next })
+    }
+
+    fn keep(&mut self, heads: &BTreeSet<Op>) {
+        self.copies.keep(heads);
+    }
+
+    fn begin_install(&mut self, _op: Op, head: &Bytes, store: &mut Store<'_>) -> bool {
+        let is_empty = head.is_empty();
+        let read = if is_empty { Some(Head::default()) } else { keys::read(head) };
+        let Some(head) = read else { return false };
+        // What was removed, and is stored yet, is among what differs.
+        let gone = self.objects.keys().chain(&self.dirty);
+        gone.for_each(|key| store.write(keys::object(self.group, key), None));
+        store.write(keys::head(self.group), None);
+        self.forget();
+        self.head = head;
+        self.changes = Changes::new(self.head.changes);
+        if is_empty {
+            self.begin();
+        }
+        true
+    }
+
+    fn install(&mut self, items: &Bytes, store: &mut Store<'_>) -> bool {
+        let Some(items) = keys::read::<Vec<(Bytes, M::Object)>>(items) else { return false };
+        for (key, object) in items {
+            store.write(keys::object(self.group, &key), Some(keys::encode(&object)));
+            self.objects.insert(key, object);
+        }
+        true
+    }
+
+    fn end_install(&mut self, op: Op, store: &mut Store<'_>) {
+        self.store(op, 0, store);
+    }
+}
+
+impl<M: Machine> Replicated<M> {
+    /// The first keys from one on, and their objects.
+    pub fn from<'a>(
+        &'a self,
+        key: &'a [u8],
+    ) -> impl Iterator<Item = (&'a Bytes, &'a M::Object)> + 'a {
+        self.objects.range::<[u8], _>((Bound::Included(key), Bound::Unbounded))
+    }
+}
