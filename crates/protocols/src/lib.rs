@@ -37,6 +37,7 @@ pub mod dots;
 pub mod engines;
 pub mod events;
 pub mod gossip;
+pub mod groups;
 pub mod linearizable;
 pub mod membership;
 pub mod order;

@@ -1,19 +1,16 @@
 //! What the hosts of a keyspace say to each other, and how it is written.
 
-use super::examine::Stands;
+use crate::groups::{Leads, Stands, decode_parts, encode_parts};
 use crate::serializable::{self, Raw, Reply, Request};
-use crate::vsr::{self, ViewNumber, are_members};
-use alloc::sync::Arc;
+use crate::vsr::{self, are_members};
 use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::error::WireError;
 use quorate_kernel::ids::{GroupId, NodeId};
-use quorate_kernel::limits::{SCAN_KEYS_MAX, VSR_ENTRIES_MAX};
+use quorate_kernel::limits::SCAN_KEYS_MAX;
 use quorate_kernel::wire::{Decoder, Encoder, Wire};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
-/// The most messages of replicas in one frame.
-pub const PARTS_MAX: usize = 256;
 /// The most keys of one page of a listing.
 pub const LISTED_KEYS_MAX: usize = SCAN_KEYS_MAX;
 
@@ -98,19 +95,6 @@ pub enum Message {
     },
 }
 
-/// See [`Message::Leads`].
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Leads {
-    /// The group.
-    pub group: GroupId,
-    /// Its members, ascending.
-    pub members: Arc<[NodeId]>,
-    /// The view.
-    pub view: ViewNumber,
-    /// Whether the sender is its primary, and serves.
-    pub serves: bool,
-}
-
 impl Message {
     /// The name of the variant, for traces.
     #[must_use]
@@ -140,32 +124,6 @@ const LISTED: u8 = 6;
 const STAND: u8 = 7;
 const STANDS: u8 = 8;
 const WHO_LEADS: u8 = 9;
-
-/// About the most bytes that the head of a replica's message takes; see the limits' own asserts.
-#[must_use]
-pub fn weight(message: &vsr::Message) -> usize {
-    let entry = 32 + quorate_kernel::limits::GROUP_MEMBERS_MAX * 10;
-    match message {
-        vsr::Message::Prepare { entries, .. } | vsr::Message::NewState { entries, .. } => {
-            192 + entries.len().min(VSR_ENTRIES_MAX) * entry
-        }
-        vsr::Message::GetCheckpoint { cursor, .. } => 192 + cursor.len(),
-        vsr::Message::Checkpoint { next, .. } => 320 + next.as_ref().map_or(0, Vec::len),
-        _ => 192,
-    }
-}
-
-/// About how many bytes of a replica's message travel beside its head.
-#[must_use]
-pub fn tail_bytes(message: &vsr::Message) -> usize {
-    match message {
-        vsr::Message::Prepare { entries, .. } | vsr::Message::NewState { entries, .. } => {
-            entries.iter().map(|entry| entry.bytes().len()).sum()
-        }
-        vsr::Message::Checkpoint { body, .. } => body.len(),
-        _ => 0,
-    }
-}
 
 fn bytes_of<T: Serialize>(value: &T) -> Bytes {
     postcard::to_allocvec(value).expect("plain data always serializes").into()
@@ -244,12 +202,7 @@ impl Wire for Message {
                 let (question, group) = Decoder::value(head)?;
                 Ok(Message::Told { question, group, reply: Reply::decode(input)? })
             }
-            LEADS => {
-                let leads: Leads = Decoder::value(head)?;
-                let is_sound = are_members(&leads.members) && leads.view.epoch.0 > 0;
-                let leads = is_sound.then_some(Message::Leads(leads));
-                leads.ok_or_else(|| malformed("members of a group"))
-            }
+            LEADS => Leads::decode(head).map(Message::Leads),
             LIST => {
                 let (question, group, limit) = Decoder::value(head)?;
                 Ok(Message::List { question, group, from: Raw(input.tail(0)), limit })
@@ -275,42 +228,4 @@ impl Wire for Message {
             _ => Err(malformed("tag of a message")),
         }
     }
-}
-
-/// Each part's group, the length of its tail, and its head; the tails follow each other.
-fn encode_parts(parts: &[(GroupId, vsr::Message)], out: &mut Encoder<'_>) {
-    let tails: Vec<Bytes> = parts.iter().map(|(_, message)| message.tail()).collect();
-    for ((group, message), tail) in parts.iter().zip(&tails) {
-        out.head(&(group, tail.len() as u64, message));
-    }
-    match &tails[..] {
-        [one] => out.tail(0, one),
-        _ => out.tail(0, &Bytes::from(tails.concat())),
-    }
-}
-
-/// Whose log, how many bytes of the tail, and the rest of the message.
-type PartHead = (GroupId, u64, vsr::Message);
-
-fn decode_parts(
-    mut head: &[u8],
-    mut tails: Bytes,
-) -> Result<Vec<(GroupId, vsr::Message)>, WireError> {
-    let mut parts = Vec::new();
-    while !head.is_empty() {
-        let read = postcard::take_from_bytes::<PartHead>(head);
-        let Ok(((group, bytes, message), rest)) = read else {
-            return Err(malformed("message of a group's log"));
-        };
-        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
-        if parts.len() == PARTS_MAX || bytes > tails.len() {
-            return Err(malformed("messages of groups' logs"));
-        }
-        parts.push((group, message.with_tail(tails.split_to(bytes))?));
-        head = rest;
-    }
-    if parts.is_empty() || !tails.is_empty() {
-        return Err(malformed("messages of groups' logs"));
-    }
-    Ok(parts)
 }

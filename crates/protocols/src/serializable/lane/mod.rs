@@ -67,17 +67,15 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `places/` | keys, groups, founders, where primaries are, and what seems out of reach |
-//! | `message.rs`, `outbox.rs` | frames |
+//! | `message.rs` | frames |
 //! | `run.rs`, `timer.rs` | inputs |
 //! | `groups/` | a group here: replica, member and seats, what is asked, and who is gone |
 //! | `clients/` | what clients of this host have in hand |
-//! | `parts.rs`, `examine.rs` | who holds what, for operators |
+//! | `parts.rs` | who holds what, for operators |
 
 mod clients;
-mod examine;
 mod groups;
 mod message;
-mod outbox;
 mod parts;
 mod places;
 mod run;
@@ -85,6 +83,8 @@ mod run;
 mod tests;
 mod timer;
 
+pub use crate::groups::FAILED;
+use crate::groups::{Examinations, Hosts, Outbox, Routes, founders};
 use crate::serializable::ENGINE;
 use crate::vsr::Kept;
 use alloc::boxed::Box;
@@ -92,17 +92,11 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use clients::in_hand::Clients;
-use examine::Examining;
 use groups::hosted::Hosted;
 pub use groups::purge::PURGED;
-pub use groups::wish::FAILED;
-use groups::wish::Hosts;
-pub use message::{Leads, Message};
-use outbox::Outbox;
+pub use message::Message;
 pub use places::place::BUCKETS;
 use places::place::Shape;
-use places::routes::Routes;
-pub use places::seats::founders;
 use quorate_kernel::engine::Opening;
 use quorate_kernel::ids::{GroupId, NodeId};
 use quorate_kernel::keyspace::CatalogRefusal;
@@ -146,7 +140,8 @@ impl Settings {
         ENGINE.check(&keyspace.settings)?;
         ENGINE.check(&keyspace.founding)?;
         let groups = keyspace.setting("groups").parse().unwrap_or(0);
-        let founders = founders(&keyspace.birth, keyspace.founding_replicas(), groups);
+        let founders =
+            founders(&keyspace.birth, keyspace.founding_replicas(), groups, BUCKETS as usize);
         let bytes = (KEPT.bytes / founders.len().max(1)).max(KEPT_BYTES_LEAST);
         Ok(Settings {
             founders,
@@ -168,9 +163,8 @@ pub struct Serializable {
     groups: BTreeMap<GroupId, Hosted>,
     routes: Routes,
     clients: Clients,
-    /// What operators have asked, and how many questions there were.
-    examining: BTreeMap<u64, Examining>,
-    questions: u64,
+    /// What operators have asked.
+    examining: Examinations,
     hosts: Hosts,
     outbox: Outbox,
     /// Groups that this turn has called.
@@ -218,8 +212,7 @@ impl Serializable {
             groups: BTreeMap::new(),
             routes,
             clients: Clients::default(),
-            examining: BTreeMap::new(),
-            questions: 0,
+            examining: Examinations::default(),
             hosts: Hosts::default(),
             outbox: Outbox::default(),
             touched: BTreeSet::new(),

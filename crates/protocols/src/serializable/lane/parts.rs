@@ -1,57 +1,14 @@
 //! Who holds what, and what is shown of it.
 
-use super::Serializable;
-use super::groups::hosted::Hosted;
-use super::message::Leads;
-use crate::vsr::{Epoch, Status};
-use alloc::format;
-use alloc::string::String;
+use super::{Context, Message, Serializable};
+use crate::groups::{self, Asked, Known, Leads, Stands, is_ready, remembers, stands};
+use crate::vsr::Epoch;
 use alloc::vec::Vec;
-use quorate_kernel::ids::{GroupId, NodeId};
-use quorate_kernel::part::{Here, Holder, Holds, Part, PartName};
+use quorate_kernel::ids::{GroupId, Incarnation, NodeId, Ticket};
+use quorate_kernel::operation::Outcome;
+use quorate_kernel::part::{Holds, Part};
 use quorate_kernel::process::Inspect;
 use quorate_kernel::time::Time;
-use quorate_kernel::view::ViewId;
-
-impl Hosted {
-    /// The members that it waits for to go on, if it stands still.
-    fn waits_for(&self, now: Time) -> Option<String> {
-        let waits = self.replica.waits_for(now);
-        let names: Vec<String> = waits.iter().map(|node| format!("{node}")).collect();
-        (!names.is_empty()).then(|| names.join(" "))
-    }
-
-    /// Whether it has everything, and takes part.
-    fn is_ready(&self) -> bool {
-        self.replica.status() == Status::Normal && self.replica.is_settled()
-    }
-
-    fn here(&self, now: Time) -> Here {
-        let replica = &self.replica;
-        let waits = self.waits_for(now);
-        let status = match replica.status() {
-            _ if waits.is_some() => "waiting",
-            Status::Normal if replica.is_settled() => "ready",
-            Status::Normal => "copying",
-            Status::ViewChange => "electing",
-            Status::Recovering => "recovering",
-            Status::Learner => "learning",
-        };
-        let role = match (self.member.leads(), replica.status()) {
-            (true, _) => "primary",
-            (false, Status::Learner) => "learner",
-            (false, _) => "member",
-        };
-        Here {
-            status: String::from(status),
-            role,
-            moving: waits.map_or_else(|| String::from("-"), |waits| format!("waits for {waits}")),
-            bytes: 0,
-            moved_keys: 0,
-            moved_bytes: 0,
-        }
-    }
-}
 
 impl Serializable {
     /// The groups as this node knows them. Of others it can say who the members are, not what they
@@ -61,12 +18,12 @@ impl Serializable {
             return Vec::from([Part::unknown()]);
         }
         let part = |leads: Leads| {
-            let hosted = self.groups.get(&leads.group).filter(|hosted| hosted.is_ready());
+            let hosted = self.groups.get(&leads.group).filter(|hosted| is_ready(&hosted.replica));
             let holds = |node| match hosted.is_some_and(|hosted| node == hosted.me) {
                 true => Holds::Confirmed,
                 false => Holds::Some,
             };
-            self.part(leads.group, leads.view.epoch, &leads.members, holds)
+            self.part(leads.group, leads.view.epoch, &leads.members, &holds)
         };
         self.routes.all().map(part).collect()
     }
@@ -77,29 +34,21 @@ impl Serializable {
         group: GroupId,
         epoch: Epoch,
         members: &[NodeId],
-        holds: impl Fn(NodeId) -> Holds,
+        holds: &dyn Fn(NodeId) -> Holds,
     ) -> Part {
-        let hosted = self.groups.get(&group);
-        let holder = |node| Holder { node, holds: holds(node), has_seat: true };
-        Part {
-            name: PartName::Group(ViewId { group, version: epoch.0 }),
-            range: self.shape.range(group),
-            holders: members.iter().copied().map(holder).collect(),
-            quorum: members.len() / 2 + 1,
-            owes: hosted.is_some_and(|hosted| !hosted.remembers()),
-            here: hosted.map(|hosted| hosted.here(self.ticked)),
-            awaited: Vec::new(),
-        }
+        let hosted = self.groups.get(&group).map(|it| (&it.replica, it.member.leads()));
+        let of = (group, epoch, self.shape.range(group));
+        groups::part(of, members, holds, hosted, self.ticked)
     }
 
     /// Shows the state.
     pub(super) fn show(&self, into: &mut dyn Inspect) {
         let groups = || self.groups.values();
-        let owes = groups().any(|hosted| !hosted.remembers());
+        let owes = groups().any(|hosted| !remembers(&hosted.replica));
         into.field("ready", &!owes);
         into.field("groups", &self.groups.len());
         into.field("groups_led", &groups().filter(|it| it.member.leads()).count());
-        into.field("groups_lacking_data", &groups().filter(|it| !it.is_ready()).count());
+        into.field("groups_lacking_data", &groups().filter(|it| !is_ready(&it.replica)).count());
         into.field("asked", &groups().map(|it| it.questions.len()).sum::<usize>());
         into.field("transactions", &groups().map(|it| it.member.in_hand()).sum::<usize>());
         into.field("operations", &self.clients.len());
@@ -108,27 +57,90 @@ impl Serializable {
         into.field("expired", &self.counters.expired);
         into.field("losses", &self.counters.losses);
         for (group, hosted) in &self.groups {
-            let replica = &hosted.replica;
-            let view = replica.view();
-            let waits = hosted.waits_for(self.ticked).unwrap_or_else(|| String::from("-"));
-            into.row(
-                "logs",
-                &[
-                    ("group", &format!("{:016x}", group.0)),
-                    ("view", &format!("{view:?}")),
-                    ("commit", &replica.commit().0),
-                    ("applied", &replica.applied().0),
-                    ("end", &replica.log().end().0),
-                    ("waits_for", &waits),
-                ],
-            );
+            groups::show_log(*group, &hosted.replica, self.ticked, into);
         }
     }
 }
 
-impl Hosted {
-    /// Whether it has all that it ever acknowledged.
-    pub(super) fn remembers(&self) -> bool {
-        self.replica.status() != Status::Recovering && self.replica.is_settled()
+impl Serializable {
+    /// An operator asks who holds what.
+    pub(super) fn examine(
+        &mut self,
+        ticket: Ticket,
+        asked: (u64, Option<NodeId>),
+        deadline: Time,
+        cx: &mut Context<'_>,
+    ) {
+        if let Err(refusal) = self.examining.begin(ticket, asked, (cx.now, deadline)) {
+            // Nothing was done.
+            return cx.fx.answer_early(ticket, Outcome::Refused(refusal));
+        }
+        self.tick_examined(cx);
+    }
+
+    /// Somebody wants to know how this node stands in a group.
+    pub(super) fn on_stand(
+        &mut self,
+        from: Incarnation,
+        (question, group): (u64, GroupId),
+        leaver: Option<NodeId>,
+        cx: &mut Context<'_>,
+    ) {
+        if self.shape.groups().all(|it| it != group) {
+            return cx.fx.refuse("a group of the keyspace is asked for");
+        }
+        let brings = leaver.is_some_and(|node| self.may_bring(group, node, cx));
+        let replica = self.groups.get(&group).map(|it| &it.replica);
+        let stands = stands(&self.routes, group, replica, brings);
+        // What is durable here already says so, or what a majority has; nobody counts on more.
+        cx.fx.send(from, Message::Stands { question, group, stands });
+    }
+
+    /// A node says how it stands in a group.
+    pub(super) fn on_stands(
+        &mut self,
+        from: Incarnation,
+        (question, group): (u64, GroupId),
+        stands: Stands,
+        cx: &mut Context<'_>,
+    ) {
+        if self.shape.groups().all(|it| it != group) {
+            return cx.fx.refuse("a group of the keyspace is told of");
+        }
+        if let Err(why) = self.examining.hear(from.node, (question, group), stands) {
+            return cx.fx.refuse(why);
+        }
+        self.settle_examined(cx);
+    }
+
+    /// Time has passed: questions are asked again, answered with what is known, or given up.
+    pub(super) fn tick_examined(&mut self, cx: &mut Context<'_>) {
+        let mut examining = core::mem::take(&mut self.examining);
+        let asked = self.with_known(|known| examining.tick(known, cx.now));
+        self.examining = examining;
+        for Asked { node, question, group, leaver } in asked {
+            // A question promises nothing.
+            cx.fx.send_early(node, Message::Stand { question, group, leaver });
+        }
+        self.settle_examined(cx);
+    }
+
+    fn settle_examined(&mut self, cx: &mut Context<'_>) {
+        let mut examining = core::mem::take(&mut self.examining);
+        let settled = self.with_known(|known| examining.settle(known, cx.now));
+        self.examining = examining;
+        for (ticket, outcome) in settled {
+            // It tells what others have said, and promises nothing.
+            cx.fx.answer_early(ticket, outcome);
+        }
+    }
+
+    fn with_known<T>(&self, call: impl FnOnce(&Known<'_>) -> T) -> T {
+        let has_any = !self.settings.founders.is_empty();
+        let groups: Vec<GroupId> = self.shape.groups().filter(|_| has_any).collect();
+        let part = |group, epoch, members: &[NodeId], holds: &dyn Fn(NodeId) -> Holds| {
+            self.part(group, epoch, members, holds)
+        };
+        call(&Known { routes: &self.routes, groups: &groups, part: &part })
     }
 }

@@ -92,7 +92,7 @@ impl Serializable {
         }
         self.is_ending = false;
         self.touched.clear();
-        self.outbox.flush(cx.fx);
+        self.outbox.flush(cx.fx, Message::Log);
     }
 }
 

@@ -3,13 +3,12 @@
 use super::gone::Heard;
 use super::purge::Purge;
 use super::questions::Questions;
-use crate::serializable::lane::message::{Leads, Message};
-use crate::serializable::lane::places::routes::Hint;
+use crate::groups::{Hint, Leads, Seat};
+use crate::serializable::lane::message::Message;
 use crate::serializable::lane::timer::Timer;
 use crate::serializable::lane::{Context, Serializable};
 use crate::serializable::{self, Input, Member, State, WallMs};
 use crate::vsr::{self, Action, Event, Replica};
-use alloc::sync::Arc;
 use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::ids::{GroupId, Incarnation, NodeId, Ticket};
@@ -43,13 +42,8 @@ pub struct Hosted {
     pub purge: Purge,
     /// When all hosts are told again that this node leads.
     pub told: Time,
-    /// Who should be the members, if this node leads and others should.
-    pub wish: Option<Arc<[NodeId]>>,
-    /// When somebody has last counted on this node to copy, or to take part.
-    pub counted_on: Time,
-    /// Whether the next members have said that they have what this node keeps, and nobody has
-    /// wished for it since.
-    pub is_released: bool,
+    /// Who should be the members, and who counts on this node.
+    pub seat: Seat,
 }
 
 impl Hosted {
@@ -75,9 +69,7 @@ impl Hosted {
             swept: (Bytes::new(), false),
             purge: Purge::default(),
             told: Time(0),
-            wish: None,
-            counted_on: now,
-            is_released: false,
+            seat: Seat::new(now),
         }
     }
 }
@@ -245,10 +237,8 @@ impl Serializable {
     fn depose(&mut self, group: GroupId, cx: &mut Context<'_>) {
         self.handle(group, Input::Deposed, cx);
         self.turn_away(group, cx);
-        if let Some(hosted) = self.groups.get_mut(&group)
-            && !mutant!("lane_wish_outlives_view")
-        {
-            hosted.wish = None;
+        if let Some(hosted) = self.groups.get_mut(&group) {
+            hosted.seat.depose();
         }
     }
 

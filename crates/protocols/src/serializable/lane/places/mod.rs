@@ -1,6 +1,4 @@
-//! Where keys are: the groups that hold them, who founds these, and where their primaries are.
+//! Where keys are: the groups that hold them, and which of these are out of reach.
 
 pub(super) mod place;
 pub(super) mod reach;
-pub(super) mod routes;
-pub(super) mod seats;

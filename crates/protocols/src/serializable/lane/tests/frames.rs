@@ -2,8 +2,9 @@
 //! one.
 
 use super::world::{World, settings};
-use crate::serializable::lane::examine::Stands;
-use crate::serializable::lane::message::{Leads, Message, PARTS_MAX};
+use crate::groups::Stands;
+use crate::groups::{Leads, PARTS_MAX};
+use crate::serializable::lane::message::Message;
 use crate::serializable::lane::places::place;
 use crate::serializable::{Outcome, Reply, Request, Token, TxId, number::Client};
 use crate::vsr::{self, Entry, Epoch, Op, ViewNumber};

@@ -3,7 +3,8 @@
 use super::promises::{SOON, bytes, key_of, transact};
 use super::seats::{LONG, fill, founded, has_all};
 use super::world::{World, settings};
-use crate::serializable::lane::{Leads, Message};
+use crate::groups::Leads;
+use crate::serializable::lane::Message;
 use crate::serializable::{
     self, Cause, Done, Item as ReadItem, Raw, Reply, TxId, Version, VoteSeq,
 };

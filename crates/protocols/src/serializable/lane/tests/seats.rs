@@ -2,8 +2,9 @@
 
 use super::promises::{SOON, bytes, key_of, led};
 use super::world::{Host, World, settings};
+use crate::groups::Leads;
+use crate::serializable::lane::Message;
 use crate::serializable::lane::groups::hosted::Hosted;
-use crate::serializable::lane::{Leads, Message};
 use crate::vsr::{self, Epoch, Status, ViewNumber};
 use bytes::Bytes;
 use core::fmt::Display;
@@ -334,7 +335,7 @@ fn a_wish_ends_with_the_view_of_who_had_it() {
     world.stand(leaver, Standing::Leaving);
     let has_wish = |world: &World| {
         let process = world.hosts[leader].process.as_ref().expect("it is up");
-        process.groups[&GroupId(1)].wish.is_some()
+        process.groups[&GroupId(1)].seat.wishes()
     };
     assert!(world.run_until(SOON, |world| has_wish(world)), "somebody has to take the seat");
     (0..3).filter(|it| *it != leader).for_each(|other| world.part(leader, other));

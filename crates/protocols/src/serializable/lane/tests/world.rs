@@ -94,7 +94,7 @@ pub fn settings(hosts: u64, replicas: usize, groups: u64, durability: Durability
         View::new(id, Range::ALL, Vec::from([NodeId(host)]))
     };
     let birth = Birth::Groups((1..=hosts).map(view).collect());
-    let founders = founders(&birth, replicas, groups);
+    let founders = founders(&birth, replicas, groups, 256);
     let (purged, value_bytes_max) = (Span::millis(300), 1000);
     Settings { founders, replicas, failed: FAILED, purged, durability, value_bytes_max, kept: KEPT }
 }

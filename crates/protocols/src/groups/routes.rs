@@ -7,7 +7,7 @@
 //! that it leads, or that it knows of as late a view: where all of them are gone, or behind, who
 //! leads the group now is found all the same.
 
-use crate::serializable::lane::message::Leads;
+use super::frames::Leads;
 use crate::vsr::{Configuration, Epoch, Op, ViewNumber};
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;

@@ -3,8 +3,7 @@
 //! What a group sends to its members stays one message for all of them, so that entries are written
 //! once. Beats go to each host by itself, and share a frame with those of other groups.
 
-use super::Serializable;
-use super::message::{Message, PARTS_MAX, tail_bytes, weight};
+use super::frames::{PARTS_MAX, tail_bytes, weight};
 use crate::vsr;
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
@@ -13,6 +12,7 @@ use quorate_kernel::effects::{Effects, Recipients, Release};
 use quorate_kernel::ids::{GroupId, Incarnation, NodeId, Start};
 use quorate_kernel::limits::{FRAME_BYTES_MAX, HEADER_BYTES_USUAL, VSR_ENTRIES_BYTES_MAX};
 use quorate_kernel::mutant;
+use quorate_kernel::process::Process;
 
 /// The most bytes that travel beside the heads of messages that go together. A message with more
 /// goes alone: it fits a frame, but two of them need not.
@@ -90,15 +90,19 @@ impl Outbox {
         bundle.parts.push((group, message));
     }
 
-    /// Sends everything.
-    pub fn flush(&mut self, fx: &mut Effects<Serializable>) {
+    /// Sends everything; what goes together is wrapped into a message of the lane.
+    pub fn flush<P: Process>(
+        &mut self,
+        fx: &mut Effects<P>,
+        wrap: impl Fn(Vec<(GroupId, vsr::Message)>) -> P::Message,
+    ) {
         let open = core::mem::take(&mut self.open);
         for ((when, start, nodes), bundle) in self.full.drain(..).chain(open) {
             let to = match &nodes[..] {
                 [node] => Recipients::One(Incarnation { node: *node, start }),
                 _ => Recipients::Group(nodes),
             };
-            let message = Message::Log(bundle.parts);
+            let message = wrap(bundle.parts);
             match when {
                 // Each part promises nothing.
                 When::Early => fx.send_early(to, message),
@@ -113,6 +117,7 @@ impl Outbox {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::serializable::lane::{Message, Serializable};
     use crate::vsr::{Entry, Epoch, Op, ViewNumber};
     use bytes::Bytes;
     use quorate_kernel::effects::Effect;
@@ -120,7 +125,7 @@ mod tests {
 
     /// What leaves, where so many groups prepare entries of so many bytes in one turn.
     fn sent(bytes: &[usize]) -> Vec<usize> {
-        let (mut outbox, mut fx) = (Outbox::default(), Effects::default());
+        let (mut outbox, mut fx) = (Outbox::default(), Effects::<Serializable>::default());
         let to: Arc<[NodeId]> = [1, 2].map(NodeId).into();
         let view = ViewNumber::first(Epoch(1));
         for (group, bytes) in (1..).zip(bytes) {
@@ -128,7 +133,7 @@ mod tests {
             let message = vsr::Message::Prepare { view, from: Op(1), entries, commit: Op(0) };
             outbox.push(GroupId(group), (&to).into(), message, &Release::Early);
         }
-        outbox.flush(&mut fx);
+        outbox.flush(&mut fx, Message::Log);
         let parts = |effect: Effect<Message, _>| match effect {
             Effect::Send { message: Message::Log(parts), .. } => parts.len(),
             _ => panic!("nothing else is sent"),

@@ -9,9 +9,14 @@ use quorate_kernel::limits::GROUP_MEMBERS_MAX;
 use quorate_kernel::rng::mix;
 
 /// The founders of each group, all hosts alike: as many groups as are asked for, or as the hosts
-/// can fill if that is 0 (the paper's layout). None if the record names no host.
+/// can fill if that is 0, and no more than `groups_max`. None if the record names no host.
 #[must_use]
-pub fn founders(birth: &Birth, replicas: usize, groups: u64) -> Vec<Arc<[NodeId]>> {
+pub fn founders(
+    birth: &Birth,
+    replicas: usize,
+    groups: u64,
+    groups_max: usize,
+) -> Vec<Arc<[NodeId]>> {
     let Birth::Groups(views) = birth else { return Vec::new() };
     let named: BTreeSet<NodeId> = views.iter().flat_map(|view| view.members()).copied().collect();
     let mut hosts: Vec<NodeId> = named.into_iter().collect();
@@ -21,7 +26,7 @@ pub fn founders(birth: &Birth, replicas: usize, groups: u64) -> Vec<Arc<[NodeId]
     hosts.sort_unstable_by_key(|node| (mix(node.0), *node));
     let size = replicas.clamp(1, GROUP_MEMBERS_MAX).min(hosts.len());
     let count = if groups == 0 { hosts.len() / size } else { groups as usize };
-    let count = count.clamp(1, super::place::BUCKETS as usize);
+    let count = count.clamp(1, groups_max);
     let seats = |group: usize| {
         let taken = (0..size).map(|seat| hosts[(group * size + seat) % hosts.len()]);
         let mut members: Vec<NodeId> = taken.collect();
@@ -54,7 +59,7 @@ mod tests {
             (7, 3, 0, 2),
             (5, 5, 300, 256),
         ] {
-            let all = founders(&birth(hosts), replicas, groups);
+            let all = founders(&birth(hosts), replicas, groups, 256);
             assert_eq!(all.len(), wanted, "{hosts} hosts");
             assert!(all.iter().all(|members| are_members(members)));
             let size = replicas.min(hosts as usize);
@@ -68,7 +73,7 @@ mod tests {
 
     #[test]
     fn who_names_no_host_founds_nothing() {
-        assert!(founders(&Birth::Groupless, 3, 0).is_empty());
-        assert!(founders(&Birth::Groups(Vec::new()), 3, 2).is_empty());
+        assert!(founders(&Birth::Groupless, 3, 0, 256).is_empty());
+        assert!(founders(&Birth::Groups(Vec::new()), 3, 2, 256).is_empty());
     }
 }

@@ -1,0 +1,77 @@
+//! What is known of hosts, for seats: a rumour, which decides what is wished and nothing else.
+
+use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
+use quorate_kernel::ids::NodeId;
+use quorate_kernel::mutant;
+use quorate_kernel::ring::{Closing, Ring, RingHost, Standing};
+use quorate_kernel::time::{Span, Time};
+
+/// How long a member is suspected before another host takes its seat, as a rule.
+pub const FAILED: Span = Span::secs(60);
+
+/// What is known of hosts, for seats.
+#[derive(Debug, Default)]
+pub struct Hosts {
+    ring: Option<Arc<Ring>>,
+    /// Since when hosts are suspected.
+    pub(super) suspected: BTreeMap<NodeId, Time>,
+}
+
+impl Hosts {
+    /// The ring has changed.
+    pub fn see(&mut self, ring: &Arc<Ring>, now: Time) {
+        self.suspected.retain(|node, _| ring.host(*node).is_some_and(|host| host.is_suspected));
+        for host in ring.hosts().iter().filter(|host| host.is_suspected) {
+            self.suspected.entry(host.who.node).or_insert(now);
+        }
+        self.ring = Some(Arc::clone(ring));
+    }
+
+    /// Whether the cluster is being shut down.
+    pub fn are_closing(&self) -> bool {
+        self.ring.as_ref().is_some_and(|ring| ring.closing != Closing::No)
+    }
+
+    /// How a host stands; one that is not known is there, as far as anybody knows.
+    pub(super) fn standing(&self, node: NodeId) -> Standing {
+        let host = self.ring.as_ref().and_then(|ring| ring.host(node));
+        host.map_or(Standing::Up, |host| host.standing)
+    }
+
+    /// Whether a host is gone for good: it has said so itself, or an operator has.
+    pub fn has_left(&self, node: NodeId) -> bool {
+        self.standing(node) == Standing::Left && !mutant!("lane_waits_for_who_has_left")
+    }
+
+    /// Whether a host may be given a seat.
+    pub(super) fn may_take(&self, node: NodeId) -> bool {
+        let host = self.ring.as_ref().and_then(|ring| ring.host(node));
+        let is_sound = |host: &RingHost| !host.is_suspected || mutant!("lane_seats_the_absent");
+        host.is_some_and(|host| host.standing == Standing::Up && is_sound(host))
+    }
+
+    /// If so many members are suspected, or have left, that no majority of them is there: how many.
+    pub fn suspected(&self, members: &[NodeId]) -> Option<usize> {
+        let ring = self.ring.as_ref().filter(|_| !mutant!("lane_waits_in_silence"))?;
+        let suspected = members.iter().filter(|node| ring.is_suspected(**node)).count();
+        (members.len() - suspected < members.len() / 2 + 1).then_some(suspected)
+    }
+
+    /// The hosts that have not left.
+    pub fn there(&self) -> impl Iterator<Item = NodeId> {
+        let hosts = self.ring.iter().flat_map(|ring| ring.hosts());
+        hosts.filter(|host| host.standing != Standing::Left).map(|host| host.who.node)
+    }
+
+    /// How long a host is suspected.
+    pub(super) fn silent(&self, node: NodeId, now: Time) -> Option<Span> {
+        self.suspected.get(&node).map(|since| now - *since)
+    }
+
+    /// The hosts that take part.
+    pub(super) fn present(&self) -> impl Iterator<Item = NodeId> {
+        let hosts = self.ring.iter().flat_map(|ring| ring.hosts());
+        hosts.filter(|host| host.standing == Standing::Up).map(|host| host.who.node)
+    }
+}
