@@ -1,0 +1,312 @@
+//! What the primary tells is told to clients, in its order.
+
+use super::stream::Waiting;
+use super::watches::How;
+use super::{Asking, Form, Origin, Session, Then};
+use crate::coordination::lane::keys::{cursor_of, key_of};
+use crate::coordination::lane::message::{News, Told};
+use crate::coordination::lane::{Context, Coordination};
+use crate::coordination::tree::{Answer, Change};
+use alloc::boxed::Box;
+use alloc::string::String;
+use alloc::vec::Vec;
+use quorate_kernel::ids::{Incarnation, Ticket};
+use quorate_kernel::mutant;
+use quorate_kernel::operation::{Outcome, Refusal};
+use quorate_kernel::probe;
+use quorate_kernel::time::Span;
+use quorate_kernel::tree::{
+    self, Changed, Connect, Failure, Refollow, SessionEvent, SessionId, What, Zxid,
+};
+use quorate_kernel::watch::Event;
+
+impl Coordination {
+    /// The primary tells something.
+    pub(crate) fn on_told(&mut self, from: Incarnation, told: Told, cx: &mut Context<'_>) {
+        if told.has_ended {
+            // A later start of this node is known, so this one has ended and does not know it yet.
+            return self.end_all(cx);
+        }
+        self.gateway.stream.heard(from.node, told.touch, cx.now);
+        if !self.gateway.stream.is_next(told.turn, told.number) {
+            return;
+        }
+        if told.lacks {
+            probe!("coordination/lacks_changes");
+            for ticket in self.gateway.watches.clients() {
+                // What it follows may have changed unseen: it comes again, and looks.
+                self.end_connection(ticket, Refusal::TooSlow, cx);
+            }
+        }
+        for news in told.news {
+            match news {
+                News::Change(number, change) => {
+                    if number > self.gateway.seen || mutant!("tree_event_twice") {
+                        self.gateway.seen = number;
+                        self.on_change(change, cx);
+                    }
+                }
+                News::Done(number, answer) => self.on_done(number, answer, cx),
+                News::Answer(number, answer) => self.on_answer(number, answer, cx),
+            }
+        }
+        self.gateway.seen = self.gateway.seen.max(told.upto);
+    }
+
+    fn on_change(&mut self, change: Change, cx: &mut Context<'_>) {
+        match change {
+            Change::Node { zxid, path, what } => {
+                self.gateway.zxid = self.gateway.zxid.max(zxid);
+                for (ticket, changed) in self.gateway.watches.change(zxid, &path, what) {
+                    tell_change(ticket, changed, cx);
+                }
+            }
+            Change::Session { session, gateway, is_moved } if gateway == cx.me => {
+                let client = self.client_of(session);
+                self.gateway.sessions.remove(&session);
+                let Some(ticket) = client else { return };
+                let is_closing =
+                    self.gateway.connections.get(&ticket).is_some_and(|it| it.is_closing);
+                match (is_closing, is_moved) {
+                    // Its answer follows.
+                    (true, _) => {}
+                    (false, true) => self.end_connection(ticket, Refusal::NoSession, cx),
+                    (false, false) => self.expire_client(ticket, cx),
+                }
+            }
+            Change::Session { .. } => {}
+        }
+    }
+
+    fn on_done(&mut self, number: u64, answer: Answer, cx: &mut Context<'_>) {
+        let Some(origin) = self.gateway.stream.done(number, cx.now) else { return };
+        self.note_zxid(&answer);
+        match origin {
+            None => {}
+            Some(Origin::Operation(asking)) => self.answer(&asking, answer, cx),
+            Some(Origin::Open(ticket, connect)) => self.on_open(ticket, connect, &answer, cx),
+            Some(Origin::Expire(session)) => self.on_expired(session, &answer),
+        }
+    }
+
+    fn on_answer(&mut self, number: u64, answer: Answer, cx: &mut Context<'_>) {
+        let Some(origin) = self.gateway.stream.answered(number) else { return };
+        self.gateway.begun -= usize::from(origin.begins());
+        self.note_zxid(&answer);
+        let Origin::Operation(mut asking) = origin else { return };
+        let then = core::mem::replace(&mut asking.then, Then::Nothing);
+        let client = asking.client;
+        let mut changed = Vec::new();
+        let has_room = client.is_none_or(|client| match then {
+            Then::Nothing => true,
+            Then::Watch(path, how, anyway) => self.watch(client, &path, (how, anyway), &answer),
+            Then::Refollow(refollow) => {
+                let found = self.refollow(client, &refollow, &answer);
+                changed = found.unwrap_or_default();
+                self.gateway.connections.contains_key(&client)
+            }
+        });
+        for changed in changed {
+            if let Some(client) = client {
+                tell_change(client, changed, cx);
+            }
+        }
+        if has_room {
+            self.answer(&asking, answer, cx);
+        } else {
+            let reply = tree::Reply { zxid: self.gateway.zxid, told: Err(Failure::Quota) };
+            answer_with(asking.waiting, Outcome::Tree(Box::new(reply)), cx);
+        }
+        if let Some(client) = client {
+            self.end_question(client, cx);
+        }
+    }
+
+    /// A question of a client is not open any more: what waits behind it goes on.
+    pub(super) fn end_question(&mut self, client: Ticket, cx: &mut Context<'_>) {
+        if let Some(connection) = self.gateway.connections.get_mut(&client) {
+            connection.questions -= 1;
+            self.go_on(client, cx);
+        }
+    }
+
+    fn note_zxid(&mut self, answer: &Answer) {
+        let zxid = match answer {
+            Answer::Told(reply) => reply.zxid,
+            Answer::Open { zxid, .. } | Answer::Changed { zxid, .. } => *zxid,
+            Answer::Expired | Answer::Paths { .. } => Zxid(0),
+        };
+        self.gateway.zxid = self.gateway.zxid.max(zxid);
+    }
+
+    /// A client follows a node from now on, if the answer says that it is there; whether there was
+    /// room for it. Nobody who is gone follows anything.
+    fn watch(
+        &mut self,
+        client: Ticket,
+        path: &str,
+        (how, anyway): (How, bool),
+        answer: &Answer,
+    ) -> bool {
+        let told = match answer {
+            Answer::Told(reply) => &reply.told,
+            _ => return true,
+        };
+        let follows = match told {
+            Ok(_) => true,
+            Err(Failure::NoNode) => anyway,
+            Err(_) => false,
+        };
+        let is_here = self.gateway.connections.contains_key(&client);
+        !follows || !is_here || self.gateway.watches.follow(client, path, how)
+    }
+
+    /// A client follows again what it had followed elsewhere; what of it has changed meanwhile.
+    fn refollow(
+        &mut self,
+        client: Ticket,
+        refollow: &Refollow,
+        answer: &Answer,
+    ) -> Option<Vec<Changed>> {
+        let Answer::Changed { zxid, changed } = answer else { return None };
+        if !self.gateway.connections.contains_key(&client) {
+            return None;
+        }
+        let has_changed = |path: &String, is_children: bool| {
+            changed.iter().any(|(of, what)| {
+                let fits = match what {
+                    What::Children => is_children,
+                    What::Deleted => true,
+                    What::Data | What::Created => !is_children,
+                };
+                of == path && fits
+            })
+        };
+        let lists = [
+            (&refollow.data, How::Data),
+            (&refollow.absent, How::Data),
+            (&refollow.children, How::Children),
+            (&refollow.persistent, How::Persistent),
+            (&refollow.recursive, How::Recursive),
+        ];
+        for (paths, how) in lists {
+            let is_children = how == How::Children;
+            let is_once = is_children || how == How::Data;
+            for path in paths.iter().filter(|path| !(is_once && has_changed(path, is_children))) {
+                if !self.gateway.watches.follow(client, path, how) {
+                    break;
+                }
+            }
+        }
+        let changed = changed.iter();
+        Some(
+            changed
+                .map(|(path, what)| Changed { zxid: *zxid, path: path.clone(), what: *what })
+                .collect(),
+        )
+    }
+
+    /// A session is here.
+    fn on_open(
+        &mut self,
+        ticket: Ticket,
+        connect: Connect,
+        answer: &Answer,
+        cx: &mut Context<'_>,
+    ) {
+        let Answer::Open { session, timeout_ms, attached, zxid } = *answer else {
+            return self.expire_client(ticket, cx);
+        };
+        let timeout = Span::millis(u64::from(timeout_ms));
+        let before = self.gateway.sessions.get(&session).and_then(|it| it.connection);
+        let here = self.gateway.connections.contains_key(&ticket);
+        let connection = here.then_some(ticket);
+        let known =
+            Session { connection, attached, timeout, heard: cx.now, is_expiring: false };
+        self.gateway.sessions.insert(session, known);
+        if let Some(before) = before.filter(|before| *before != ticket) {
+            // Its client has come anew, while the link to it seemed to be there.
+            self.end_connection(before, Refusal::NoSession, cx);
+        }
+        if !here {
+            return;
+        }
+        if connect.seen > zxid {
+            // It has seen a later state than there is: of another cluster, or of lost data.
+            return self.end_connection(ticket, Refusal::Unsupported, cx);
+        }
+        if let Some(connection) = self.gateway.connections.get_mut(&ticket) {
+            connection.session = Some(session);
+        }
+        let password = super::password(&self.settings.key, cx.lane, session);
+        let event = SessionEvent::Open { session, password, timeout_ms };
+        // It rests on what a majority has.
+        cx.fx.answer_early(ticket, Outcome::More(Vec::from([Event::Session(event)])));
+    }
+
+    fn on_expired(&mut self, session: SessionId, answer: &Answer) {
+        // If it has ended, that is told before this. If not, it was attached since: here, if it is
+        // here.
+        if let Some(known) = self.gateway.sessions.get_mut(&session) {
+            known.is_expiring = false;
+            if *answer == Answer::Expired {
+                self.gateway.sessions.remove(&session);
+            }
+        }
+    }
+
+    /// Answers an operation.
+    fn answer(&mut self, asking: &Asking, answer: Answer, cx: &mut Context<'_>) {
+        answer_with(asking.waiting, outcome(asking.form, answer), cx);
+    }
+
+    /// Nothing that this start of the node asks is done any more.
+    fn end_all(&mut self, cx: &mut Context<'_>) {
+        for (origin, _) in self.gateway.stream.give_up(|_| true) {
+            if let Origin::Operation(asking) = origin {
+                answer_with(asking.waiting, Outcome::Refused(Refusal::OutcomeUnknown), cx);
+            }
+        }
+        self.gateway.begun = 0;
+        let all: Vec<Ticket> = self.gateway.connections.keys().copied().collect();
+        for ticket in all {
+            self.end_connection(ticket, Refusal::Stopping, cx);
+        }
+    }
+}
+
+/// It tells what a majority has: nothing waits for this node's disk.
+pub(super) fn answer_with(waiting: Waiting, outcome: Outcome, cx: &mut Context<'_>) {
+    cx.fx.answer_early(waiting.ticket, outcome);
+}
+
+fn tell_change(ticket: Ticket, changed: Changed, cx: &mut Context<'_>) {
+    let event = Event::Session(SessionEvent::Changed(changed));
+    // As in `answer_with`.
+    cx.fx.answer_early(ticket, Outcome::More(Vec::from([event])));
+}
+
+/// What an answer is to a client that asks for values, or for a tree.
+fn outcome(form: Form, answer: Answer) -> Outcome {
+    let reply = match (form, answer) {
+        (Form::Page, Answer::Paths { paths, next }) => {
+            let keys = paths.iter().map(|path| key_of(path)).collect();
+            return Outcome::Page { keys, next: next.map(|next| cursor_of(&next)) };
+        }
+        (Form::Tree, Answer::Changed { zxid, .. }) => {
+            tree::Reply { zxid, told: Ok(tree::Told::Done) }
+        }
+        (_, Answer::Told(reply)) => reply,
+        (_, _) => tree::Reply { zxid: Zxid(0), told: Err(Failure::SessionExpired) },
+    };
+    match (form, reply.told) {
+        (Form::Tree, told) => Outcome::Tree(Box::new(tree::Reply { zxid: reply.zxid, told })),
+        (Form::Value, Ok(tree::Told::Data { data, .. })) => Outcome::value(Some(data)),
+        (Form::Value, Err(Failure::NoNode)) => Outcome::value(None),
+        (Form::Written, Ok(_)) => Outcome::written(),
+        (Form::Deleted, Ok(_)) => Outcome::deleted(true),
+        (Form::Deleted, Err(Failure::NoNode)) => Outcome::deleted(false),
+        (_, Err(failure)) => Outcome::Refused(Refusal::Node(failure)),
+        (_, Ok(_)) => Outcome::Refused(Refusal::Unsupported),
+    }
+}

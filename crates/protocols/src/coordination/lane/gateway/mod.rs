@@ -1,0 +1,201 @@
+//! Gateways: each host is one, for the clients that are connected to it.
+//!
+//! A client's session is at one gateway. What it asks is done in the order in which it is asked:
+//! commands go into one stream, a question is answered with what the commands before it have left,
+//! and a command behind a question waits for the answer.
+
+mod begin;
+mod credential;
+mod hear;
+mod session;
+pub mod stream;
+mod tick;
+pub mod watches;
+
+pub use credential::credential;
+pub use session::password;
+
+use crate::coordination::lane::message::Ask;
+use crate::coordination::tree::Who;
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::net::IpAddr;
+use quorate_kernel::ids::{Incarnation, NodeId, Ticket};
+use quorate_kernel::invariant;
+use quorate_kernel::time::{Span, Time};
+use quorate_kernel::tree::{Act, Connect, Id, Refollow, SessionId, Zxid};
+use stream::{Stream, Waiting};
+use watches::{How, Watches};
+
+/// What clients of a host have in hand.
+#[derive(Debug)]
+pub struct Gateway {
+    stream: Stream<Origin>,
+    watches: Watches,
+    /// Questions on their way whose answers begin a watch.
+    begun: usize,
+    /// The number of the last change that was told, and the newest change of a node.
+    seen: u64,
+    zxid: Zxid,
+    connections: BTreeMap<Ticket, Connection>,
+    sessions: BTreeMap<SessionId, Session>,
+}
+
+/// A client that is connected, with a session or on its way to one. Its ticket names it.
+#[derive(Debug, Default)]
+struct Connection {
+    session: Option<SessionId>,
+    /// Who it has shown that it is.
+    ids: Vec<Id>,
+    peer: Option<IpAddr>,
+    /// Commands that wait for answers of questions before them, and what comes behind.
+    queue: VecDeque<(Waiting, Act)>,
+    /// How many questions are not answered.
+    questions: usize,
+    /// Its last command.
+    last: u64,
+    /// It has said that its session ends.
+    is_closing: bool,
+}
+
+/// A session that is at this gateway.
+#[derive(Debug)]
+struct Session {
+    connection: Option<Ticket>,
+    /// How often it was attached.
+    attached: u64,
+    timeout: Span,
+    /// When its client was last heard.
+    heard: Time,
+    is_expiring: bool,
+}
+
+/// Who waits for an answer.
+#[derive(Debug)]
+enum Origin {
+    /// An operation.
+    Operation(Asking),
+    /// A client that wants a session.
+    Open(Ticket, Connect),
+    /// A session that seems to be over.
+    Expire(SessionId),
+}
+
+/// An operation in hand.
+#[derive(Debug)]
+struct Asking {
+    waiting: Waiting,
+    /// The connection of the session that it is for.
+    client: Option<Ticket>,
+    form: Form,
+    then: Then,
+}
+
+/// What the answer is told as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    /// As it is.
+    Tree,
+    /// What a node has, as a value.
+    Value,
+    /// A value was put.
+    Written,
+    /// A value was deleted.
+    Deleted,
+    /// Some keys.
+    Page,
+}
+
+/// What an answer begins.
+#[derive(Debug)]
+enum Then {
+    Nothing,
+    /// The client follows a node if it is there, or, if that is said, in any case.
+    Watch(String, How, bool),
+    /// The client follows these again.
+    Refollow(Refollow),
+}
+
+impl Gateway {
+    /// A host starts.
+    pub fn new(now: Time) -> Gateway {
+        Gateway {
+            stream: Stream::new(now),
+            watches: Watches::default(),
+            begun: 0,
+            seen: 0,
+            zxid: Zxid(0),
+            connections: BTreeMap::new(),
+            sessions: BTreeMap::new(),
+        }
+    }
+
+    /// How many sessions are here.
+    pub fn sessions(&self) -> usize {
+        self.sessions.len()
+    }
+
+    /// How much is followed.
+    pub fn followed(&self) -> usize {
+        self.watches.len()
+    }
+
+    /// How many operations wait for the primary.
+    pub fn waiting(&self) -> (usize, usize) {
+        (self.stream.commands(), self.stream.questions())
+    }
+
+    /// The link to a host was reset.
+    pub fn unlinked(&mut self, node: NodeId) {
+        self.stream.unlinked(node);
+    }
+
+    /// What is asked of whoever leads.
+    pub fn asks(&mut self, primary: NodeId, now: Time) -> Vec<Ask> {
+        let (seen, follows) = (self.seen, self.follows());
+        self.stream.asks(primary, seen, follows, now)
+    }
+
+    /// Whether all changes are to be told.
+    fn follows(&self) -> bool {
+        !self.watches.is_empty() || self.begun > 0
+    }
+
+    /// The connection that a session has.
+    fn connection(&mut self, session: SessionId) -> Option<(Ticket, &mut Connection)> {
+        let ticket = self.sessions.get(&session)?.connection?;
+        Some((ticket, self.connections.get_mut(&ticket)?))
+    }
+
+    /// Who asks.
+    fn who(&self, gateway: Incarnation, client: Option<Ticket>) -> Who {
+        let connection = client.and_then(|ticket| self.connections.get(&ticket));
+        Who {
+            gateway,
+            session: connection.and_then(|it| it.session),
+            ids: connection.map(|it| it.ids.clone()).unwrap_or_default(),
+            peer: connection.and_then(|it| it.peer),
+        }
+    }
+
+    /// Asserts what must hold.
+    pub fn check(&self) {
+        self.watches.check();
+        for (ticket, connection) in &self.connections {
+            let of = connection.session.and_then(|it| self.sessions.get(&it));
+            let is_known = of.is_none_or(|it| it.connection == Some(*ticket));
+            invariant!(is_known, "a session has one connection, which knows it");
+        }
+        let here = self.watches.clients();
+        let is_here = |ticket: &Ticket| self.connections.contains_key(ticket);
+        invariant!(here.iter().all(is_here), "who is gone follows nothing");
+    }
+}
+
+impl Origin {
+    /// Whether an answer begins a watch.
+    fn begins(&self) -> bool {
+        matches!(self, Origin::Operation(Asking { then: Then::Watch(..) | Then::Refollow(_), .. }))
+    }
+}

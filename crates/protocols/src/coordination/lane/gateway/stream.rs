@@ -1,0 +1,316 @@
+//! What a gateway has asked and is not answered: one stream of commands, each of them once, and
+//! questions beside it.
+//!
+//! Commands have numbers, and are sent in their order. When another host leads, or something was
+//! missed, all that is not answered is sent again; the machine knows which commands it has executed.
+
+use crate::coordination::lane::message::{Ask, Asked};
+use crate::coordination::tree::{Command, Question};
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::vec::Vec;
+use quorate_kernel::ids::{NodeId, Ticket};
+use quorate_kernel::invariant;
+use quorate_kernel::mutant;
+use quorate_kernel::time::{Span, Time};
+
+/// The most commands of a gateway that are not answered.
+pub const COMMANDS_MAX: usize = 4096;
+/// The most bytes of them: one more always fits.
+pub const COMMANDS_BYTES_MAX: usize = 32 * 1024 * 1024;
+/// The most questions of a gateway that are not answered.
+pub const QUESTIONS_MAX: usize = 65_536;
+/// About the most bytes of one message.
+const ASK_BYTES_MAX: usize = 1024 * 1024;
+/// The most questions, and the most commands, of one message.
+const ASK_MAX: usize = 1024;
+/// How long a primary may say nothing before it is asked again.
+pub const SILENT: Span = Span::millis(300);
+/// The longest that something waits before it is asked again.
+const WAIT_MAX: Span = Span::secs(2);
+/// How often a primary is told that the gateway is there.
+pub const TOUCH: Span = Span::millis(500);
+
+/// A question that is not answered.
+#[derive(Debug)]
+pub struct Open<O> {
+    /// Who waits for it, and what is done with the answer.
+    pub origin: O,
+    after: u64,
+    question: Question,
+    /// When it was asked last.
+    asked_at: Time,
+}
+
+/// Everything that is not answered; `O` says who waits.
+#[derive(Debug)]
+pub struct Stream<O> {
+    /// Commands, the oldest first.
+    commands: VecDeque<(Command, usize, Option<O>)>,
+    bytes: usize,
+    /// The number of the last command that was answered, with all before it.
+    acked: u64,
+    /// Answers of later ones, which have come before.
+    questions: BTreeMap<u64, Open<O>>,
+    /// How many questions were asked in this start.
+    asked: u64,
+    /// Up to which command was sent, and which questions were not.
+    sent: u64,
+    unsent: BTreeSet<u64>,
+    /// Who is asked.
+    primary: Option<NodeId>,
+    /// Grows when all is asked anew, and how many messages have come since; whether the primary was
+    /// told so.
+    turn: u64,
+    number: u64,
+    is_told: bool,
+    /// When the oldest command became the oldest, and how long it waits before all is asked anew.
+    oldest: Time,
+    wait: Span,
+    /// Messages so far.
+    touch: u64,
+    /// When those were sent that no answer has named.
+    touches: VecDeque<(u64, Time)>,
+    /// When the newest that an answer has named was sent.
+    pub confirmed: Time,
+    /// When something was last sent, and when a message of the primary has come.
+    pub sent_at: Time,
+    /// See there.
+    pub heard_at: Time,
+}
+
+impl<O> Stream<O> {
+    /// A gateway begins.
+    pub fn new(now: Time) -> Stream<O> {
+        Stream {
+            commands: VecDeque::new(),
+            bytes: 0,
+            acked: 0,
+            questions: BTreeMap::new(),
+            asked: 0,
+            sent: 0,
+            unsent: BTreeSet::new(),
+            primary: None,
+            turn: 0,
+            number: 0,
+            is_told: false,
+            oldest: now,
+            wait: SILENT,
+            touch: 0,
+            touches: VecDeque::new(),
+            confirmed: now,
+            sent_at: Time(0),
+            heard_at: now,
+        }
+    }
+
+    /// Whether there is room for one more command.
+    pub fn has_room(&self) -> bool {
+        self.commands.len() < COMMANDS_MAX && self.bytes < COMMANDS_BYTES_MAX
+    }
+
+    /// How many questions are not answered.
+    pub fn questions(&self) -> usize {
+        self.questions.len()
+    }
+
+    /// How many commands are not answered.
+    pub fn commands(&self) -> usize {
+        self.commands.len()
+    }
+
+    /// Whether something is not answered.
+    pub fn waits(&self) -> bool {
+        !self.commands.is_empty() || !self.questions.is_empty()
+    }
+
+    /// A command; its number.
+    pub fn command(
+        &mut self,
+        command: Command,
+        bytes: usize,
+        origin: Option<O>,
+        now: Time,
+    ) -> u64 {
+        if self.commands.is_empty() {
+            self.oldest = now;
+        }
+        self.commands.push_back((command, bytes, origin));
+        self.bytes += bytes;
+        self.acked + self.commands.len() as u64
+    }
+
+    /// A question, to be answered with what this command of the gateway has left; its number.
+    pub fn question(&mut self, question: Question, after: u64, origin: O) -> u64 {
+        self.asked += 1;
+        let open = Open { origin, after, question, asked_at: Time(0) };
+        self.questions.insert(self.asked, open);
+        self.unsent.insert(self.asked);
+        self.asked
+    }
+
+    /// A command was executed: who waits for it, if that was not known before. Answers come in
+    /// order; one that has come again is no news.
+    pub fn done(&mut self, number: u64, now: Time) -> Option<Option<O>> {
+        if number != self.acked + 1 {
+            return None;
+        }
+        (self.oldest, self.wait) = (now, SILENT);
+        let (_, bytes, origin) = self.commands.pop_front()?;
+        self.acked = number;
+        self.bytes -= bytes;
+        self.sent = self.sent.max(number);
+        Some(origin)
+    }
+
+    /// A question is answered: who waits for it.
+    pub fn answered(&mut self, number: u64) -> Option<O> {
+        self.unsent.remove(&number);
+        self.questions.remove(&number).map(|open| open.origin)
+    }
+
+    /// Nobody waits any more for those that are picked: commands stay, as they may be executed.
+    pub fn give_up(&mut self, mut pick: impl FnMut(&O) -> bool) -> Vec<(O, bool)> {
+        let mut given_up = Vec::new();
+        for (_, _, origin) in &mut self.commands {
+            given_up.extend(origin.take_if(|origin| pick(origin)).map(|origin| (origin, true)));
+        }
+        let over: Vec<u64> =
+            self.questions.iter().filter(|(_, it)| pick(&it.origin)).map(|(n, _)| *n).collect();
+        let over = over.into_iter().filter_map(|number| self.answered(number));
+        given_up.extend(over.collect::<Vec<O>>().into_iter().map(|origin| (origin, false)));
+        given_up
+    }
+
+    /// Everything is asked anew, of whoever leads now.
+    pub fn resume(&mut self) {
+        self.turn += 1;
+        self.number = 0;
+        self.is_told = false;
+        self.sent = self.acked;
+        self.unsent = self.questions.keys().copied().collect();
+    }
+
+    /// Whether a message of a primary is the next one of this turn. If it is of this turn and
+    /// another one, something is missing, and everything is asked anew.
+    pub fn is_next(&mut self, turn: u64, number: u64) -> bool {
+        if turn != self.turn {
+            return mutant!("tree_hears_earlier_turns");
+        }
+        if number != self.number + 1 && !mutant!("tree_misses_a_message") {
+            self.resume();
+            return false;
+        }
+        self.number = number;
+        true
+    }
+
+    /// A message of the primary says which of this gateway's it has heard last.
+    pub fn heard(&mut self, from: NodeId, touch: u64, now: Time) {
+        if self.primary != Some(from) {
+            return;
+        }
+        self.heard_at = now;
+        while let Some((number, at)) = self.touches.front().copied()
+            && number <= touch
+        {
+            self.confirmed = self.confirmed.max(at);
+            self.touches.pop_front();
+        }
+    }
+
+    /// The link to a host was reset: what was on its way is lost.
+    pub fn unlinked(&mut self, node: NodeId) {
+        if self.primary == Some(node) {
+            self.resume();
+        }
+    }
+
+    /// What was asked long ago is asked again. Answers whether the primary has said nothing for
+    /// longer than one that is there: another one is asked then.
+    pub fn tick(&mut self, now: Time) -> Option<NodeId> {
+        for (number, open) in &mut self.questions {
+            if open.asked_at > Time(0) && now - open.asked_at >= 2 * self.wait {
+                self.unsent.insert(*number);
+            }
+        }
+        if !self.commands.is_empty() && now - self.oldest >= self.wait {
+            self.oldest = now;
+            self.wait = (2 * self.wait).min(WAIT_MAX);
+            self.resume();
+        }
+        let patience = if self.waits() { SILENT } else { 2 * TOUCH + SILENT };
+        let silent = self.primary.filter(|_| now - self.heard_at >= patience)?;
+        self.heard_at = now;
+        Some(silent)
+    }
+
+    /// What is sent now to whoever leads; nothing if there is nothing new and it was told just now
+    /// that the gateway is there.
+    pub fn asks(&mut self, primary: NodeId, seen: u64, follows: bool, now: Time) -> Vec<Ask> {
+        if self.primary != Some(primary) {
+            self.primary = Some(primary);
+            self.heard_at = now;
+            self.touches.clear();
+            self.resume();
+        }
+        let is_due = now - self.sent_at >= TOUCH || !self.is_told;
+        let last = self.last();
+        let mut asks = Vec::new();
+        while self.sent < last || !self.unsent.is_empty() || (is_due && asks.is_empty()) {
+            self.touch += 1;
+            self.touches.push_back((self.touch, now));
+            let (first, commands) = self.next_commands();
+            let questions = self.next_questions(now);
+            let (touch, turn, acked) = (self.touch, self.turn, self.acked);
+            asks.push(Ask { touch, turn, seen, follows, acked, first, commands, questions });
+        }
+        if !asks.is_empty() {
+            (self.sent_at, self.is_told) = (now, true);
+        }
+        invariant!(self.sent >= self.acked, "what is answered was sent");
+        asks
+    }
+
+    fn next_commands(&mut self) -> (u64, Vec<Command>) {
+        let first = self.sent + 1;
+        let skipped = (self.sent - self.acked) as usize;
+        let (mut bytes, mut commands) = (0, Vec::new());
+        for (command, size, _) in self.commands.iter().skip(skipped) {
+            let is_full = commands.len() >= ASK_MAX || bytes + size > ASK_BYTES_MAX;
+            if is_full && !commands.is_empty() {
+                break;
+            }
+            bytes += size;
+            commands.push(command.clone());
+        }
+        self.sent += commands.len() as u64;
+        (first, commands)
+    }
+
+    fn next_questions(&mut self, now: Time) -> Vec<Asked> {
+        let mut questions = Vec::new();
+        while questions.len() < ASK_MAX
+            && let Some(number) = self.unsent.pop_first()
+        {
+            let Some(open) = self.questions.get_mut(&number) else { continue };
+            open.asked_at = now;
+            let after = if mutant!("tree_read_overtakes_write") { 0 } else { open.after };
+            questions.push(Asked { number, after, question: open.question.clone() });
+        }
+        questions
+    }
+
+    /// The number of the last command.
+    pub fn last(&self) -> u64 {
+        self.acked + self.commands.len() as u64
+    }
+}
+
+/// The ticket of an operation, which is answered by its deadline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Waiting {
+    /// Whose operation it is.
+    pub ticket: Ticket,
+    /// When it must have been answered.
+    pub deadline: Time,
+}

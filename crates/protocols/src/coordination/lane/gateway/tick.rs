@@ -1,0 +1,92 @@
+//! What time brings to a gateway: deadlines, silent clients, and a silent primary.
+
+use super::hear::answer_with;
+use super::{Asking, Origin};
+use crate::coordination::lane::{Context, Coordination, GROUP};
+use crate::coordination::tree::Command;
+use alloc::vec::Vec;
+use quorate_kernel::ids::Ticket;
+use quorate_kernel::mutant;
+use quorate_kernel::operation::{Outcome, Refusal};
+use quorate_kernel::probe;
+use quorate_kernel::time::Span;
+use quorate_kernel::tree::SessionId;
+
+impl Coordination {
+    /// Time has passed.
+    pub(crate) fn tick_gateway(&mut self, cx: &mut Context<'_>) {
+        self.end_late(cx);
+        if let Some(silent) = self.gateway.stream.tick(cx.now) {
+            self.routes.is_silent(GROUP, silent);
+        }
+        self.end_unsure(cx);
+        self.expire_silent(cx);
+    }
+
+    /// Operations whose deadline has passed are answered: nobody knows what becomes of commands.
+    fn end_late(&mut self, cx: &mut Context<'_>) {
+        let now = cx.now;
+        let is_late = |origin: &Origin| {
+            matches!(origin, Origin::Operation(asking) if asking.waiting.deadline <= now)
+        };
+        let needed = u8::try_from(self.routes.majority(GROUP)).unwrap_or(u8::MAX);
+        for (origin, is_command) in self.gateway.stream.give_up(is_late) {
+            self.gateway.begun -= usize::from(!is_command && origin.begins());
+            let Origin::Operation(Asking { waiting, client, .. }) = origin else { continue };
+            let refusal = match is_command {
+                true => Refusal::OutcomeUnknown,
+                false => Refusal::NoQuorum { reached: 0, needed },
+            };
+            answer_with(waiting, Outcome::Refused(refusal), cx);
+            if let Some(client) = client.filter(|_| !is_command) {
+                self.end_question(client, cx);
+            }
+        }
+        for connection in self.gateway.connections.values_mut() {
+            connection.queue.retain(|(waiting, _)| {
+                let is_late = waiting.deadline <= now;
+                if is_late {
+                    let refusal = Refusal::NoQuorum { reached: 0, needed };
+                    // Nothing was done.
+                    cx.fx.answer_early(waiting.ticket, Outcome::Refused(refusal));
+                }
+                !is_late
+            });
+        }
+    }
+
+    /// Clients are told in time that this host may be cut off: before their sessions can have
+    /// expired elsewhere, they look for another host.
+    fn end_unsure(&mut self, cx: &mut Context<'_>) {
+        let since = cx.now - self.gateway.stream.confirmed;
+        let is_unsure = |timeout: Span| since >= Span(timeout.0 / 3 * 2);
+        let sessions = self.gateway.sessions.values();
+        let unsure: Vec<Ticket> = sessions
+            .filter(|session| is_unsure(session.timeout))
+            .filter_map(|session| session.connection)
+            .collect();
+        for ticket in unsure.into_iter().filter(|_| !mutant!("tree_stays_unsure")) {
+            probe!("coordination/unsure");
+            self.end_connection(ticket, Refusal::NoRoute, cx);
+        }
+    }
+
+    /// Clients that have said nothing for too long lose their sessions.
+    fn expire_silent(&mut self, cx: &mut Context<'_>) {
+        let now = cx.now;
+        let sessions = self.gateway.sessions.iter();
+        let silent: Vec<(SessionId, u64)> = sessions
+            .filter(|(_, it)| !it.is_expiring && now - it.heard >= it.timeout)
+            .map(|(session, it)| (*session, it.attached))
+            .collect();
+        for (session, attached) in silent {
+            let command = Command::Expire { session, attached };
+            if self.command(command, Some(Origin::Expire(session)), cx).is_err() {
+                return;
+            }
+            if let Some(known) = self.gateway.sessions.get_mut(&session) {
+                known.is_expiring = true;
+            }
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! What gateways ask.
+
+use super::{Served, Waiting};
+use crate::coordination::lane::message::{Ask, Message, News, Told};
+use crate::coordination::lane::{Context, Coordination};
+use crate::coordination::tree::{self, Command, Tree};
+use crate::smr::{Entry, Executed, From, Part};
+use alloc::vec::Vec;
+use quorate_kernel::ids::{Incarnation, NodeId, Ticket};
+use quorate_kernel::limits::OPERATIONS_MAX;
+use quorate_kernel::mutant;
+use quorate_kernel::probe;
+
+/// About the most bytes of the commands of one entry; one command more always fits.
+const ENTRY_BYTES_MAX: usize = 250 * 1000;
+/// The most commands of one entry.
+const ENTRY_COMMANDS_MAX: usize = 1024;
+
+impl Coordination {
+    /// A gateway asks, or says that it is there.
+    pub(crate) fn on_ask(&mut self, from: Incarnation, ask: Ask, cx: &mut Context<'_>) {
+        let Some(hosted) = &mut self.hosted else { return };
+        let machine = &hosted.machine;
+        let Some(primary) = &mut hosted.primary else {
+            return self.say_who_leads(from, cx);
+        };
+        if machine.has_ended(from) {
+            let told = Told { has_ended: true, ..Told::default() };
+            // It rests on a majority.
+            return cx.fx.send_early(from, Message::Told(told));
+        }
+        let served =
+            primary.gateways.entry(from.node).or_insert_with(|| Served::new(from, cx.now));
+        if served.client.start < from.start {
+            *served = Served::new(from, cx.now);
+        }
+        let is_late = served.client != from || ask.turn < served.turn;
+        if is_late && !mutant!("tree_hears_late_asks") {
+            return;
+        }
+        let done = machine.client(from).map_or(0, |client| client.done);
+        if ask.turn > served.turn {
+            // It asks everything anew, and what it was told since is told again.
+            (served.turn, served.number, served.upto) = (ask.turn, 0, ask.seen);
+            served.news.clear();
+            served.questions.clear();
+            for number in ask.acked + 1..=done {
+                if let Some((at, reply)) = machine.client(from).and_then(|it| it.reply(number)) {
+                    served.news.push((*at, News::Done(number, reply.clone())));
+                }
+            }
+        }
+        served.heard = cx.now;
+        served.touch = served.touch.max(ask.touch);
+        served.is_owed = true;
+        served.follows = ask.follows;
+        served.acked = served.acked.max(ask.acked);
+        served.proposed = served.proposed.max(done);
+        let mut first = None;
+        let (mut commands, mut bytes) = (Vec::new(), 0);
+        for (number, command) in (ask.first..).zip(ask.commands) {
+            if number <= served.proposed && !mutant!("tree_proposes_twice") {
+                continue;
+            }
+            if number != served.proposed + 1 {
+                // What is before it has not come: the gateway asks anew.
+                probe!("coordination/gap");
+                break;
+            }
+            if !is_of(&command, from) {
+                cx.fx.refuse("a gateway asks for its own clients");
+                break;
+            }
+            first.get_or_insert(number);
+            served.proposed = number;
+            bytes += command.bytes();
+            commands.push(command);
+        }
+        if let Some(first) = first {
+            let from = From { client: from, first, acked: served.acked };
+            primary.parts.push_back((Part { from: Some(from), commands }, bytes));
+        }
+        let mut asked = Vec::new();
+        for question in ask.questions {
+            let is_new = !served.questions.contains_key(&question.number);
+            if is_new && served.questions.len() < OPERATIONS_MAX {
+                asked.push(question.number);
+                let waiting = Waiting { asked: question, is_confirmed: false };
+                served.questions.insert(waiting.asked.number, waiting);
+            }
+        }
+        for number in asked {
+            self.confirm((from.node, number), cx);
+        }
+    }
+
+    /// Asks whether this node still leads, for a question.
+    fn confirm(&mut self, question: (NodeId, u64), cx: &mut Context<'_>) {
+        self.tickets += 1;
+        let ticket = Ticket(self.tickets);
+        let Some(primary) = self.hosted.as_mut().and_then(|it| it.primary.as_mut()) else { return };
+        primary.tickets.insert(ticket, question);
+        if mutant!("read_index_without_round") {
+            return self.readable(ticket, cx);
+        }
+        let mut is_taken = false;
+        self.call(cx, |log, _| is_taken = log.read(ticket).is_ok());
+        if !is_taken
+            && let Some(primary) = self.hosted.as_mut().and_then(|it| it.primary.as_mut())
+        {
+            // The gateway asks again.
+            primary.tickets.remove(&ticket);
+            if let Some(served) = primary.gateways.get_mut(&question.0) {
+                served.questions.remove(&question.1);
+            }
+        }
+    }
+
+    /// This node has led after the question.
+    pub(crate) fn readable(&mut self, ticket: Ticket, _cx: &mut Context<'_>) {
+        let Some(hosted) = &mut self.hosted else { return };
+        let Some(primary) = &mut hosted.primary else { return };
+        let Some((node, number)) = primary.tickets.remove(&ticket) else { return };
+        let Some(served) = primary.gateways.get_mut(&node) else { return };
+        if let Some(waiting) = served.questions.get_mut(&number) {
+            waiting.is_confirmed = true;
+            served.answer(number, &hosted.machine);
+        }
+    }
+
+    /// Commands were executed: their gateways are told, and questions that wait for them are
+    /// answered.
+    pub(crate) fn executed(&mut self, executed: &[Executed]) {
+        let Some(hosted) = &mut self.hosted else { return };
+        let Some(primary) = &mut hosted.primary else { return };
+        for Executed { client, number } in executed {
+            let served = primary.gateways.get_mut(&client.node);
+            let Some(served) = served.filter(|it| it.client == *client) else { continue };
+            let reply = hosted.machine.client(*client).and_then(|it| it.reply(*number));
+            if let Some((at, reply)) = reply.filter(|_| *number > served.acked) {
+                served.news.push((*at, News::Done(*number, reply.clone())));
+            }
+            let waits = served.questions.values().filter(|it| it.is_confirmed);
+            let ready = waits.filter(|it| it.asked.after <= *number);
+            for number in ready.map(|it| it.asked.number).collect::<Vec<u64>>() {
+                served.answer(number, &hosted.machine);
+            }
+        }
+    }
+
+    /// Puts what the turn has brought into the log.
+    pub(crate) fn propose(&mut self, cx: &mut Context<'_>) {
+        while let Some(entry) = self.next_entry(cx) {
+            let bytes = entry.bytes();
+            let mut is_taken = false;
+            self.call(cx, |log, on| is_taken = log.propose(bytes, on).is_ok());
+            if !is_taken {
+                // Later: it may be too much at once, or the members change.
+                if let Some(primary) = self.hosted.as_mut().and_then(|it| it.primary.as_mut()) {
+                    for part in entry.parts.into_iter().rev() {
+                        let bytes = part.commands.iter().map(Command::bytes).sum();
+                        primary.parts.push_front((part, bytes));
+                    }
+                }
+                return;
+            }
+        }
+    }
+
+    fn next_entry(&mut self, cx: &Context<'_>) -> Option<Entry<Tree>> {
+        let primary = self.hosted.as_mut()?.primary.as_mut()?;
+        let (mut bytes, mut count, mut parts) = (0, 0, Vec::new());
+        while let Some((part, size)) = primary.parts.front() {
+            let is_full = bytes + size > ENTRY_BYTES_MAX
+                || count + part.commands.len() > ENTRY_COMMANDS_MAX;
+            if is_full && !parts.is_empty() {
+                break;
+            }
+            bytes += size;
+            count += part.commands.len();
+            parts.extend(primary.parts.pop_front().map(|(part, _)| part));
+        }
+        let at_ms = u64::try_from(cx.wall.0).unwrap_or_default();
+        (!parts.is_empty()).then_some(Entry { at_ms, parts })
+    }
+
+    /// Whether something waits to be put into the log.
+    pub(crate) fn has_to_propose(&self) -> bool {
+        let primary = self.hosted.as_ref().and_then(|it| it.primary.as_ref());
+        primary.is_some_and(|primary| !primary.parts.is_empty())
+    }
+
+}
+
+impl Served {
+    /// Answers a question, if the command that it follows is executed.
+    fn answer(&mut self, number: u64, machine: &crate::smr::Replicated<Tree>) {
+        let done = machine.client(self.client).map_or(0, |client| client.done);
+        let Some(waiting) = self.questions.get(&number) else { return };
+        if waiting.asked.after > done {
+            return;
+        }
+        let answer = machine.look(|on| tree::ask(&waiting.asked.question, on));
+        self.news.push((machine.changes().last(), News::Answer(number, answer)));
+        self.questions.remove(&number);
+    }
+}
+
+/// Whether a command is of a gateway's own clients.
+fn is_of(command: &Command, gateway: Incarnation) -> bool {
+    match command {
+        Command::One(who, _) | Command::All(who, _) | Command::Put(who, ..) => {
+            who.gateway == gateway
+        }
+        Command::Close(who) => who.gateway == gateway,
+        Command::Open { gateway: of, .. } | Command::Attach { gateway: of, .. } => *of == gateway,
+        Command::Expire { .. } => true,
+        Command::Reap { .. } => false,
+    }
+}

@@ -1,0 +1,119 @@
+//! What gateways are told at the end of a turn.
+
+use super::Served;
+use crate::coordination::lane::message::{Message, News, Told};
+use crate::coordination::lane::{Context, Coordination};
+use crate::coordination::tree::{Answer, Change};
+use crate::smr::Changes;
+use alloc::vec::Vec;
+use quorate_kernel::mutant;
+use quorate_kernel::tree as words;
+
+/// About the most bytes of one message.
+const TOLD_BYTES_MAX: usize = 1024 * 1024;
+/// The most news of one message.
+const NEWS_MAX: usize = 4096;
+
+impl Coordination {
+    /// Tells each gateway what there is to tell.
+    pub(crate) fn tell_gateways(&mut self, cx: &mut Context<'_>) {
+        let Some(hosted) = &mut self.hosted else { return };
+        let Some(primary) = &mut hosted.primary else { return };
+        let changes = hosted.machine.changes();
+        for served in primary.gateways.values_mut() {
+            for told in served.told(changes) {
+                // It rests on a majority: nothing waits for this node's disk.
+                cx.fx.send_early(served.client, Message::Told(told));
+            }
+        }
+    }
+}
+
+impl Served {
+    /// What this gateway is to be told, in messages of a size.
+    fn told(&mut self, changes: &Changes<Change>) -> Vec<Told> {
+        let last = changes.last();
+        let news = core::mem::take(&mut self.news);
+        let has_changed = last > self.upto;
+        if news.is_empty() && !self.is_owed && !has_changed {
+            return Vec::new();
+        }
+        let behind = changes.after(self.upto);
+        let lacks = behind.is_none() && self.follows;
+        let is_told = |change: &Change| match change {
+            Change::Node { .. } => self.follows || mutant!("tree_tells_all"),
+            Change::Session { gateway, .. } => *gateway == self.client,
+        };
+        let behind = behind.into_iter().flatten().filter(|(_, change)| is_told(change));
+        let behind = behind.map(|(number, change)| (number, News::Change(number, change.clone())));
+        let mut all: Vec<(u64, News)> = behind.collect();
+        self.upto = last;
+        if all.is_empty() && news.is_empty() && !self.is_owed && !lacks {
+            return Vec::new();
+        }
+        // An answer comes behind the changes that it shows, and before others; those of one moment
+        // stay in their order, a change first.
+        if mutant!("event_after_reply") {
+            all.splice(0..0, news);
+        } else {
+            all.extend(news);
+            all.sort_by_key(|(at, _)| *at);
+        }
+        self.is_owed = false;
+        self.messages(all, lacks)
+    }
+
+    fn messages(&mut self, all: Vec<(u64, News)>, lacks: bool) -> Vec<Told> {
+        let mut messages = Vec::new();
+        let (mut news, mut bytes) = (Vec::new(), 0);
+        for (_, one) in all {
+            let size = bytes_of(&one);
+            let is_full = bytes + size > TOLD_BYTES_MAX || news.len() >= NEWS_MAX;
+            if is_full && !news.is_empty() {
+                messages.push(core::mem::take(&mut news));
+                bytes = 0;
+            }
+            bytes += size;
+            news.push(one);
+        }
+        messages.push(news);
+        let count = messages.len();
+        let told = |(at, news): (usize, Vec<News>)| {
+            self.number += 1;
+            let upto = if at + 1 == count { self.upto } else { 0 };
+            let (touch, turn, number) = (self.touch, self.turn, self.number);
+            Told { touch, turn, number, has_ended: false, upto, lacks: lacks && at == 0, news }
+        };
+        messages.into_iter().enumerate().map(told).collect()
+    }
+}
+
+/// About how many bytes it takes.
+fn bytes_of(news: &News) -> usize {
+    let bytes = match news {
+        News::Change(_, Change::Node { path, .. }) => path.len(),
+        News::Change(_, Change::Session { .. }) => 0,
+        News::Done(_, answer) | News::Answer(_, answer) => match answer {
+            Answer::Told(words::Reply { told: Ok(told), .. }) => bytes_told(told),
+            Answer::Changed { changed, .. } => {
+                changed.iter().map(|(path, _)| path.len() + 8).sum()
+            }
+            Answer::Paths { paths, .. } => paths.iter().map(|path| path.len() + 4).sum(),
+            _ => 0,
+        },
+    };
+    64 + bytes
+}
+
+fn bytes_told(told: &words::Told) -> usize {
+    let all = |texts: &[alloc::string::String]| texts.iter().map(|text| text.len() + 4).sum();
+    64 + match told {
+        words::Told::Created { path, .. } => path.len(),
+        words::Told::Data { data, .. } => data.len(),
+        words::Told::Children { names, .. } => all(names),
+        words::Told::Paths(paths) => all(paths),
+        words::Told::Acl { acl, .. } => acl.iter().map(|it| it.id.id.len() + 32).sum(),
+        words::Told::Many(many) => many.iter().flatten().map(bytes_told).sum(),
+        _ => 0,
+    }
+}
