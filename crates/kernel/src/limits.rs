@@ -224,12 +224,32 @@ pub const ROLL_KICKS_MAX: usize = 64;
 pub const ROLL_SEEDS_MAX: usize = 64;
 /// The most questions that a member answers between two ticks: it is asked again.
 pub const ROLL_ANSWERS_MAX: usize = 256;
+/// The longest path of a tree's node in bytes: it is a part of keys, messages and cursors.
+pub const TREE_PATH_BYTES_MAX: usize = 16 * 1024;
+/// The most bytes that a node of a tree has, as of ZooKeeper's frames.
+pub const TREE_DATA_BYTES_MAX: usize = 1024 * 1024;
+/// The most nodes of one tree: they are in memory.
+pub const TREE_NODES_MAX: u64 = 1 << 24;
+/// The most bytes of what the nodes of one tree have, and of their paths and lists, together.
+pub const TREE_BYTES_MAX: u64 = 16 << 30;
+/// The most sessions of one tree.
+pub const TREE_SESSIONS_MAX: u32 = 1 << 16;
+/// The most entries of a node's list of who may do what.
+pub const TREE_ACL_MAX: usize = 256;
+/// The most names that one client of a tree has shown to be its own.
+pub const TREE_IDS_MAX: usize = 64;
+/// The most parents that are made with one node.
+pub const TREE_PARENTS_MAX: usize = 256;
+/// The most paths of one page of a tree.
+pub const TREE_PAGE_MAX: usize = 4096;
 
 /// The most bytes of sibling values that a coordinator lets a key have: what all replicas of a key
 /// accept apart from each other must fit one message when they meet.
 pub const SIBLING_BYTES_MAX: usize = 32 * 1024 * 1024;
 
 const _: () = assert!(SIBLING_BYTES_MAX * (GROUP_MEMBERS_MAX + 1) <= VALUE_BYTES_MAX);
+const _: () = assert!(TREE_DATA_BYTES_MAX <= TRANSACTION_BYTES_MAX);
+const _: () = assert!(TREE_NODES_MAX <= u32::MAX as u64, "children are counted with 32 bits");
 const _: () = assert!(VALUE_BYTES_DEFAULT <= VALUE_BYTES_MAX);
 const _: () = assert!(FRAME_BYTES_MAX < u32::MAX as usize);
 const _: () = assert!(HEADER_BYTES_USUAL <= HEADER_BYTES_MAX);

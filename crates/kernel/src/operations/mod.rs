@@ -6,6 +6,7 @@ pub mod evaluate;
 pub mod expiry;
 pub mod explanation;
 pub mod operation;
+pub mod path;
 pub mod refusal;
 pub mod transaction;
 pub mod tree;

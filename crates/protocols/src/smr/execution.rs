@@ -64,19 +64,22 @@ impl<'a, M: Machine> Execution<'a, M> {
         self.written.insert(key, None);
     }
 
+    /// The objects from a key on, ascending.
+    pub fn from<'b>(&'b self, key: &[u8]) -> impl Iterator<Item = (&'b Bytes, &'b M::Object)> {
+        let from = (Bound::Included(key), Bound::Unbounded);
+        Merged {
+            objects: self.objects.range::<[u8], _>(from).peekable(),
+            written: self.written.range::<[u8], _>(from).peekable(),
+        }
+        .filter_map(|(key, object)| Some((key, object?)))
+    }
+
     /// The objects whose keys begin with these bytes, ascending.
     pub fn below<'b>(
         &'b self,
         prefix: &'b [u8],
     ) -> impl Iterator<Item = (&'b Bytes, &'b M::Object)> {
-        let from = (Bound::Included(prefix), Bound::Unbounded);
-        let is_in = |key: &Bytes| key.starts_with(prefix);
-        Merged {
-            objects: self.objects.range::<[u8], _>(from).peekable(),
-            written: self.written.range::<[u8], _>(from).peekable(),
-        }
-        .take_while(move |(key, _)| is_in(key))
-        .filter_map(|(key, object)| Some((key, object?)))
+        self.from(prefix).take_while(move |(key, _)| key.starts_with(prefix))
     }
 
     /// Something has happened, and is told if the command takes effect.

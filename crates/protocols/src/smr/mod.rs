@@ -53,6 +53,7 @@ mod tests;
 pub use changes::{Changes, Numbered};
 pub use clients::Client;
 pub use entry::{Entry, Part};
-pub use execution::Execution;
+pub use execution::{Execution, Objects};
+pub use keys::OBJECT_KEY_BYTES_MAX;
 pub use machine::Machine;
 pub use replicated::{Executed, Replicated};

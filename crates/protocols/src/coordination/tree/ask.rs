@@ -1,0 +1,217 @@
+//! What is asked of the tree, and changes nothing.
+
+use super::command::{Answer, Question, Who};
+use super::machine::Tree;
+use super::object::{Meta, Node, Object, Session};
+use super::{acl, keys};
+use crate::smr::Execution;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use quorate_kernel::limits::{PAGE_BYTES_MAX, TREE_PAGE_MAX};
+use quorate_kernel::mutant;
+use quorate_kernel::path::Path;
+use quorate_kernel::tree::{
+    self as words, Failure, Item, Refollow, Reply, SessionId, Told, What, Zxid,
+};
+
+/// Answers a question about the tree as it is; [`crate::smr::Replicated::look`] shows it.
+#[must_use]
+pub fn ask(question: &Question, on: &Execution<'_, Tree>) -> Answer {
+    let zxid = meta(on).zxid;
+    let told = |told| Answer::Told(Reply { zxid, told });
+    let who = match question {
+        Question::List(from, most) => return list(from, *most, on),
+        Question::One(who, _)
+        | Question::Each(who, _)
+        | Question::All(who, _)
+        | Question::Refollow(who, _)
+        | Question::Sync(who) => who,
+    };
+    if let Err(failure) = admit(on, who) {
+        return told(Err(failure));
+    }
+    match question {
+        Question::One(_, item) => told(one(item, who, on)),
+        Question::Each(_, items) => {
+            told(Ok(Told::Many(items.iter().map(|item| one(item, who, on)).collect())))
+        }
+        Question::All(_, items) => told(Ok(all(items, |item| match item {
+            Item::Check { .. } => one(item, who, on),
+            _ => Err(Failure::BadArguments),
+        })
+        .1)),
+        Question::Refollow(_, refollow) => {
+            Answer::Changed { zxid, changed: changed(refollow, on).collect() }
+        }
+        Question::Sync(_) | Question::List(..) => told(Ok(Told::Done)),
+    }
+}
+
+/// Does several things up to the first one that fails; whether all are done, and what is told.
+pub fn all(items: &[Item], mut one: impl FnMut(&Item) -> Result<Told, Failure>) -> (bool, Told) {
+    let mut told = Vec::with_capacity(items.len());
+    for (at, item) in items.iter().enumerate() {
+        match one(item) {
+            Ok(done) => told.push(Ok(done)),
+            Err(failure) => {
+                told = (0..at).map(|_| Err(Failure::NotDone)).collect();
+                told.push(Err(failure));
+                told.resize(items.len(), Err(Failure::NotTried));
+                return (false, Told::Many(told));
+            }
+        }
+    }
+    (true, Told::Many(told))
+}
+
+/// What is known of the whole tree.
+pub fn meta(on: &Execution<'_, Tree>) -> Meta {
+    match on.get(&keys::META) {
+        Some(Object::Meta(meta)) => *meta,
+        _ => Meta::default(),
+    }
+}
+
+/// A node.
+pub fn find<'a>(on: &'a Execution<'_, Tree>, path: Path<'_>) -> Option<&'a Node> {
+    match on.get(&keys::node(path)) {
+        Some(Object::Node(node)) => Some(node),
+        _ => None,
+    }
+}
+
+/// A session.
+pub fn session(on: &Execution<'_, Tree>, id: SessionId) -> Option<Session> {
+    match on.get(&keys::session(id)) {
+        Some(Object::Session(session)) => Some(*session),
+        _ => None,
+    }
+}
+
+/// Whether a client's session, if it has one, is there and at its gateway.
+///
+/// # Errors
+/// It has ended, or is elsewhere.
+pub fn admit(on: &Execution<'_, Tree>, who: &Who) -> Result<(), Failure> {
+    let Some(id) = who.session else { return Ok(()) };
+    let session = session(on, id).ok_or(Failure::SessionExpired)?;
+    let is_here = session.gateway == who.gateway || mutant!("tree_serves_moved_sessions");
+    is_here.then_some(()).ok_or(Failure::SessionMoved)
+}
+
+/// Whether a version is the one that is asked for.
+///
+/// # Errors
+/// [`Failure::BadVersion`]: it is another.
+pub fn is_version(is: i32, must_be: Option<i32>) -> Result<(), Failure> {
+    must_be.is_none_or(|version| version == is).then_some(()).ok_or(Failure::BadVersion)
+}
+
+/// Whether a node is there, in the version that it must have, and may be read.
+///
+/// # Errors
+/// It is not.
+pub fn check(
+    on: &Execution<'_, Tree>,
+    who: &Who,
+    path: &str,
+    version: Option<i32>,
+) -> Result<Told, Failure> {
+    let node = read(on, who, Path::of(path)?, words::READ)?;
+    is_version(node.version, version)?;
+    Ok(Told::Done)
+}
+
+/// A node of which the client has one of these permissions.
+fn read<'a>(
+    on: &'a Execution<'_, Tree>,
+    who: &Who,
+    path: Path<'_>,
+    permissions: u32,
+) -> Result<&'a Node, Failure> {
+    let node = find(on, path).ok_or(Failure::NoNode)?;
+    acl::require(node, permissions, who)?;
+    Ok(node)
+}
+
+fn one(item: &Item, who: &Who, on: &Execution<'_, Tree>) -> Result<Told, Failure> {
+    if let Item::Ephemerals { prefix } = item {
+        return ephemerals(prefix, who, on);
+    }
+    let path = Path::of(item.path())?;
+    match item {
+        Item::Check { version, .. } => check(on, who, path.text(), *version),
+        Item::Exists { .. } => Ok(Told::Stat(find(on, path).ok_or(Failure::NoNode)?.stat())),
+        Item::Get { .. } => {
+            let node = read(on, who, path, words::READ)?;
+            Ok(Told::Data { data: node.data.clone(), stat: node.stat() })
+        }
+        Item::Children { .. } => {
+            let stat = read(on, who, path, words::READ)?.stat();
+            Ok(Told::Children { names: names(path, on), stat })
+        }
+        Item::GetAcl { .. } => {
+            let node = read(on, who, path, words::READ | words::ADMIN)?;
+            Ok(Told::Acl { acl: acl::shown(node, who), stat: node.stat() })
+        }
+        Item::CountBelow { .. } => {
+            let children = read(on, who, path, words::READ)?.children;
+            let below = on.below(&keys::below_children(path)).count() as u64;
+            Ok(Told::Count(if path == Path::ROOT { below } else { u64::from(children) + below }))
+        }
+        Item::Create { .. }
+        | Item::Delete { .. }
+        | Item::Set { .. }
+        | Item::SetAcl { .. }
+        | Item::Ephemerals { .. } => Err(Failure::BadArguments),
+    }
+}
+
+fn names(path: Path<'_>, on: &Execution<'_, Tree>) -> Vec<String> {
+    let prefix = keys::children(path);
+    let name = |key: &[u8]| Some(str::from_utf8(&key[prefix.len()..]).ok()?.to_string());
+    on.below(&prefix).filter_map(|(key, _)| name(key)).collect()
+}
+
+fn ephemerals(prefix: &str, who: &Who, on: &Execution<'_, Tree>) -> Result<Told, Failure> {
+    let session = who.session.ok_or(Failure::BadArguments)?;
+    let begin = keys::ephemerals(session);
+    let prefix = [&begin[..], prefix.as_bytes()].concat();
+    let path = |key: &[u8]| Some(keys::ephemeral_of(key)?.1.to_string());
+    Ok(Told::Paths(on.below(&prefix).filter_map(|(key, _)| path(key)).collect()))
+}
+
+/// What has become of followed nodes since, as ZooKeeper tells it: of what is followed until it is
+/// told otherwise, nothing.
+fn changed<'a>(
+    refollow: &'a Refollow,
+    on: &'a Execution<'_, Tree>,
+) -> impl Iterator<Item = (String, What)> + 'a {
+    let find = |path: &str| Path::of(path).ok().and_then(|path| find(on, path));
+    let of = move |path: &str, last: fn(&Node) -> Zxid, what| match find(path) {
+        None => Some(What::Deleted),
+        Some(node) => (last(node) > refollow.seen).then_some(what),
+    };
+    let told = |path: &String, what: Option<What>| Some((path.clone(), what?));
+    let data = refollow.data.iter().map(move |path| (path, of(path, |it| it.mzxid, What::Data)));
+    let absent = refollow.absent.iter().map(move |path| (path, find(path).map(|_| What::Created)));
+    let children = refollow.children.iter();
+    let children = children.map(move |path| (path, of(path, |it| it.pzxid, What::Children)));
+    data.chain(absent).chain(children).filter_map(move |(path, what)| told(path, what))
+}
+
+/// Paths in the order of keys, from one on, which need not be there.
+fn list(from: &str, most: u32, on: &Execution<'_, Tree>) -> Answer {
+    let (mut paths, mut bytes) = (Vec::new(), 0);
+    let most = (most as usize).clamp(1, TREE_PAGE_MAX);
+    let from = keys::from(from);
+    for (key, _) in on.from(&from).take_while(|(key, _)| key.starts_with(keys::NODES)) {
+        let Some(path) = keys::path(key) else { continue };
+        if paths.len() == most || bytes > PAGE_BYTES_MAX {
+            return Answer::Paths { paths, next: Some(path) };
+        }
+        bytes += path.len();
+        paths.push(path);
+    }
+    Answer::Paths { paths, next: None }
+}

@@ -1,0 +1,142 @@
+//! The tree as what a log replicates.
+
+use super::command::{Answer, Change, Command, Who};
+use super::object::{Meta, Node, Object};
+use super::step::Step;
+use super::write::SPECIAL;
+use super::{acl, ask, keys, reap, sessions, write};
+use crate::smr::{Execution, Machine};
+use bytes::Bytes;
+use quorate_kernel::limits::{TRANSACTION_BYTES_MAX, TRANSACTION_ITEMS_MAX, TREE_IDS_MAX};
+use quorate_kernel::mutant;
+use quorate_kernel::path::Path;
+use quorate_kernel::tree::{Acl, Item, Reply, Zxid};
+
+/// The tree, as a type: what it holds is objects.
+#[derive(Debug)]
+pub enum Tree {}
+
+impl Machine for Tree {
+    type Command = Command;
+    type Object = Object;
+    type Reply = Answer;
+    type Change = Change;
+
+    fn begin() -> impl Iterator<Item = (Bytes, Object)> {
+        let bare = || Node::made(Zxid(0), 0);
+        let closed = || Node { acl: acl::read_only(), ..bare() };
+        let with =
+            |node: Node, children: u32| Node { creates: children.cast_signed(), children, ..node };
+        let [root, zookeeper, config, quota] =
+            SPECIAL.map(|path| Path::of(path).expect("they are paths"));
+        let nodes = [
+            (root, with(bare(), 1)),
+            (zookeeper, with(closed(), 2)),
+            (config, closed()),
+            (quota, closed()),
+        ];
+        let bytes = nodes.iter().map(|(path, node)| node.bytes(*path)).sum();
+        let meta = Meta { nodes: nodes.len() as u64, bytes, ..Meta::default() };
+        let nodes = nodes.into_iter().map(|(path, node)| (keys::node(path), Object::Node(node)));
+        nodes.chain([(keys::META, Object::Meta(meta))])
+    }
+
+    fn execute(command: &Command, on: &mut Execution<'_, Tree>) -> Answer {
+        if let Some(who) = command.who()
+            && let Err(failure) = ask::admit(on, who)
+        {
+            let zxid = ask::meta(on).zxid;
+            return Answer::Told(Reply { zxid, told: Err(failure) });
+        }
+        match command {
+            Command::One(who, item) => {
+                let mut step = Step::begin(on);
+                let told = write::item(&mut step, who, item);
+                step.end(told)
+            }
+            Command::All(who, items) => {
+                let mut step = Step::begin(on);
+                let (is_done, told) = ask::all(items, |item| write::item(&mut step, who, item));
+                let is_done = is_done || mutant!("tree_all_keeps_a_part");
+                if is_done { step.end(Ok(told)) } else { step.abandon(Ok(told)) }
+            }
+            Command::Put(who, path, data) => {
+                let mut step = Step::begin(on);
+                let told = write::put(&mut step, who, path, data);
+                step.end(told)
+            }
+            Command::Open { gateway, timeout_ms } => sessions::open(on, *gateway, *timeout_ms),
+            Command::Attach { gateway, session } => sessions::attach(on, *gateway, *session),
+            Command::Expire { session, attached } => sessions::expire(on, *session, *attached),
+            Command::Close(who) => sessions::close(on, who),
+            Command::Reap { path, seen } => reap::reap(on, path, *seen),
+        }
+    }
+
+    fn bytes(object: &Object) -> usize {
+        let held = match object {
+            Object::Node(node) => node.held(),
+            _ => 0,
+        };
+        size_of::<Object>() + held
+    }
+
+    /// What is merely wrong is executed, and answered. What is not sound no gateway makes of
+    /// anything that a client asks.
+    fn is_sound(command: &Command) -> bool {
+        let is_known = command.who().is_none_or(|who| who.ids.len() <= TREE_IDS_MAX);
+        let is_sound = match command {
+            Command::One(_, item) => item.is_write(),
+            Command::All(_, items) => {
+                let is_of_it = |item: &Item| item.is_write() || matches!(item, Item::Check { .. });
+                items.len() <= TRANSACTION_ITEMS_MAX && items.iter().all(is_of_it)
+            }
+            _ => true,
+        };
+        is_known && is_sound && command.bytes() <= TRANSACTION_BYTES_MAX
+    }
+}
+
+impl Command {
+    /// Whose it is; none of what hosts ask for themselves.
+    #[must_use]
+    pub fn who(&self) -> Option<&Who> {
+        match self {
+            Command::One(who, _)
+            | Command::All(who, _)
+            | Command::Put(who, ..)
+            | Command::Close(who) => Some(who),
+            Command::Open { .. }
+            | Command::Attach { .. }
+            | Command::Expire { .. }
+            | Command::Reap { .. } => None,
+        }
+    }
+
+    /// About how many bytes it has.
+    fn bytes(&self) -> usize {
+        match self {
+            Command::One(_, item) => bytes_of(item),
+            Command::All(_, items) => items.iter().map(bytes_of).sum(),
+            Command::Put(_, path, data) => path.len() + data.len(),
+            Command::Reap { path, .. } => path.len(),
+            Command::Open { .. }
+            | Command::Attach { .. }
+            | Command::Expire { .. }
+            | Command::Close(_) => 0,
+        }
+    }
+}
+
+fn bytes_of(item: &Item) -> usize {
+    let list = |list: &[Acl]| {
+        list.iter().map(|acl| size_of::<Acl>() + acl.id.scheme.len() + acl.id.id.len()).sum()
+    };
+    let more: usize = match item {
+        Item::Create { data, acl, .. } => data.len() + list(acl),
+        Item::Set { data, .. } => data.len(),
+        Item::SetAcl { acl, .. } => list(acl),
+        _ => 0,
+    };
+    item.path().len() + more
+}
