@@ -1,6 +1,6 @@
 //! The engines of this build. A new one is a folder beside this file, and a line here.
 
-use crate::{catalog, causal, linearizable, overlay, serializable};
+use crate::{catalog, causal, coordination, linearizable, overlay, serializable};
 use alloc::vec::Vec;
 use quorate_kernel::engine::{self, Engine, Opening};
 use quorate_kernel::ids::LaneId;
@@ -10,7 +10,8 @@ use quorate_kernel::process::Recovery;
 use quorate_kernel::storage::Durability;
 
 /// All of them; the first is that of a keyspace that is made without a word on it.
-pub const ENGINES: &[&Engine] = &[&linearizable::ENGINE, &causal::ENGINE, &serializable::ENGINE];
+pub const ENGINES: &[&Engine] =
+    &[&linearizable::ENGINE, &causal::ENGINE, &serializable::ENGINE, &coordination::ENGINE];
 
 /// The lane of a keyspace on one node, in the condition that the directory found it in.
 ///
@@ -96,7 +97,7 @@ mod tests {
         let refused = refusal(&foreign).expect("this build does not have it").to_string();
         assert_eq!(
             refused,
-            "unknown engine `gossip`; this build has: linearizable, causal, serializable"
+            "unknown engine `gossip`; this build has: linearizable, causal, serializable, coordination"
         );
         assert!(Served::of(&Arc::new(foreign), ENGINES).is_err());
     }

@@ -169,6 +169,7 @@ fn code(refusal: &Refusal) -> &'static str {
         | Refusal::Membership { .. }
         | Refusal::Catalog(_)
         | Refusal::NoSession
+        | Refusal::Node(_)
         | Refusal::NotOpen => "ERR",
     }
 }

@@ -83,9 +83,10 @@ pub(super) async fn ask_within(
 
 fn status_of(refusal: &Refusal) -> StatusCode {
     match refusal {
-        Refusal::Membership { .. } | Refusal::Siblings { .. } | Refusal::Unmet { .. } => {
-            StatusCode::CONFLICT
-        }
+        Refusal::Membership { .. }
+        | Refusal::Siblings { .. }
+        | Refusal::Unmet { .. }
+        | Refusal::Node(_) => StatusCode::CONFLICT,
         Refusal::Catalog(why) => status_of_catalog(why),
         Refusal::NotOpen | Refusal::NoSession => StatusCode::NOT_FOUND,
         Refusal::TooLarge { .. }

@@ -4,6 +4,7 @@ use quorate_api::v1::{Coordinator, Error, Kind};
 use quorate_kernel::keyspace::CatalogRefusal;
 use quorate_kernel::lacking::Lacking;
 use quorate_kernel::operation::Refusal;
+use quorate_kernel::tree::Failure;
 
 /// Why a call failed. Nothing was changed, unless it says that something may have been.
 pub type Problem = Box<Error>;
@@ -147,6 +148,20 @@ pub fn mismatch() -> Problem {
     problem(Kind::Internal, "the engine answered another question", REPORT)
 }
 
+/// A tree does not allow it.
+fn node(failure: Failure, what: String) -> Problem {
+    let right = match failure {
+        Failure::BadArguments => "name nodes by paths: names between slashes, none of them empty",
+        Failure::NotEmpty => "delete its children first",
+        Failure::Quota => "make room, or use another keyspace",
+        _ => "read the node again, and decide anew",
+    };
+    match failure {
+        Failure::BadArguments | Failure::InvalidAcl => invalid("key", what, String::from(right)),
+        _ => problem(Kind::Conflict, what, right),
+    }
+}
+
 /// An operation was refused by its engine.
 pub fn refused(refusal: &Refusal) -> Problem {
     let what = refusal.to_string();
@@ -174,6 +189,7 @@ pub fn refused(refusal: &Refusal) -> Problem {
         Refusal::OutcomeUnknown => unknown(what),
         Refusal::CatalogUnknown => problem(Kind::OutcomeUnknown, what, LOOK),
         Refusal::Overloaded => problem(Kind::Overloaded, what, "send it again after a pause"),
+        Refusal::Node(failure) => node(*failure, what),
         Refusal::NoSession => invalid("session", what, String::from("open one")),
         Refusal::TooSlow => problem(Kind::Overloaded, what, "take what comes, or watch less"),
         Refusal::Stopping => problem(Kind::Stopping, what, "send it to another host"),

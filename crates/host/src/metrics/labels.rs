@@ -115,6 +115,7 @@ impl Ending {
                 | Refusal::Context(_)
                 | Refusal::Siblings { .. }
                 | Refusal::NoSession
+                | Refusal::Node(_)
                 | Refusal::Membership { .. }
                 | Refusal::Catalog(_) => Ending::Refused,
                 Refusal::Overloaded | Refusal::TooSlow | Refusal::Stopping | Refusal::NotOpen => {

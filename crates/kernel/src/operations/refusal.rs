@@ -116,6 +116,9 @@ pub enum Refusal {
     /// changed.
     #[error("this host has no such session open; nothing was changed")]
     NoSession,
+    /// The tree does not allow it. Nothing was changed.
+    #[error("{0}; nothing was changed")]
+    Node(crate::tree::Failure),
     /// The node is stopping. Nothing was changed.
     #[error("the node is shutting down")]
     Stopping,

@@ -27,14 +27,14 @@ pub struct Entry<M: Machine> {
 pub struct Part<M: Machine> {
     /// Whose they are. None are the primary's own: nobody waits for them, and to execute them twice
     /// must do no harm.
-    pub from: Option<From>,
+    pub from: Option<Origin>,
     /// The commands.
     pub commands: Vec<M::Command>,
 }
 
 /// A client's place in its own order of commands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct From {
+pub struct Origin {
     /// The client: a host in one of its starts. Later starts take the place of earlier ones.
     pub client: Incarnation,
     /// The number of the first command; those of a client count from 1.

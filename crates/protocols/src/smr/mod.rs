@@ -52,7 +52,7 @@ mod tests;
 
 pub use changes::{Changes, Numbered};
 pub use clients::Client;
-pub use entry::{Entry, Part};
+pub use entry::{Entry, Origin, Part};
 pub use execution::{Execution, Objects};
 pub use keys::OBJECT_KEY_BYTES_MAX;
 pub use machine::Machine;

@@ -3,7 +3,7 @@
 use super::changes::Changes;
 use super::clients::Client;
 use super::copies::Copies;
-use super::entry::{Entry, From};
+use super::entry::{Entry, Origin};
 use super::execution::{Execution, Objects};
 use super::keys::{self, Head, StoredHead};
 use super::machine::Machine;
@@ -100,7 +100,7 @@ impl<M: Machine> Replicated<M> {
         look(&mut Execution::new(&self.objects, self.head.now_ms))
     }
 
-    fn execute_of(&mut self, from: From, at: usize, command: &M::Command) {
+    fn execute_of(&mut self, from: Origin, at: usize, command: &M::Command) {
         let number = from.first + at as u64;
         let start = from.client.start;
         let client = self.head.clients.entry(from.client.node);

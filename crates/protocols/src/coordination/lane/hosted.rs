@@ -7,8 +7,8 @@ use crate::coordination::tree::Tree;
 use crate::groups::{Hint, Leads, Seat};
 use crate::smr::Replicated;
 use crate::vsr::{self, Action, Event, Replica};
+use alloc::string::String;
 use alloc::vec::Vec;
-use bytes::Bytes;
 use quorate_kernel::ids::{Incarnation, NodeId};
 use quorate_kernel::limits::VSR_IN_FLIGHT_BYTES_MAX;
 use quorate_kernel::probe;
@@ -32,7 +32,7 @@ pub struct Hosted {
     /// Who should be the members, and who counts on this node.
     pub seat: Seat,
     /// Where nodes that end by themselves are looked for next.
-    pub reaped: Bytes,
+    pub reaped: String,
     /// When all hosts are told again that this node leads.
     pub told: Time,
 }
@@ -50,7 +50,7 @@ impl Hosted {
             machine: Replicated::new(GROUP),
             primary: None,
             seat: Seat::new(now),
-            reaped: Bytes::new(),
+            reaped: String::new(),
             told: Time(0),
         }
     }

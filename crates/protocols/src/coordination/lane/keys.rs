@@ -6,7 +6,7 @@
 use alloc::string::String;
 use bytes::Bytes;
 use quorate_kernel::operation::{Cursor, Refusal};
-use quorate_kernel::path;
+use quorate_kernel::path::Path;
 use quorate_kernel::tree::Failure;
 
 /// The path of a key.
@@ -14,7 +14,7 @@ pub fn path_of(key: &[u8]) -> Result<String, Refusal> {
     let wrong = || Refusal::Node(Failure::BadArguments);
     let text = core::str::from_utf8(key).map_err(|_| wrong())?;
     let path = if text.starts_with('/') { String::from(text) } else { String::from("/") + text };
-    path::check(&path, false).map_err(|_| wrong())?;
+    Path::of(&path).map_err(Refusal::Node)?;
     Ok(path)
 }
 

@@ -52,8 +52,8 @@ mod tests;
 mod timer;
 
 use crate::coordination::ENGINE;
-use crate::groups::{Examinations, Hosts, Leads, Outbox, Routes, founders};
 use crate::groups::FAILED;
+use crate::groups::{Examinations, Hosts, Leads, Outbox, Routes, founders};
 use crate::vsr::Kept;
 use alloc::boxed::Box;
 use alloc::sync::Arc;

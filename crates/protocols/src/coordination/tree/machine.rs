@@ -114,7 +114,8 @@ impl Command {
     }
 
     /// About how many bytes it has.
-    fn bytes(&self) -> usize {
+    #[must_use]
+    pub fn bytes(&self) -> usize {
         match self {
             Command::One(_, item) => bytes_of(item),
             Command::All(_, items) => items.iter().map(bytes_of).sum(),

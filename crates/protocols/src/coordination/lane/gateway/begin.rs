@@ -3,10 +3,11 @@
 use super::stream::{QUESTIONS_MAX, Waiting};
 use super::watches::How;
 use super::{Asking, Connection, Form, Origin, Then};
+use crate::coordination::lane::gateway::credential;
 use crate::coordination::lane::keys::{path_of, paths_from};
 use crate::coordination::lane::{Context, Coordination};
-use crate::coordination::lane::gateway::credential;
-use crate::coordination::tree::{Command, Question};
+use crate::coordination::tree::{Command, Question, Tree};
+use crate::smr::Machine;
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -101,6 +102,10 @@ impl Coordination {
     ) -> Result<u64, Refusal> {
         if !self.gateway.stream.has_room() {
             return Err(Refusal::Overloaded);
+        }
+        if !Tree::is_sound(&command) {
+            // Nobody would put it into the log.
+            return Err(Refusal::Node(Failure::BadArguments));
         }
         let bytes = command.bytes();
         Ok(self.gateway.stream.command(command, bytes, origin, cx.now))
@@ -222,7 +227,8 @@ impl Coordination {
                 return self.begin_command(waiting, client, Command::All(who, items), cx);
             }
             Act::Close => {
-                if let Some(connection) = client.and_then(|it| self.gateway.connections.get_mut(&it))
+                if let Some(connection) =
+                    client.and_then(|it| self.gateway.connections.get_mut(&it))
                 {
                     connection.is_closing = true;
                 }
@@ -334,7 +340,8 @@ impl Coordination {
                 let password = super::password(&self.settings.key, cx.lane, session);
                 // Whoever compares bytes one after the other tells how many are right by the time
                 // that it takes; the sum of differences does not.
-                let differ = password.iter().zip(shown).fold(0, |all, (one, other)| all | (one ^ other));
+                let differ =
+                    password.iter().zip(shown).fold(0, |all, (one, other)| all | (one ^ other));
                 if differ != 0 && !mutant!("tree_any_password") {
                     return self.expire_client(ticket, cx);
                 }

@@ -207,13 +207,7 @@ impl Coordination {
     }
 
     /// A session is here.
-    fn on_open(
-        &mut self,
-        ticket: Ticket,
-        connect: Connect,
-        answer: &Answer,
-        cx: &mut Context<'_>,
-    ) {
+    fn on_open(&mut self, ticket: Ticket, connect: Connect, answer: &Answer, cx: &mut Context<'_>) {
         let Answer::Open { session, timeout_ms, attached, zxid } = *answer else {
             return self.expire_client(ticket, cx);
         };
@@ -221,8 +215,7 @@ impl Coordination {
         let before = self.gateway.sessions.get(&session).and_then(|it| it.connection);
         let here = self.gateway.connections.contains_key(&ticket);
         let connection = here.then_some(ticket);
-        let known =
-            Session { connection, attached, timeout, heard: cx.now, is_expiring: false };
+        let known = Session { connection, attached, timeout, heard: cx.now, is_expiring: false };
         self.gateway.sessions.insert(session, known);
         if let Some(before) = before.filter(|before| *before != ticket) {
             // Its client has come anew, while the link to it seemed to be there.

@@ -124,13 +124,7 @@ impl<O> Stream<O> {
     }
 
     /// A command; its number.
-    pub fn command(
-        &mut self,
-        command: Command,
-        bytes: usize,
-        origin: Option<O>,
-        now: Time,
-    ) -> u64 {
+    pub fn command(&mut self, command: Command, bytes: usize, origin: Option<O>, now: Time) -> u64 {
         if self.commands.is_empty() {
             self.oldest = now;
         }
@@ -229,16 +223,16 @@ impl<O> Stream<O> {
     /// longer than one that is there: another one is asked then.
     pub fn tick(&mut self, now: Time) -> Option<NodeId> {
         for (number, open) in &mut self.questions {
-            if open.asked_at > Time(0) && now - open.asked_at >= 2 * self.wait {
+            if open.asked_at > Time(0) && now - open.asked_at >= Span(2 * self.wait.0) {
                 self.unsent.insert(*number);
             }
         }
         if !self.commands.is_empty() && now - self.oldest >= self.wait {
             self.oldest = now;
-            self.wait = (2 * self.wait).min(WAIT_MAX);
+            self.wait = Span(2 * self.wait.0).min(WAIT_MAX);
             self.resume();
         }
-        let patience = if self.waits() { SILENT } else { 2 * TOUCH + SILENT };
+        let patience = if self.waits() { SILENT } else { Span(2 * TOUCH.0 + SILENT.0) };
         let silent = self.primary.filter(|_| now - self.heard_at >= patience)?;
         self.heard_at = now;
         Some(silent)

@@ -4,7 +4,7 @@ use super::{Served, Waiting};
 use crate::coordination::lane::message::{Ask, Message, News, Told};
 use crate::coordination::lane::{Context, Coordination};
 use crate::coordination::tree::{self, Command, Tree};
-use crate::smr::{Entry, Executed, From, Part};
+use crate::smr::{Entry, Executed, Origin, Part};
 use alloc::vec::Vec;
 use quorate_kernel::ids::{Incarnation, NodeId, Ticket};
 use quorate_kernel::limits::OPERATIONS_MAX;
@@ -29,8 +29,7 @@ impl Coordination {
             // It rests on a majority.
             return cx.fx.send_early(from, Message::Told(told));
         }
-        let served =
-            primary.gateways.entry(from.node).or_insert_with(|| Served::new(from, cx.now));
+        let served = primary.gateways.entry(from.node).or_insert_with(|| Served::new(from, cx.now));
         if served.client.start < from.start {
             *served = Served::new(from, cx.now);
         }
@@ -77,7 +76,7 @@ impl Coordination {
             commands.push(command);
         }
         if let Some(first) = first {
-            let from = From { client: from, first, acked: served.acked };
+            let from = Origin { client: from, first, acked: served.acked };
             primary.parts.push_back((Part { from: Some(from), commands }, bytes));
         }
         let mut asked = Vec::new();
@@ -105,8 +104,7 @@ impl Coordination {
         }
         let mut is_taken = false;
         self.call(cx, |log, _| is_taken = log.read(ticket).is_ok());
-        if !is_taken
-            && let Some(primary) = self.hosted.as_mut().and_then(|it| it.primary.as_mut())
+        if !is_taken && let Some(primary) = self.hosted.as_mut().and_then(|it| it.primary.as_mut())
         {
             // The gateway asks again.
             primary.tickets.remove(&ticket);
@@ -171,8 +169,8 @@ impl Coordination {
         let primary = self.hosted.as_mut()?.primary.as_mut()?;
         let (mut bytes, mut count, mut parts) = (0, 0, Vec::new());
         while let Some((part, size)) = primary.parts.front() {
-            let is_full = bytes + size > ENTRY_BYTES_MAX
-                || count + part.commands.len() > ENTRY_COMMANDS_MAX;
+            let is_full =
+                bytes + size > ENTRY_BYTES_MAX || count + part.commands.len() > ENTRY_COMMANDS_MAX;
             if is_full && !parts.is_empty() {
                 break;
             }
@@ -183,13 +181,6 @@ impl Coordination {
         let at_ms = u64::try_from(cx.wall.0).unwrap_or_default();
         (!parts.is_empty()).then_some(Entry { at_ms, parts })
     }
-
-    /// Whether something waits to be put into the log.
-    pub(crate) fn has_to_propose(&self) -> bool {
-        let primary = self.hosted.as_ref().and_then(|it| it.primary.as_ref());
-        primary.is_some_and(|primary| !primary.parts.is_empty())
-    }
-
 }
 
 impl Served {

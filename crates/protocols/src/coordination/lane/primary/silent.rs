@@ -7,7 +7,7 @@
 use crate::coordination::lane::{Context, Coordination};
 use crate::coordination::tree::{Command, reapable, sessions};
 use alloc::vec::Vec;
-use quorate_kernel::ids::{Incarnation, NodeId};
+use quorate_kernel::ids::Incarnation;
 use quorate_kernel::mutant;
 use quorate_kernel::time::{Span, Time};
 
@@ -44,17 +44,11 @@ impl Coordination {
             .map(|(session, it)| Command::Expire { session, attached: it.attached })
             .collect();
         let now_ms = u64::try_from(cx.wall.0).unwrap_or_default();
-        let (found, next) = reapable(objects, &hosted.reaped, PROPOSED_MAX, now_ms);
-        hosted.reaped = next.unwrap_or_default();
-        commands.extend(found);
+        let found = reapable(objects, &hosted.reaped, PROPOSED_MAX, now_ms);
+        hosted.reaped = found.next.unwrap_or_default();
+        let due = found.due.into_iter();
+        commands.extend(due.map(|(path, seen)| Command::Reap { path, seen }));
         // What was proposed a second ago and is not executed is proposed again: both are guarded.
         commands.into_iter().for_each(|command| primary.add_own(command));
-    }
-
-    /// The hosts that primaries know as gateways, for tests.
-    #[cfg(test)]
-    pub(crate) fn served(&self) -> Vec<NodeId> {
-        let primary = self.hosted.as_ref().and_then(|it| it.primary.as_ref());
-        primary.map(|it| it.gateways.keys().copied().collect()).unwrap_or_default()
     }
 }
