@@ -44,10 +44,10 @@ pub struct Replicated<M: Machine> {
 }
 
 impl<M: Machine> Replicated<M> {
-    /// The machine of a group before its start.
+    /// The machine of a group before its first command, with nothing of it stored.
     #[must_use]
     pub fn new(group: GroupId) -> Replicated<M> {
-        Replicated {
+        let mut replicated = Replicated {
             group,
             objects: Objects::<M>::new(),
             head: Head::default(),
@@ -57,7 +57,9 @@ impl<M: Machine> Replicated<M> {
             dirty_bytes: 0,
             stored: Op(0),
             copies: Copies::default(),
-        }
+        };
+        replicated.begin();
+        replicated
     }
 
     /// The objects as of the last entry that was executed.
@@ -187,6 +189,7 @@ impl<M: Machine> vsr::Machine for Replicated<M> {
             let read: Option<StoredHead<M>> = keys::read(&bytes);
             read.expect("the store returns what was put into it, in the version that it guards")
         });
+        self.forget();
         let prefix = keys::object(self.group, &[]);
         store.table.scan(Class::Data, &prefix, &mut |key, value| {
             let Some(key) = keys::of_object(self.group, key) else { return false };

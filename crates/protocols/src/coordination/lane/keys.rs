@@ -18,6 +18,14 @@ pub fn path_of(key: &[u8]) -> Result<String, Refusal> {
     Ok(path)
 }
 
+/// Whether a path is a key of clients: the root is none, nor is what the tree keeps for itself.
+pub fn is_key(path: &str) -> bool {
+    let own = path
+        .strip_prefix("/zookeeper")
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    path != "/" && !own
+}
+
 /// The key of a path.
 pub fn key_of(path: &str) -> Bytes {
     Bytes::copy_from_slice(path.as_bytes())

@@ -5,7 +5,7 @@ use super::watches::How;
 use super::{Asking, Connection, Form, Origin, Then};
 use crate::coordination::lane::gateway::credential;
 use crate::coordination::lane::keys::{path_of, paths_from};
-use crate::coordination::lane::{Context, Coordination};
+use crate::coordination::lane::{Context, Coordination, GROUP};
 use crate::coordination::tree::{Command, Question, Tree};
 use crate::smr::Machine;
 use alloc::boxed::Box;
@@ -41,6 +41,9 @@ impl Coordination {
     ) -> Result<(), Refusal> {
         if self.hosts.are_closing() {
             return Err(Refusal::Stopping);
+        }
+        if self.routes.primary(GROUP).is_none() {
+            return Err(Refusal::NoRoute);
         }
         let who = || self.gateway.who(cx.me, None);
         match operation {

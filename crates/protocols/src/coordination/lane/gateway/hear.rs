@@ -3,7 +3,7 @@
 use super::stream::Waiting;
 use super::watches::How;
 use super::{Asking, Form, Origin, Session, Then};
-use crate::coordination::lane::keys::{cursor_of, key_of};
+use crate::coordination::lane::keys::{cursor_of, is_key, key_of};
 use crate::coordination::lane::message::{News, Told};
 use crate::coordination::lane::{Context, Coordination};
 use crate::coordination::tree::{Answer, Change};
@@ -283,7 +283,8 @@ fn tell_change(ticket: Ticket, changed: Changed, cx: &mut Context<'_>) {
 fn outcome(form: Form, answer: Answer) -> Outcome {
     let reply = match (form, answer) {
         (Form::Page, Answer::Paths { paths, next }) => {
-            let keys = paths.iter().map(|path| key_of(path)).collect();
+            // What the tree keeps for itself is no key of a client.
+            let keys = paths.iter().filter(|path| is_key(path)).map(|path| key_of(path)).collect();
             return Outcome::Page { keys, next: next.map(|next| cursor_of(&next)) };
         }
         (Form::Tree, Answer::Changed { zxid, .. }) => {

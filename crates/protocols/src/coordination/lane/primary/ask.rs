@@ -19,11 +19,8 @@ const ENTRY_COMMANDS_MAX: usize = 1024;
 impl Coordination {
     /// A gateway asks, or says that it is there.
     pub(crate) fn on_ask(&mut self, from: Incarnation, ask: Ask, cx: &mut Context<'_>) {
-        let Some(hosted) = &mut self.hosted else { return };
-        let machine = &hosted.machine;
-        let Some(primary) = &mut hosted.primary else {
-            return self.say_who_leads(from, cx);
-        };
+        let leading = self.hosted.as_mut().and_then(|it| Some((&it.machine, it.primary.as_mut()?)));
+        let Some((machine, primary)) = leading else { return self.say_who_leads(from, cx) };
         if machine.has_ended(from) {
             let told = Told { has_ended: true, ..Told::default() };
             // It rests on a majority.
