@@ -48,11 +48,11 @@ mod keys;
 mod machine;
 mod replicated;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use changes::{Changes, Numbered};
 pub use clients::Client;
-pub use entry::{Entry, Origin, Part};
+pub use entry::{COMMANDS_MAX, Entry, Origin, Part};
 pub use execution::{Execution, Objects};
 pub use keys::OBJECT_KEY_BYTES_MAX;
 pub use machine::Machine;

@@ -1,1 +1,9 @@
-//! Tests of the building block.
+//! Tests of the building block, with a machine of numbers.
+
+mod changes;
+mod copies;
+pub(crate) mod member;
+mod numbers;
+mod once;
+mod sees;
+mod stored;

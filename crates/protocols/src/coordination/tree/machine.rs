@@ -23,17 +23,15 @@ impl Machine for Tree {
     type Change = Change;
 
     fn begin() -> impl Iterator<Item = (Bytes, Object)> {
-        let bare = || Node::made(Zxid(0), 0);
-        let closed = || Node { acl: acl::read_only(), ..bare() };
-        let with =
-            |node: Node, children: u32| Node { creates: children.cast_signed(), children, ..node };
+        // As in ZooKeeper these children were never made: they do not count for sequential names.
+        let with = |children, acl| Node { children, acl, ..Node::made(Zxid(0), 0) };
         let [root, zookeeper, config, quota] =
-            SPECIAL.map(|path| Path::of(path).expect("they are paths"));
+            SPECIAL.map(|path| Path::of(path).expect("each of them is a path"));
         let nodes = [
-            (root, with(bare(), 1)),
-            (zookeeper, with(closed(), 2)),
-            (config, closed()),
-            (quota, closed()),
+            (root, with(1, None)),
+            (zookeeper, with(2, acl::read_only())),
+            (config, with(0, acl::read_only())),
+            (quota, with(0, acl::read_only())),
         ];
         let bytes = nodes.iter().map(|(path, node)| node.bytes(*path)).sum();
         let meta = Meta { nodes: nodes.len() as u64, bytes, ..Meta::default() };

@@ -53,6 +53,8 @@ mod object;
 mod reap;
 mod sessions;
 mod step;
+#[cfg(test)]
+mod tests;
 mod write;
 
 pub use ask::ask;

@@ -61,7 +61,8 @@ pub struct Node {
     pub version: i32,
     /// How often its list was set; wraps.
     pub aversion: i32,
-    /// How many children were ever made; wraps. The number of a sequential child.
+    /// How many children were ever made; wraps. The number of the next sequential child. Those that
+    /// were there before the first command do not count.
     pub creates: i32,
     /// How many children it has.
     pub children: u32,
