@@ -7,6 +7,7 @@
 //! | [`events`] | what has happened in the cluster, as text |
 //! | [`host`] | what a door knows of its host |
 //! | [`resp`] | the protocol of Redis clients, versions 2 and 3 |
+//! | [`zookeeper`] | the protocol of ZooKeeper's clients |
 //!
 //! The crate is `no_std`: a door owns no socket, clock or thread, so the simulator drives the same
 //! code as the server.
@@ -20,9 +21,10 @@ pub mod door;
 pub mod events;
 pub mod host;
 pub mod resp;
+pub mod zookeeper;
 
 pub use door::{Connected, Door, Opening, Protocol, Requests, Session, Shortage};
 pub use host::{Clock, Facts, Identity, NoFacts, Serving};
 
 /// The client protocols of this build: the one list of them.
-pub const DOORS: &[&Door] = &[&resp::DOOR];
+pub const DOORS: &[&Door] = &[&resp::DOOR, &zookeeper::DOOR];

@@ -165,6 +165,9 @@ pub const TRANSACTION_ITEMS_MAX: usize = 1024;
 /// The most bytes of the keys and values of one transaction together; an engine also refuses one
 /// whose answer would hold more.
 pub const TRANSACTION_BYTES_MAX: usize = 32 * 1024 * 1024;
+/// The longest request of a client of ZooKeeper in bytes, and the longest answer to a read: clients
+/// and servers of ZooKeeper take no more unless they are set otherwise.
+pub const JUTE_FRAME_BYTES_MAX: usize = 0xf_ffff;
 /// The longest reply of one command in bytes.
 pub const REPLY_BYTES_MAX: usize = VALUE_BYTES_MAX;
 /// The most entries of a replicated log that wait to be committed: more is not proposed.

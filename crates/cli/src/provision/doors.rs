@@ -91,7 +91,7 @@ impl Doors {
         })
     }
 
-    /// The doors of host `number` on this machine: port base + 10 · number + 1 to 4.
+    /// The doors of host `number` on this machine: port base + 10 · number + 1 to 5.
     ///
     /// # Errors
     /// The ports would be too high.

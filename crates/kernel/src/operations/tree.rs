@@ -431,7 +431,8 @@ pub enum SessionEvent {
     },
     /// There is no such session, or not any more. Nothing follows.
     Expired,
-    /// A node that it follows has changed.
+    /// A node that it follows has changed. Told behind the answer from which on it is followed, and
+    /// before every answer of the session that shows the change.
     Changed(Changed),
 }
 

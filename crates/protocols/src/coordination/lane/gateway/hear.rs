@@ -209,7 +209,11 @@ impl Coordination {
     /// A session is here.
     fn on_open(&mut self, ticket: Ticket, connect: Connect, answer: &Answer, cx: &mut Context<'_>) {
         let Answer::Open { session, timeout_ms, attached, zxid } = *answer else {
-            return self.expire_client(ticket, cx);
+            return match answer {
+                // There are as many sessions as there can be.
+                Answer::Told(_) => self.end_connection(ticket, Refusal::Overloaded, cx),
+                _ => self.expire_client(ticket, cx),
+            };
         };
         let timeout = Span::millis(u64::from(timeout_ms));
         let before = self.gateway.sessions.get(&session).and_then(|it| it.connection);
