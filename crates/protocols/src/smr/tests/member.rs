@@ -6,7 +6,7 @@ use crate::testing::disk::{Disk, Kept};
 use crate::vsr::{self, Machine as _, Op, Store, Stored};
 use bytes::Bytes;
 use quorate_kernel::ids::{GroupId, Incarnation, NodeId, Start};
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 use std::vec::Vec;
 
 const GROUP: GroupId = GroupId(3);
@@ -149,10 +149,6 @@ impl<M: Machine> Member<M> {
         self.op = at;
     }
 
-    fn known_of(&self, client: Incarnation) -> Option<(u64, &VecDeque<(u64, M::Reply)>)> {
-        self.machine.client(client).map(|client| (client.done, &client.replies))
-    }
-
     /// Asserts that another one is the same: objects, time, clients, and what follows the last
     /// change.
     pub fn is_as(&self, other: &Member<M>) {
@@ -163,7 +159,9 @@ impl<M: Machine> Member<M> {
         for node in 0..8 {
             for start in 0..4 {
                 let client = client(node, start);
-                assert_eq!(self.known_of(client), other.known_of(client));
+                let [one, two] = [self, other].map(|it| it.machine.client(client));
+                assert_eq!(one.map(|it| it.done), two.map(|it| it.done));
+                assert_eq!(one.map(|it| &it.replies), two.map(|it| &it.replies));
                 assert_eq!(self.machine.has_ended(client), other.machine.has_ended(client));
             }
         }

@@ -217,7 +217,8 @@ fn the_machine_does_what_a_model_of_it_does() {
             at_ms = (at_ms + rng.below(20)).saturating_sub(rng.below(8));
             let command = source.command();
             let said = format!("seed {seed}, command {number}: {command:?}");
-            let answers = member.ask(at_ms, from(client(5, 1), number), &[command.clone()]);
+            let answers =
+                member.ask(at_ms, from(client(5, 1), number), core::slice::from_ref(&command));
             let expected = model.execute(at_ms, &command);
             *done.entry(kind(&command, &expected)).or_insert(0) += 1;
             assert_eq!(answers, [expected], "{said}");
