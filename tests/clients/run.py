@@ -27,8 +27,9 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 TARGET = os.path.join(ROOT, os.environ.get("CARGO_TARGET_DIR", "target"))
 SUITE_SECONDS = 600
 SUITES = ["redis-cli", "redis-benchmark", "redis-py", "go-redis", "java", "grpc", "http", "python"]
+SUITES += ["kazoo"]
 # What plain Redis does not speak.
-NATIVE = ["grpc", "http", "python"]
+NATIVE = ["grpc", "http", "python", "kazoo"]
 # What needs the virtual environment.
 PYTHON = {
     "redis-py": "test_redis_py test_redis_py_transactions",
@@ -37,6 +38,8 @@ PYTHON = {
     "python": "test_python test_python_transactions",
 }
 PACKAGE = os.path.join(ROOT, "clients", "python")
+# Kazoo's own tests, those that ask a server.
+KAZOO = "barrier cache client connection counter election lease lock partitioner party queue watchers"
 
 
 def main():
@@ -83,6 +86,8 @@ def run(server, options):
         for door in ("grpc", "http"):
             environment[f"{door.upper()}_ENDPOINT"] = server.endpoint(1, door)
             environment[f"{door.upper()}_ENDPOINT_SECOND"] = server.endpoint(2, door)
+        hosts = [server.endpoint(number, "zookeeper") for number in (1, 2, 3)]
+        environment["ZOOKEEPER_ENDPOINTS"] = ",".join(hosts)
         environment["QUORATE_BINARY"] = os.path.abspath(options.binary)
         environment["QUORATE_PACKAGE"] = os.path.join(TARGET, "python")
     names = options.suite or SUITES
@@ -111,6 +116,10 @@ def suite(name, title, environment):
     }.get(name, (None, HERE))
     if name in PYTHON:
         command = [virtual_python(), "-m", "unittest", *PYTHON[name].split()]
+    if name == "kazoo":
+        modules = [f"kazoo.tests.test_{module}" for module in KAZOO.split()]
+        options = ["-q", "--timeout=120", "-p", "kazoo_cluster", "-p", "no:cacheprovider"]
+        command = [virtual_python(), "-m", "pytest", *options, "--pyargs", *modules]
     if name == "python":
         install_package(environment["QUORATE_PACKAGE"])
     print(f"== {title}: {' '.join(command)}", flush=True)
