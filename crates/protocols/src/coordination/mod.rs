@@ -2,8 +2,36 @@
 //!
 //! From C. E. Bezerra, F. Pedone, R. van Renesse, "Scalable State-Machine Replication" (DSN 2014):
 //! its service Volery, with the words of ZooKeeper's clients. The tree is a deterministic machine
-//! ([`tree`]) that the building block [`crate::smr`] replicates over one log ([`crate::vsr`]); the
-//! process that a keyspace runs is its [`lane`].
+//! ([`tree`]) that the building block [`crate::smr`] replicates over one log ([`crate::vsr`]).
+//!
+//! ```text
+//! client ─▶ host, its gateway ── Ask ──▶ primary     commands and questions of a turn, and that
+//!                             ◀─ Told ──             the host is there; changes and answers
+//! primary ── Log ──▶ members                         one entry for all commands of a turn
+//! host    ◀─ Leads ──                                a hint of where the primary is
+//! ```
+//!
+//! # What it promises
+//! - All that clients are told is as if it were done one after the other, and what had ended before
+//!   something began comes first: also questions, whichever host is asked.
+//! - What one session asks is done in the order in which it is asked.
+//! - A client is told of a change that it follows before it is told anything that shows the change,
+//!   and of each such change once, also when another host leads in between.
+//! - An ephemeral node is there as long as its session, and no longer.
+//! - A command takes effect once. Who was told that its outcome is unknown may find either.
+//!
+//! # Sessions
+//! A session is at one gateway, which knows when its client was last heard, and asks for its end
+//! when it was silent for too long. If the gateway itself is silent for as long, the primary does.
+//! Both are guarded by how often the session was attached: one that is at another gateway by then
+//! goes on. A gateway that has not heard of the primary for two thirds of a session's time-out ends
+//! its client's connection, so that the client looks elsewhere in time.
+//!
+//! # Known limits
+//! - One partition: the tree is one group of hosts.
+//! - Who is cut off from the primary's majority is served nothing, not even old state.
+//! - A host whose clock is ahead moves the tree's time ahead, for as long as it leads and after:
+//!   nodes with a time to live end early.
 //!
 //! # Departures from the paper
 //! - One partition: commands need no other partition's variables, so no signals are exchanged.
@@ -11,9 +39,37 @@
 //!   they were asked (read index). They cost no entry of the log and are linearizable all the same.
 //! - Clients do not multicast: the host that a client is connected to numbers its commands, so that
 //!   each takes effect once whoever leads.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `tree/` | the tree as a deterministic machine |
+//! | `gateway/` | sessions, what clients of a host have asked, and what they follow |
+//! | `primary/` | what gateways ask, and are told |
+//! | `hosted.rs`, `seat.rs` | the group here: its log, its machine, its seat |
+//! | `state.rs`, `recover.rs` | what a host holds of a keyspace; how it starts |
+//! | `message.rs`, `engine.rs`, `timer.rs` | frames and inputs |
+//! | `keys.rs` | what is stored |
+//! | `values.rs` | keys of clients as paths |
+//! | `parts.rs` | who holds what, for operators |
 
-pub mod lane;
+mod engine;
+mod gateway;
+mod hosted;
+pub mod keys;
+mod message;
+mod parts;
+mod primary;
+mod recover;
 mod rules;
+mod seat;
+mod state;
+#[cfg(test)]
+mod tests;
+mod timer;
 pub mod tree;
+mod values;
 
+pub use message::{Ask, Message, News, Told};
 pub use rules::{ENGINE, NODE_BYTES_MAX};
+use state::{Context, GROUP};
+pub use state::{Coordination, Settings, lane};

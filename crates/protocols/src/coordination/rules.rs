@@ -1,6 +1,6 @@
 //! The engine as a value.
 
-use super::lane::{Settings, lane};
+use super::state::{Settings, lane};
 use crate::order::Order;
 use quorate_kernel::engine::{Capability, Engine, Listing, Placement};
 use quorate_kernel::limits::GROUP_MEMBERS_MAX;

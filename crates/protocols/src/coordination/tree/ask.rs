@@ -1,9 +1,10 @@
 //! What is asked of the tree, and changes nothing.
 
+use super::acl;
 use super::command::{Answer, Question, Who};
 use super::machine::Tree;
 use super::object::{Meta, Node, Object, Session};
-use super::{acl, keys};
+use crate::coordination::keys;
 use crate::smr::Execution;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;

@@ -1,9 +1,9 @@
 //! What holds for the tree between two commands.
 
-use super::keys;
 use super::machine::Tree;
 use super::object::{Life, Meta, Node, Object};
 use super::write::SPECIAL;
+use crate::coordination::keys;
 use crate::smr::Objects;
 use alloc::collections::BTreeMap;
 use alloc::string::String;

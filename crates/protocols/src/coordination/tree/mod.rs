@@ -32,7 +32,6 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `command.rs` | what is asked, answered and told |
-//! | [`keys`] | the keys of the objects |
 //! | `object.rs` | what the tree is made of |
 //! | `acl.rs` | who may do what with a node |
 //! | `step.rs` | one change, and what goes with it |
@@ -47,7 +46,6 @@ mod acl;
 mod ask;
 mod check;
 mod command;
-pub mod keys;
 mod machine;
 mod object;
 mod reap;

@@ -5,10 +5,10 @@
 
 use super::ask;
 use super::command::Answer;
-use super::keys;
 use super::machine::Tree;
 use super::object::{Life, Node, Object};
 use super::step::Step;
+use crate::coordination::keys;
 use crate::smr::{Execution, Objects};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;

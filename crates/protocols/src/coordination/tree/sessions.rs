@@ -4,10 +4,10 @@
 
 use super::ask;
 use super::command::{Answer, Change, Who};
-use super::keys;
 use super::machine::Tree;
 use super::object::{Object, Session};
 use super::step::Step;
+use crate::coordination::keys;
 use crate::smr::{Execution, Objects};
 use core::ops::Bound;
 use quorate_kernel::ids::Incarnation;

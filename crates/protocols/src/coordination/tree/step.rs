@@ -4,10 +4,11 @@
 //! parent's counts, the keys that say when it ends, and the counts of the whole tree. All that it
 //! does has one zxid, and happens at one moment.
 
+use super::ask;
 use super::command::{Answer, Change};
 use super::machine::Tree;
 use super::object::{Life, Meta, Node, Object, Session};
-use super::{ask, keys};
+use crate::coordination::keys;
 use crate::smr::Execution;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;

@@ -2,10 +2,11 @@
 //! answer, on each change, and on all nodes.
 
 use super::super::{
-    Answer, Change, Command, Object, Question, Tree, Who, check, keys, reapable, sessions,
+    Answer, Change, Command, Object, Question, Tree, Who, check, reapable, sessions,
 };
 use super::model::Model;
 use super::world::*;
+use crate::coordination::keys;
 use crate::smr::tests::member::{Member, client, from};
 use quorate_kernel::rng::Rng;
 use quorate_kernel::tree::{Acl, Id, Item, Kind, SessionId, Told, Zxid};

@@ -1,7 +1,8 @@
 //! Sessions are opened, moved and ended, and what they ask is done where they are.
 
-use super::super::{Answer, Change, Command, Object, Question, Session, Who, keys, sessions};
+use super::super::{Answer, Change, Command, Object, Question, Session, Who, sessions};
 use super::world::*;
+use crate::coordination::keys;
 use quorate_kernel::limits::TREE_SESSIONS_MAX;
 use quorate_kernel::tree::{Failure, Refollow, Reply, SessionId, Told, What, Zxid};
 use std::vec::Vec;

@@ -1,7 +1,8 @@
 //! What may be in a log, and how large anything may be.
 
-use super::super::{Answer, Command, Meta, Object, Tree, Who, keys};
+use super::super::{Answer, Command, Meta, Object, Tree, Who};
 use super::world::*;
+use crate::coordination::keys;
 use crate::smr::{Machine, Objects};
 use bytes::Bytes;
 use quorate_kernel::limits::{

@@ -1,7 +1,8 @@
 //! A tree with a clock that the tests set, and words to ask it with.
 
+use crate::coordination::keys;
 use crate::coordination::tree::{Answer, Change, Command, Node, Object, Question, Tree, Who};
-use crate::coordination::tree::{ask, check, keys};
+use crate::coordination::tree::{ask, check};
 use crate::smr::tests::member::{Member, client, from};
 use bytes::Bytes;
 use quorate_kernel::ids::Incarnation;

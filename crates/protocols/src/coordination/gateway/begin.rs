@@ -3,10 +3,10 @@
 use super::stream::{QUESTIONS_MAX, Waiting};
 use super::watches::How;
 use super::{Asking, Connection, Form, Origin, Then};
-use crate::coordination::lane::gateway::credential;
-use crate::coordination::lane::keys::{path_of, paths_from};
-use crate::coordination::lane::{Context, Coordination, GROUP};
+use crate::coordination::gateway::credential;
 use crate::coordination::tree::{Command, Question, Tree};
+use crate::coordination::values::{path_of, paths_from};
+use crate::coordination::{Context, Coordination, GROUP};
 use crate::smr::Machine;
 use alloc::boxed::Box;
 use alloc::string::String;

@@ -3,10 +3,10 @@
 use super::stream::Waiting;
 use super::watches::How;
 use super::{Asking, Form, Origin, Session, Then};
-use crate::coordination::lane::keys::{cursor_of, is_key, key_of};
-use crate::coordination::lane::message::{News, Told};
-use crate::coordination::lane::{Context, Coordination};
+use crate::coordination::message::{News, Told};
 use crate::coordination::tree::{Answer, Change};
+use crate::coordination::values::{cursor_of, is_key, key_of};
+use crate::coordination::{Context, Coordination};
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;

@@ -1,13 +1,11 @@
 //! The engine as a process: the one match on inputs.
 
-use super::gateway::Gateway;
 use super::message::Message;
+use super::state::{Context, Coordination, timeouts};
 use super::timer::Timer;
-use super::{Context, Coordination, GROUP, timeouts};
-use crate::vsr::{Replica, TICK, is_known};
+use crate::vsr::{Replica, TICK};
 use quorate_kernel::ids::{Incarnation, Ticket};
 use quorate_kernel::invariant;
-use quorate_kernel::mutant;
 use quorate_kernel::news::{News, Topic};
 use quorate_kernel::operation::{Control, Outcome, Refusal};
 use quorate_kernel::part::Part;
@@ -43,16 +41,7 @@ impl Process for Coordination {
         &[Topic::Ring, Topic::Keyspace, Topic::TurnEnd, Topic::Unlinked];
 
     fn start(&mut self, recovery: Recovery, cx: &mut Context<'_>) {
-        self.gateway = Gateway::new(cx.now);
-        let recovery = if mutant!("tree_memory_is_whole") { Recovery::Intact } else { recovery };
-        if let Some(members) = self.settings.founders.first().cloned() {
-            let founds = members.contains(&cx.me.node);
-            if founds || is_known(GROUP, cx.table) {
-                self.start_group(founds.then_some(&members[..]), recovery, cx);
-            }
-            // It was let go in an earlier start.
-            self.hosted.take_if(|hosted| hosted.replica.is_empty());
-        }
+        self.recover(recovery, cx);
         cx.fx.arm(Timer::Tick, cx.now + TICK);
     }
 

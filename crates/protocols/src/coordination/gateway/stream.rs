@@ -4,7 +4,7 @@
 //! Commands have numbers, and are sent in their order. When another host leads, or something was
 //! missed, all that is not answered is sent again; the machine knows which commands it has executed.
 
-use crate::coordination::lane::message::{Ask, Asked};
+use crate::coordination::message::{Ask, Asked};
 use crate::coordination::tree::{Command, Question};
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;

@@ -1,9 +1,9 @@
 //! What gateways are told at the end of a turn.
 
 use super::Served;
-use crate::coordination::lane::message::{Message, News, Told};
-use crate::coordination::lane::{Context, Coordination};
+use crate::coordination::message::{Message, News, Told};
 use crate::coordination::tree::{Answer, Change};
+use crate::coordination::{Context, Coordination};
 use crate::smr::Changes;
 use alloc::vec::Vec;
 use quorate_kernel::mutant;

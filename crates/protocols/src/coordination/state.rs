@@ -1,66 +1,14 @@
-//! The lane: what makes the replicated tree of a keyspace, and who serves its clients, one process.
-//!
-//! ```text
-//! client ─▶ host, its gateway ── Ask ──▶ primary     commands and questions of a turn, and that
-//!                             ◀─ Told ──             the host is there; changes and answers
-//! primary ── Log ──▶ members                         one entry for all commands of a turn
-//! host    ◀─ Leads ──                                a hint of where the primary is
-//! ```
-//!
-//! # What it promises
-//! - All that clients are told is as if it were done one after the other, and what had ended before
-//!   something began comes first: also questions, whichever host is asked.
-//! - What one session asks is done in the order in which it is asked.
-//! - A client is told of a change that it follows before it is told anything that shows the change,
-//!   and of each such change once, also when another host leads in between.
-//! - An ephemeral node is there as long as its session, and no longer.
-//! - A command takes effect once. Who was told that its outcome is unknown may find either.
-//!
-//! # Sessions
-//! A session is at one gateway, which knows when its client was last heard, and asks for its end
-//! when it was silent for too long. If the gateway itself is silent for as long, the primary does.
-//! Both are guarded by how often the session was attached: one that is at another gateway by then
-//! goes on. A gateway that has not heard of the primary for two thirds of a session's time-out ends
-//! its client's connection, so that the client looks elsewhere in time.
-//!
-//! # Known limits
-//! - One partition: the tree is one group of hosts.
-//! - Who is cut off from the primary's majority is served nothing, not even old state.
-//! - A host whose clock is ahead moves the tree's time ahead, for as long as it leads and after:
-//!   nodes with a time to live end early.
-//!
-//! | file | what it holds |
-//! |---|---|
-//! | `gateway/` | sessions, what clients have asked, and what they follow |
-//! | `primary/` | what gateways ask, and are told |
-//! | `hosted.rs`, `seat.rs` | the group here: its log, its machine, its seat |
-//! | `message.rs` | frames |
-//! | `run.rs`, `timer.rs` | inputs |
-//! | `keys.rs` | keys as paths |
-//! | `parts.rs` | who holds what, for operators |
+//! What a host holds of a keyspace; all of it is volatile but the log and what the machine stores.
 
-mod gateway;
-mod hosted;
-mod keys;
-mod message;
-mod parts;
-mod primary;
-mod run;
-mod seat;
-#[cfg(test)]
-mod tests;
-mod timer;
-
-use crate::coordination::ENGINE;
+use super::gateway::Gateway;
+use super::hosted::Hosted;
+use super::rules::ENGINE;
 use crate::groups::FAILED;
 use crate::groups::{Examinations, Hosts, Leads, Outbox, Routes, founders};
 use crate::vsr::Kept;
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use gateway::Gateway;
-use hosted::Hosted;
-pub use message::{Ask, Message, News, Told};
 use quorate_kernel::engine::Opening;
 use quorate_kernel::ids::{GroupId, NodeId};
 use quorate_kernel::keyspace::CatalogRefusal;
@@ -120,7 +68,7 @@ impl Settings {
 }
 
 /// The shortest and the longest time-out of sessions; none is longer than the longest.
-fn timeouts(keyspace: &quorate_kernel::keyspace::Keyspace) -> (u32, u32) {
+pub(super) fn timeouts(keyspace: &quorate_kernel::keyspace::Keyspace) -> (u32, u32) {
     let of = |name| keyspace.setting(name).parse().unwrap_or(u32::MAX);
     let most = of("timeout_max");
     (of("timeout_min").min(most), most)
@@ -129,26 +77,26 @@ fn timeouts(keyspace: &quorate_kernel::keyspace::Keyspace) -> (u32, u32) {
 /// A keyspace on one node.
 #[derive(Debug)]
 pub struct Coordination {
-    settings: Settings,
-    hosted: Option<Hosted>,
-    routes: Routes,
-    hosts: Hosts,
-    gateway: Gateway,
-    outbox: Outbox,
+    pub(super) settings: Settings,
+    pub(super) hosted: Option<Hosted>,
+    pub(super) routes: Routes,
+    pub(super) hosts: Hosts,
+    pub(super) gateway: Gateway,
+    pub(super) outbox: Outbox,
     /// What operators have asked.
-    examining: Examinations,
+    pub(super) examining: Examinations,
     /// Whether this turn has called the replica; whether it has more to execute.
-    is_touched: bool,
-    is_resumed: bool,
+    pub(super) is_touched: bool,
+    pub(super) is_resumed: bool,
     /// How many questions were taken here in this start: names of tickets.
-    tickets: u64,
+    pub(super) tickets: u64,
     /// When the last tick was.
-    ticked: Time,
+    pub(super) ticked: Time,
     /// Times that the group here went on with less than was acknowledged.
-    losses: u64,
+    pub(super) losses: u64,
 }
 
-type Context<'a> = process::Context<'a, Coordination>;
+pub(super) type Context<'a> = process::Context<'a, Coordination>;
 
 impl Coordination {
     /// The engine before its start.
@@ -175,7 +123,7 @@ impl Coordination {
     }
 
     /// What this node says of who leads.
-    fn leads(&self) -> Option<Leads> {
+    pub(super) fn leads(&self) -> Option<Leads> {
         let serves = self.hosted.as_ref().is_some_and(Hosted::leads);
         Some(Leads { serves, ..self.routes.leads(GROUP)? })
     }

@@ -1,9 +1,9 @@
 //! What gateways ask.
 
 use super::{Served, Waiting};
-use crate::coordination::lane::message::{Ask, Message, News, Told};
-use crate::coordination::lane::{Context, Coordination};
+use crate::coordination::message::{Ask, Message, News, Told};
 use crate::coordination::tree::{self, Command, Tree};
+use crate::coordination::{Context, Coordination};
 use crate::smr::{Entry, Executed, Origin, Part};
 use alloc::vec::Vec;
 use quorate_kernel::ids::{Incarnation, NodeId, Ticket};

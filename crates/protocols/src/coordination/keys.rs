@@ -2,9 +2,9 @@
 //!
 //! | key | object | put by | removed by |
 //! |---|---|---|---|
-//! | `m` | [`Meta`](super::Meta) | the begin, each change | nobody |
-//! | `n`, parent's path, 0, name | [`Node`](super::Node) | the begin, a create | a delete, a reap, the end of its session |
-//! | `s`, session u64 | [`Session`](super::Session) | its opening | its end |
+//! | `m` | [`Meta`](super::tree::Meta) | the begin, each change | nobody |
+//! | `n`, parent's path, 0, name | [`Node`](super::tree::Node) | the begin, a create | a delete, a reap, the end of its session |
+//! | `s`, session u64 | [`Session`](super::tree::Session) | its opening | its end |
 //! | `e`, session u64, path | that the node ends with the session | a create | the node's removal |
 //! | `r`, path | that the node may be reaped | a create | the node's removal |
 //!

@@ -4,8 +4,8 @@
 //! has seen; a new one waits anew. So a session may last longer than its client can be silent, and
 //! never ends earlier.
 
-use crate::coordination::lane::{Context, Coordination};
 use crate::coordination::tree::{Command, reapable, sessions};
+use crate::coordination::{Context, Coordination};
 use alloc::vec::Vec;
 use quorate_kernel::ids::Incarnation;
 use quorate_kernel::mutant;

@@ -15,7 +15,7 @@ pub mod watches;
 pub use credential::credential;
 pub use session::password;
 
-use crate::coordination::lane::message::Ask;
+use crate::coordination::message::Ask;
 use crate::coordination::tree::Who;
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::string::String;

@@ -2,8 +2,8 @@
 
 use super::hear::answer_with;
 use super::{Asking, Origin};
-use crate::coordination::lane::{Context, Coordination, GROUP};
 use crate::coordination::tree::Command;
+use crate::coordination::{Context, Coordination, GROUP};
 use alloc::vec::Vec;
 use quorate_kernel::ids::Ticket;
 use quorate_kernel::mutant;
