@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::operation::{Cursor, Operation, Outcome, Refusal};
 use quorate_kernel::transaction::{Item, ItemOutcome};
-use quorate_kernel::tree::Reply;
+use quorate_kernel::tree::TreeReply;
 
 /// What a client was told about an operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub enum Completion {
         item: usize,
     },
     /// A tree has answered.
-    Tree(Reply),
+    Tree(TreeReply),
     /// The operation was refused with the promise that nothing was changed.
     Refused,
     /// Nobody knows: a write may have been applied, or may yet be, at any later time.

@@ -13,7 +13,7 @@ use quorate_kernel::limits::CLIENT_OPERATIONS_MAX;
 use quorate_kernel::operation::{Operation, Outcome, Refusal};
 use quorate_kernel::time::{Span, Time, WallTime};
 use quorate_kernel::tree::{
-    Act, Ask, Changed, Connect, Failure, Reply, SessionEvent, SessionId, Stat, Told, What, Zxid,
+    Act, Ask, Changed, Connect, Failure, SessionEvent, SessionId, Stat, Told, TreeReply, What, Zxid,
 };
 use quorate_kernel::watch::{Event, Watch};
 use std::collections::BTreeMap;
@@ -242,7 +242,7 @@ pub fn changed(path: &str, what: What) -> Outcome {
 
 /// An answer of the engine.
 pub fn replied(zxid: u64, told: Result<Told, Failure>) -> Outcome {
-    Outcome::Tree(Box::new(Reply { zxid: Zxid(zxid), told }))
+    Outcome::Tree(Box::new(TreeReply { zxid: Zxid(zxid), told }))
 }
 
 /// The engine refuses.

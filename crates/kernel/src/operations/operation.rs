@@ -265,7 +265,7 @@ pub enum Outcome {
     /// its items is told, in their order.
     Transacted(Vec<ItemOutcome>),
     /// What a tree answers; it is as durable as the keyspace promises.
-    Tree(Box<tree::Reply>),
+    Tree(Box<tree::TreeReply>),
     /// How a read was served, and what it returned.
     Explained(Box<Explanation>),
     /// Who holds what; some of the parts, at least one if there are any.

@@ -260,7 +260,7 @@ pub struct Refollow {
 
 /// What is answered.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Reply {
+pub struct TreeReply {
     /// The newest change that the answer shows, or rests on.
     pub zxid: Zxid,
     /// What was done.

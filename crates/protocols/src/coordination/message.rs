@@ -25,7 +25,7 @@ pub enum Message {
         group: GroupId,
     },
     /// A gateway to whom it takes for the primary.
-    Ask(Ask),
+    Ask(GatewayAsks),
     /// A primary to a gateway.
     Told(Told),
     /// The host that an operator has asked, to those who may hold the group: how they stand in it.
@@ -46,7 +46,7 @@ pub enum Message {
 
 /// What a gateway asks for its clients, and that it is there.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Ask {
+pub struct GatewayAsks {
     /// Grows with each message of a gateway's start: the answer says which was heard.
     pub touch: u64,
     /// Grows when the gateway begins with another primary, or has missed something: it is told again
@@ -63,12 +63,12 @@ pub struct Ask {
     /// Commands, in their order.
     pub commands: Vec<Command>,
     /// Questions.
-    pub questions: Vec<Asked>,
+    pub questions: Vec<OpenQuestion>,
 }
 
 /// One question of a gateway.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Asked {
+pub struct OpenQuestion {
     /// Names it at the gateway.
     pub number: u64,
     /// The command of the gateway that the answer must show.
@@ -189,7 +189,7 @@ impl Wire for Message {
             LEADS => Leads::decode(head).map(Message::Leads),
             WHO_LEADS => Ok(Message::WhoLeads { group: Decoder::value(head)? }),
             ASK => {
-                let ask: Ask = value_of(&input.tail(0))?;
+                let ask: GatewayAsks = value_of(&input.tail(0))?;
                 let is_sound = ask.commands.iter().all(Tree::is_sound)
                     && ask.first.checked_add(ask.commands.len() as u64).is_some();
                 let ask = is_sound.then_some(Message::Ask(ask));

@@ -69,7 +69,7 @@ mod timer;
 pub mod tree;
 mod values;
 
-pub use message::{Ask, Message, News, Told};
+pub use message::{GatewayAsks, Message, News, Told};
 pub use rules::{ENGINE, NODE_BYTES_MAX};
 use state::{Context, GROUP};
 pub use state::{Coordination, Settings, lane};

@@ -110,7 +110,7 @@ pub struct Known<'a> {
 
 /// Who is asked how it stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Asked {
+pub struct StandQuestion {
     /// The host.
     pub node: NodeId,
     /// Names the question.
@@ -192,7 +192,7 @@ impl Examinations {
     }
 
     /// Questions that are due are asked again: of whom.
-    pub fn tick(&mut self, known: &Known<'_>, now: Time) -> Vec<Asked> {
+    pub fn tick(&mut self, known: &Known<'_>, now: Time) -> Vec<StandQuestion> {
         let mut all = Vec::new();
         for (question, examining) in &mut self.of {
             if examining.again > now {
@@ -203,7 +203,7 @@ impl Examinations {
             examining.asked.extend(silent.iter().copied());
             let (question, leaver) = (*question, examining.leaver);
             let asked = silent.into_iter();
-            all.extend(asked.map(|(group, node)| Asked { node, question, group, leaver }));
+            all.extend(asked.map(|(group, node)| StandQuestion { node, question, group, leaver }));
         }
         all
     }

@@ -30,7 +30,7 @@ mod seats;
 mod shown;
 
 pub use choice::wished;
-pub use examine::{Asked, Examinations, Known, Stands, stands};
+pub use examine::{Examinations, Known, StandQuestion, Stands, stands};
 pub use frames::{Leads, PARTS_MAX, decode_parts, encode_parts};
 pub use hosts::{FAILED, Hosts};
 pub use outbox::Outbox;

@@ -22,7 +22,7 @@ pub struct Client<M: Machine> {
     pub done: u64,
     /// The answers of the last commands, those of which the client has not said that it has them;
     /// each with the number of the last change before it ended.
-    pub replies: VecDeque<(u64, M::Reply)>,
+    pub replies: VecDeque<(u64, M::Output)>,
 }
 
 impl<M: Machine> Client<M> {
@@ -42,7 +42,7 @@ impl<M: Machine> Client<M> {
     }
 
     /// The next command was executed.
-    pub(super) fn note(&mut self, changes: u64, reply: M::Reply) {
+    pub(super) fn note(&mut self, changes: u64, reply: M::Output) {
         self.done += 1;
         self.replies.push_back((changes, reply));
         invariant!(self.replies.len() as u64 <= self.done, "answers are of what was executed");
@@ -59,7 +59,7 @@ impl<M: Machine> Client<M> {
 
     /// The answer of a command that was executed, if it is remembered.
     #[must_use]
-    pub fn reply(&self, number: u64) -> Option<&(u64, M::Reply)> {
+    pub fn reply(&self, number: u64) -> Option<&(u64, M::Output)> {
         let first = self.done + 1 - self.replies.len() as u64;
         self.replies.get(usize::try_from(number.checked_sub(first)?).ok()?)
     }

@@ -18,7 +18,7 @@ pub trait Machine: Debug + Sized {
     /// What the state is made of.
     type Object: Plain;
     /// What is answered.
-    type Reply: Plain;
+    type Output: Plain;
     /// What happens, for whoever follows it.
     type Change: Plain;
 
@@ -26,7 +26,7 @@ pub trait Machine: Debug + Sized {
     fn begin() -> impl Iterator<Item = (bytes::Bytes, Self::Object)>;
 
     /// Executes a command. Everything that it writes takes effect when it ends.
-    fn execute(command: &Self::Command, on: &mut Execution<'_, Self>) -> Self::Reply;
+    fn execute(command: &Self::Command, on: &mut Execution<'_, Self>) -> Self::Output;
 
     /// About how many bytes an object takes.
     fn bytes(object: &Self::Object) -> usize;

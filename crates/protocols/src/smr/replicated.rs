@@ -117,7 +117,7 @@ impl<M: Machine> Replicated<M> {
         self.executed.push(Executed { client: from.client, number });
     }
 
-    fn execute(&mut self, command: &M::Command) -> M::Reply {
+    fn execute(&mut self, command: &M::Command) -> M::Output {
         let mut on = Execution::new(&self.objects, self.head.now_ms);
         let reply = M::execute(command, &mut on);
         let (written, changes) = on.left();

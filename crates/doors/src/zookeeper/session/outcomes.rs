@@ -8,7 +8,7 @@ use crate::zookeeper::wire::codes::Code;
 use quorate_kernel::limits::{CLIENT_QUEUE_BYTES_MAX, CLIENT_READ_BYTES_MAX};
 use quorate_kernel::operation::{Outcome, Refusal};
 use quorate_kernel::time::Time;
-use quorate_kernel::tree::{Changed, Failure, Reply, SessionEvent, Told, Zxid};
+use quorate_kernel::tree::{Changed, Failure, SessionEvent, Told, TreeReply, Zxid};
 use quorate_kernel::watch::Event;
 
 /// The most bytes that wait for a client to which events come: as much as it may have asked for,
@@ -104,8 +104,8 @@ fn answer(outcome: Outcome) -> Option<(Zxid, Result<Told, Code>)> {
     match outcome {
         Outcome::Tree(reply) => match *reply {
             // Two hosts would disagree on where the client is if it could go on here.
-            Reply { told: Err(Failure::SessionMoved), .. } => None,
-            Reply { zxid, told } => Some((zxid, told.map_err(Code::from))),
+            TreeReply { told: Err(Failure::SessionMoved), .. } => None,
+            TreeReply { zxid, told } => Some((zxid, told.map_err(Code::from))),
         },
         Outcome::Refused(why) => Code::of_refusal(&why).map(|code| (Zxid(0), Err(code))),
         _ => None,

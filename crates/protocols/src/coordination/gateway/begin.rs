@@ -17,7 +17,7 @@ use quorate_kernel::mutant;
 use quorate_kernel::operation::{Operation, Outcome, Refusal};
 use quorate_kernel::process::Request;
 use quorate_kernel::tree::{
-    Act, Ask, Connect, Failure, Id, Item, Reply, SessionEvent, SessionId, Told,
+    Act, Ask, Connect, Failure, Id, Item, SessionEvent, SessionId, Told, TreeReply,
 };
 use quorate_kernel::watch::Event;
 
@@ -307,7 +307,7 @@ impl Coordination {
 
     /// Tells what this host knows by itself.
     fn tell(&self, ticket: Ticket, told: Result<Told, Failure>, cx: &mut Context<'_>) {
-        let reply = Reply { zxid: self.gateway.zxid, told };
+        let reply = TreeReply { zxid: self.gateway.zxid, told };
         // It rests on nothing that this node stores.
         cx.fx.answer_early(ticket, Outcome::Tree(Box::new(reply)));
     }

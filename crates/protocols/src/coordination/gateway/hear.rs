@@ -114,7 +114,7 @@ impl Coordination {
         if has_room {
             self.answer(&asking, answer, cx);
         } else {
-            let reply = tree::Reply { zxid: self.gateway.zxid, told: Err(Failure::Quota) };
+            let reply = tree::TreeReply { zxid: self.gateway.zxid, told: Err(Failure::Quota) };
             answer_with(asking.waiting, Outcome::Tree(Box::new(reply)), cx);
         }
         if let Some(client) = client {
@@ -292,13 +292,13 @@ fn outcome(form: Form, answer: Answer) -> Outcome {
             return Outcome::Page { keys, next: next.map(|next| cursor_of(&next)) };
         }
         (Form::Tree, Answer::Changed { zxid, .. }) => {
-            tree::Reply { zxid, told: Ok(tree::Told::Done) }
+            tree::TreeReply { zxid, told: Ok(tree::Told::Done) }
         }
         (_, Answer::Told(reply)) => reply,
-        (_, _) => tree::Reply { zxid: Zxid(0), told: Err(Failure::SessionExpired) },
+        (_, _) => tree::TreeReply { zxid: Zxid(0), told: Err(Failure::SessionExpired) },
     };
     match (form, reply.told) {
-        (Form::Tree, told) => Outcome::Tree(Box::new(tree::Reply { zxid: reply.zxid, told })),
+        (Form::Tree, told) => Outcome::Tree(Box::new(tree::TreeReply { zxid: reply.zxid, told })),
         (Form::Value, Ok(tree::Told::Data { data, .. })) => Outcome::value(Some(data)),
         (Form::Value, Err(Failure::NoNode)) => Outcome::value(None),
         (Form::Written, Ok(_)) => Outcome::written(),

@@ -15,7 +15,7 @@ pub mod watches;
 pub use credential::credential;
 pub use session::password;
 
-use crate::coordination::message::Ask;
+use crate::coordination::message::GatewayAsks;
 use crate::coordination::tree::Who;
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::string::String;
@@ -152,7 +152,7 @@ impl Gateway {
     }
 
     /// What is asked of whoever leads.
-    pub fn asks(&mut self, primary: NodeId, now: Time) -> Vec<Ask> {
+    pub fn asks(&mut self, primary: NodeId, now: Time) -> Vec<GatewayAsks> {
         let (seen, follows) = (self.seen, self.follows());
         self.stream.asks(primary, seen, follows, now)
     }

@@ -4,7 +4,7 @@
 //! Commands have numbers, and are sent in their order. When another host leads, or something was
 //! missed, all that is not answered is sent again; the machine knows which commands it has executed.
 
-use crate::coordination::message::{Ask, Asked};
+use crate::coordination::message::{GatewayAsks, OpenQuestion};
 use crate::coordination::tree::{Command, Question};
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
@@ -240,7 +240,13 @@ impl<O> Stream<O> {
 
     /// What is sent now to whoever leads; nothing if there is nothing new and it was told just now
     /// that the gateway is there.
-    pub fn asks(&mut self, primary: NodeId, seen: u64, follows: bool, now: Time) -> Vec<Ask> {
+    pub fn asks(
+        &mut self,
+        primary: NodeId,
+        seen: u64,
+        follows: bool,
+        now: Time,
+    ) -> Vec<GatewayAsks> {
         if self.primary != Some(primary) {
             self.primary = Some(primary);
             self.heard_at = now;
@@ -256,7 +262,16 @@ impl<O> Stream<O> {
             let (first, commands) = self.next_commands();
             let questions = self.next_questions(now);
             let (touch, turn, acked) = (self.touch, self.turn, self.acked);
-            asks.push(Ask { touch, turn, seen, follows, acked, first, commands, questions });
+            asks.push(GatewayAsks {
+                touch,
+                turn,
+                seen,
+                follows,
+                acked,
+                first,
+                commands,
+                questions,
+            });
         }
         if !asks.is_empty() {
             (self.sent_at, self.is_told) = (now, true);
@@ -281,7 +296,7 @@ impl<O> Stream<O> {
         (first, commands)
     }
 
-    fn next_questions(&mut self, now: Time) -> Vec<Asked> {
+    fn next_questions(&mut self, now: Time) -> Vec<OpenQuestion> {
         let mut questions = Vec::new();
         while questions.len() < ASK_MAX
             && let Some(number) = self.unsent.pop_first()
@@ -289,7 +304,7 @@ impl<O> Stream<O> {
             let Some(open) = self.questions.get_mut(&number) else { continue };
             open.asked_at = now;
             let after = if mutant!("tree_read_overtakes_write") { 0 } else { open.after };
-            questions.push(Asked { number, after, question: open.question.clone() });
+            questions.push(OpenQuestion { number, after, question: open.question.clone() });
         }
         questions
     }

@@ -1,7 +1,7 @@
 //! What gateways ask.
 
 use super::{Served, Waiting};
-use crate::coordination::message::{Ask, Message, News, Told};
+use crate::coordination::message::{GatewayAsks, Message, News, Told};
 use crate::coordination::tree::{self, Command, Tree};
 use crate::coordination::{Context, Coordination};
 use crate::smr::{Entry, Executed, Origin, Part};
@@ -18,7 +18,7 @@ const ENTRY_COMMANDS_MAX: usize = 1024;
 
 impl Coordination {
     /// A gateway asks, or says that it is there.
-    pub(crate) fn on_ask(&mut self, from: Incarnation, ask: Ask, cx: &mut Context<'_>) {
+    pub(crate) fn on_ask(&mut self, from: Incarnation, ask: GatewayAsks, cx: &mut Context<'_>) {
         let leading = self.hosted.as_mut().and_then(|it| Some((&it.machine, it.primary.as_mut()?)));
         let Some((machine, primary)) = leading else { return self.say_who_leads(from, cx) };
         if machine.has_ended(from) {

@@ -9,7 +9,7 @@ mod ask;
 mod news;
 mod silent;
 
-use super::message::{Asked, News};
+use super::message::{News, OpenQuestion};
 use crate::coordination::tree::{Command, Tree};
 use crate::smr::Part;
 use alloc::collections::{BTreeMap, VecDeque};
@@ -57,7 +57,7 @@ struct Served {
 /// A question that is not answered.
 #[derive(Debug)]
 struct Waiting {
-    asked: Asked,
+    asked: OpenQuestion,
     /// Whether this node has led after it was asked.
     is_confirmed: bool,
 }

@@ -94,7 +94,7 @@ fn bytes_of(news: &News) -> usize {
         News::Change(_, Change::Node { path, .. }) => path.len(),
         News::Change(_, Change::Session { .. }) => 0,
         News::Done(_, answer) | News::Answer(_, answer) => match answer {
-            Answer::Told(words::Reply { told: Ok(told), .. }) => bytes_told(told),
+            Answer::Told(words::TreeReply { told: Ok(told), .. }) => bytes_told(told),
             Answer::Changed { changed, .. } => changed.iter().map(|(path, _)| path.len() + 8).sum(),
             Answer::Paths { paths, .. } => paths.iter().map(|path| path.len() + 4).sum(),
             _ => 0,

@@ -12,14 +12,14 @@ use quorate_kernel::limits::{PAGE_BYTES_MAX, TREE_PAGE_MAX};
 use quorate_kernel::mutant;
 use quorate_kernel::path::Path;
 use quorate_kernel::tree::{
-    self as words, Failure, Item, Refollow, Reply, SessionId, Told, What, Zxid,
+    self as words, Failure, Item, Refollow, SessionId, Told, TreeReply, What, Zxid,
 };
 
 /// Answers a question about the tree as it is; [`crate::smr::Replicated::look`] shows it.
 #[must_use]
 pub fn ask(question: &Question, on: &Execution<'_, Tree>) -> Answer {
     let zxid = meta(on).zxid;
-    let told = |told| Answer::Told(Reply { zxid, told });
+    let told = |told| Answer::Told(TreeReply { zxid, told });
     let who = match question {
         Question::List(from, most) => return list(from, *most, on),
         Question::One(who, _)

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use bytes::Bytes;
 use core::net::IpAddr;
 use quorate_kernel::ids::Incarnation;
-use quorate_kernel::tree::{Id, Item, Refollow, Reply, SessionId, What, Zxid};
+use quorate_kernel::tree::{Id, Item, Refollow, SessionId, TreeReply, What, Zxid};
 use serde::{Deserialize, Serialize};
 
 /// Who asks.
@@ -89,7 +89,7 @@ pub enum Question {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Answer {
     /// What was done, or why not.
-    Told(Reply),
+    Told(TreeReply),
     /// A session is at this gateway.
     Open {
         /// Which.

@@ -11,7 +11,7 @@ use bytes::Bytes;
 use quorate_kernel::limits::{TRANSACTION_BYTES_MAX, TRANSACTION_ITEMS_MAX, TREE_IDS_MAX};
 use quorate_kernel::mutant;
 use quorate_kernel::path::Path;
-use quorate_kernel::tree::{Acl, Item, Reply, Zxid};
+use quorate_kernel::tree::{Acl, Item, TreeReply, Zxid};
 
 /// The tree, as a type: what it holds is objects.
 #[derive(Debug)]
@@ -20,7 +20,7 @@ pub enum Tree {}
 impl Machine for Tree {
     type Command = Command;
     type Object = Object;
-    type Reply = Answer;
+    type Output = Answer;
     type Change = Change;
 
     fn begin() -> impl Iterator<Item = (Bytes, Object)> {
@@ -45,7 +45,7 @@ impl Machine for Tree {
             && let Err(failure) = ask::admit(on, who)
         {
             let zxid = ask::meta(on).zxid;
-            return Answer::Told(Reply { zxid, told: Err(failure) });
+            return Answer::Told(TreeReply { zxid, told: Err(failure) });
         }
         match command {
             Command::One(who, item) => {

@@ -15,7 +15,7 @@ use alloc::vec::Vec;
 use quorate_kernel::invariant;
 use quorate_kernel::limits::{TREE_BYTES_MAX, TREE_NODES_MAX};
 use quorate_kernel::path::Path;
-use quorate_kernel::tree::{Failure, Reply, SessionId, Told, What, Zxid};
+use quorate_kernel::tree::{Failure, SessionId, Told, TreeReply, What, Zxid};
 
 /// A change that is under way.
 pub struct Step<'a, 'b> {
@@ -48,7 +48,7 @@ impl<'a, 'b> Step<'a, 'b> {
     /// All of it was done, or nothing is.
     pub fn end(self, told: Result<Told, Failure>) -> Answer {
         match told {
-            Ok(told) => Answer::Told(Reply { zxid: self.take_effect(), told: Ok(told) }),
+            Ok(told) => Answer::Told(TreeReply { zxid: self.take_effect(), told: Ok(told) }),
             Err(failure) => self.abandon(Err(failure)),
         }
     }
@@ -65,7 +65,7 @@ impl<'a, 'b> Step<'a, 'b> {
     /// Nothing of what was done so far takes effect.
     pub fn abandon(self, told: Result<Told, Failure>) -> Answer {
         self.on.discard();
-        Answer::Told(Reply { zxid: self.before.zxid, told })
+        Answer::Told(TreeReply { zxid: self.before.zxid, told })
     }
 
     /// Makes a node that is not there, below one that is. Returns how it is.

@@ -1,7 +1,7 @@
 //! Who holds what, and what is shown of it.
 
 use super::{Context, Message, Serializable};
-use crate::groups::{self, Asked, Known, Leads, Stands, is_ready, remembers, stands};
+use crate::groups::{self, Known, Leads, StandQuestion, Stands, is_ready, remembers, stands};
 use crate::vsr::Epoch;
 use alloc::vec::Vec;
 use quorate_kernel::ids::{GroupId, Incarnation, NodeId, Ticket};
@@ -118,7 +118,7 @@ impl Serializable {
         let mut examining = core::mem::take(&mut self.examining);
         let asked = self.with_known(|known| examining.tick(known, cx.now));
         self.examining = examining;
-        for Asked { node, question, group, leaver } in asked {
+        for StandQuestion { node, question, group, leaver } in asked {
             // A question promises nothing.
             cx.fx.send_early(node, Message::Stand { question, group, leaver });
         }

@@ -70,7 +70,7 @@ impl<M: Machine> Member<M> {
     }
 
     /// Executes commands of a client as the next entry, and returns their answers.
-    pub fn ask(&mut self, at_ms: u64, from: Origin, commands: &[M::Command]) -> Vec<M::Reply> {
+    pub fn ask(&mut self, at_ms: u64, from: Origin, commands: &[M::Command]) -> Vec<M::Output> {
         self.execute(&entry::<M>(at_ms, from, commands));
         let numbers = (from.first..).take(commands.len());
         let client = self.client(from.client);

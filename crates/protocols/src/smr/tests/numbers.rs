@@ -42,7 +42,7 @@ pub fn remove(name: &str) -> Command {
 impl Machine for Numbers {
     type Command = Command;
     type Object = u64;
-    type Reply = u64;
+    type Output = u64;
     type Change = (String, u64);
 
     fn begin() -> impl Iterator<Item = (Bytes, u64)> {

@@ -2,7 +2,7 @@
 
 use super::super::{Answer, Change, Command, Found, reapable};
 use super::world::*;
-use quorate_kernel::tree::{Failure, Kind, Reply, SessionId, Stat, Told, What, Zxid};
+use quorate_kernel::tree::{Failure, Kind, SessionId, Stat, Told, TreeReply, What, Zxid};
 use std::string::{String, ToString};
 use std::vec::Vec;
 
@@ -143,7 +143,7 @@ fn other_nodes_are_not_reaped() {
     assert_eq!(reap(&mut world, "/", 3), Err(Failure::NotEmpty));
     assert_eq!(reap(&mut world, "", 3), Err(Failure::BadArguments));
     assert_eq!(due(&world, u64::MAX), []);
-    let done = Answer::Told(Reply { zxid: Zxid(3), told: Err(Failure::NoNode) });
+    let done = Answer::Told(TreeReply { zxid: Zxid(3), told: Err(Failure::NoNode) });
     assert_eq!(world.run(Command::Reap { path: "/x".into(), seen: Zxid(1) }), done);
 }
 

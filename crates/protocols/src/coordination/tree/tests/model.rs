@@ -6,8 +6,8 @@ mod reads;
 use super::super::{Answer, Change, Command, Who};
 use quorate_kernel::ids::Incarnation;
 use quorate_kernel::tree::{
-    ADMIN, Acl, CREATE, DELETE, Failure, Id, Item, Kind, READ, Reply, SessionId, Stat, Told, WRITE,
-    What, Zxid,
+    ADMIN, Acl, CREATE, DELETE, Failure, Id, Item, Kind, READ, SessionId, Stat, Told, TreeReply,
+    WRITE, What, Zxid,
 };
 use std::collections::BTreeMap;
 use std::format;
@@ -299,11 +299,11 @@ impl Model {
         self.zxid += u64::from(*nodes != before.nodes || *sessions != before.sessions);
         let answer = answer.unwrap_or_else(|told| {
             *self = before;
-            Answer::Told(Reply { zxid: Zxid(0), told })
+            Answer::Told(TreeReply { zxid: Zxid(0), told })
         });
         let zxid = Zxid(self.zxid);
         match answer {
-            Answer::Told(reply) => Answer::Told(Reply { zxid, ..reply }),
+            Answer::Told(reply) => Answer::Told(TreeReply { zxid, ..reply }),
             Answer::Open { session, timeout_ms, attached, .. } => {
                 Answer::Open { session, timeout_ms, attached, zxid }
             }
@@ -360,6 +360,6 @@ impl Model {
                 return Ok(Answer::Open { session, timeout_ms, attached, zxid: Zxid(0) });
             }
         };
-        told.map(|told| Answer::Told(Reply { zxid: Zxid(0), told: Ok(told) })).map_err(Err)
+        told.map(|told| Answer::Told(TreeReply { zxid: Zxid(0), told: Ok(told) })).map_err(Err)
     }
 }

@@ -3,7 +3,7 @@
 use super::super::{Answer, Question, Who};
 use super::world::*;
 use quorate_kernel::limits::TREE_PAGE_MAX;
-use quorate_kernel::tree::{ALL, Acl, Failure, Item, Refollow, Reply, Stat, Told, What, Zxid};
+use quorate_kernel::tree::{ALL, Acl, Failure, Item, Refollow, Stat, Told, TreeReply, What, Zxid};
 use std::format;
 use std::string::{String, ToString};
 use std::vec::Vec;
@@ -100,7 +100,7 @@ fn several_reads_fail_each_by_itself() {
     ];
     let answer = world.ask(&Question::Each(anybody(), items.to_vec()));
     let told = Ok(Told::Many(told.into()));
-    assert_eq!(answer, Answer::Told(Reply { zxid: Zxid(1), told }));
+    assert_eq!(answer, Answer::Told(TreeReply { zxid: Zxid(1), told }));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use super::super::{Answer, Change, Command, Object, Question, Session, Who, sess
 use super::world::*;
 use crate::coordination::keys;
 use quorate_kernel::limits::TREE_SESSIONS_MAX;
-use quorate_kernel::tree::{Failure, Refollow, Reply, SessionId, Told, What, Zxid};
+use quorate_kernel::tree::{Failure, Refollow, SessionId, Told, TreeReply, What, Zxid};
 use std::vec::Vec;
 
 fn opened(session: u64, attached: u64, zxid: u64) -> Answer {
@@ -13,7 +13,7 @@ fn opened(session: u64, attached: u64, zxid: u64) -> Answer {
 }
 
 fn told(zxid: u64, told: Result<Told, Failure>) -> Answer {
-    Answer::Told(Reply { zxid: Zxid(zxid), told })
+    Answer::Told(TreeReply { zxid: Zxid(zxid), told })
 }
 
 fn open(at: u64) -> Command {

@@ -4,7 +4,7 @@ use super::super::{Answer, Command, Question};
 use super::world::*;
 use bytes::Bytes;
 use quorate_kernel::limits::TREE_PARENTS_MAX;
-use quorate_kernel::tree::{ALL, Acl, Failure, Item, Kind, Reply, Stat, Told, What, Zxid};
+use quorate_kernel::tree::{ALL, Acl, Failure, Item, Kind, Stat, Told, TreeReply, What, Zxid};
 
 fn put(world: &mut World, path: &str, text: &str) -> Result<Told, Failure> {
     world.told(Command::Put(anybody(), path.into(), data(text))).told
@@ -38,7 +38,7 @@ fn what_is_done_together_is_one_change_and_sees_what_was_before_in_it() {
         created("/a/n0000000001", first),
         Ok(Told::Done),
     ];
-    assert_eq!(reply, Reply { zxid: Zxid(2), told: Ok(Told::Many(told.into())) });
+    assert_eq!(reply, TreeReply { zxid: Zxid(2), told: Ok(Told::Many(told.into())) });
     (first.children, first.cversion) = (2, 2);
     assert_eq!(world.stat("/a"), first);
     assert_eq!((world.stat("/").pzxid, world.zxid()), (Zxid(2), 2));
@@ -100,7 +100,7 @@ fn checks_alone_are_a_question() {
     let ask = |world: &World, items: &[Item]| match world
         .ask(&Question::All(anybody(), items.to_vec()))
     {
-        Answer::Told(Reply { zxid: Zxid(1), told: Ok(Told::Many(all)) }) => all,
+        Answer::Told(TreeReply { zxid: Zxid(1), told: Ok(Told::Many(all)) }) => all,
         other => panic!("all is told, not {other:?}"),
     };
     let holds = checked("/a", Some(0));
@@ -130,7 +130,7 @@ fn a_read_is_nothing_that_is_done_with_others() {
             )
         });
         let all = [Err(Failure::NotDone), Err(Failure::BadArguments)];
-        let told_many = Reply { zxid: Zxid(0), told: Ok(Told::Many(all.into())) };
+        let told_many = TreeReply { zxid: Zxid(0), told: Ok(Told::Many(all.into())) };
         assert_eq!(told, Answer::Told(told_many));
     }
 }

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use quorate_kernel::ids::Incarnation;
 use quorate_kernel::path::Path;
 use quorate_kernel::tree::{
-    Acl, Failure, Id, Item, Kind, Reply, SessionId, Stat, Told, What, Zxid,
+    Acl, Failure, Id, Item, Kind, SessionId, Stat, Told, TreeReply, What, Zxid,
 };
 use std::string::String;
 use std::vec::Vec;
@@ -130,7 +130,7 @@ impl World {
     }
 
     /// Executes a command that is answered by what was done, or why not.
-    pub fn told(&mut self, command: Command) -> Reply {
+    pub fn told(&mut self, command: Command) -> TreeReply {
         match self.run(command) {
             Answer::Told(reply) => reply,
             other => panic!("it is told, not {other:?}"),
@@ -197,7 +197,7 @@ impl World {
     /// The newest change.
     pub fn zxid(&self) -> u64 {
         match self.ask(&Question::Sync(anybody())) {
-            Answer::Told(Reply { zxid, told: Ok(Told::Done) }) => zxid.0,
+            Answer::Told(TreeReply { zxid, told: Ok(Told::Done) }) => zxid.0,
             other => panic!("it is told, not {other:?}"),
         }
     }

@@ -2,7 +2,7 @@
 
 use super::{Model, Result, allowed, parent_of, valid};
 use crate::coordination::tree::{Answer, Question, Who};
-use quorate_kernel::tree::{ADMIN, Acl, Failure, Item, READ, Reply, Told, Zxid};
+use quorate_kernel::tree::{ADMIN, Acl, Failure, Item, READ, Told, TreeReply, Zxid};
 use std::format;
 use std::string::{String, ToString};
 use std::vec::Vec;
@@ -65,7 +65,7 @@ impl Model {
     }
 
     pub fn ask(&self, question: &Question) -> Answer {
-        let told = |told| Answer::Told(Reply { zxid: Zxid(self.zxid), told });
+        let told = |told| Answer::Told(TreeReply { zxid: Zxid(self.zxid), told });
         match question {
             Question::One(who, item) => told(self.admit(who).and_then(|()| self.read(who, item))),
             Question::Each(who, items) => told(
