@@ -26,8 +26,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 TARGET = os.path.join(ROOT, os.environ.get("CARGO_TARGET_DIR", "target"))
 SUITE_SECONDS = 600
-SUITES = ["redis-cli", "redis-benchmark", "redis-py", "go-redis", "java", "grpc", "http", "python"]
-SUITES += ["kazoo"]
+SUITES = ["redis-cli", "redis-benchmark", "redis-py", "go-redis", "java", "kazoo"]
+SUITES += ["grpc", "http", "python"]
 # What plain Redis does not speak.
 NATIVE = ["grpc", "http", "python", "kazoo"]
 # What needs the virtual environment.
@@ -39,7 +39,8 @@ PYTHON = {
 }
 PACKAGE = os.path.join(ROOT, "clients", "python")
 # Kazoo's own tests, those that ask a server.
-KAZOO = "barrier cache client connection counter election lease lock partitioner party queue watchers"
+KAZOO = "barrier cache client connection counter election lease lock partitioner party queue "
+KAZOO += "watchers"
 
 
 def main():

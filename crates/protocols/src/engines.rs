@@ -97,7 +97,8 @@ mod tests {
         let refused = refusal(&foreign).expect("this build does not have it").to_string();
         assert_eq!(
             refused,
-            "unknown engine `gossip`; this build has: linearizable, causal, serializable, coordination"
+            "unknown engine `gossip`; this build has: linearizable, causal, serializable, \
+             coordination"
         );
         assert!(Served::of(&Arc::new(foreign), ENGINES).is_err());
     }

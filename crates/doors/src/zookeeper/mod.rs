@@ -26,8 +26,8 @@
 //!   service cannot be reached, and if the session has moved.
 //!
 //! # Keyspaces
-//! Clients work on the keyspace named `coordination` if its engine has trees, else on the first one
-//! that has. If there is none, connections are closed.
+//! Clients work on the first keyspace whose engine has trees: they have no word to choose another.
+//! If there is none, connections are closed.
 //!
 //! # Where it differs from ZooKeeper
 //! - Data is never absent: a node that is made without has none, and reads give an empty buffer.

@@ -9,9 +9,6 @@ use alloc::sync::Arc;
 use bytes::Bytes;
 use quorate_kernel::engine::{Capability, Served};
 
-/// The name of the keyspace that is taken if several have trees.
-const PREFERRED: &[u8] = b"coordination";
-
 /// The door for ZooKeeper's clients.
 pub const DOOR: Door = Door {
     name: "zookeeper",
@@ -52,10 +49,9 @@ impl Protocol for ZooKeeper {
     }
 }
 
-/// The keyspace that clients work on: the one named `coordination` if it has a tree, else the first
-/// that has one. Clients have no word to choose another.
+/// The keyspace that clients work on: the first one that has a tree. Clients have no word to choose
+/// another.
 pub(super) fn tree(serving: &Serving) -> Option<&Served> {
-    let is_tree = |served: &&Served| served.can(Capability::Tree);
-    let preferred = serving.named(PREFERRED).map(|(_, served)| served).filter(is_tree);
-    preferred.or_else(|| serving.open().map(|(_, served)| served).find(is_tree))
+    let mut open = serving.open().map(|(_, served)| served);
+    open.find(|served| served.can(Capability::Tree))
 }

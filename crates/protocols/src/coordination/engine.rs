@@ -49,7 +49,7 @@ impl Process for Coordination {
         match message {
             Message::Log(parts) => self.on_log(from, parts, cx),
             Message::Leads(leads) => self.learn(Some(from.node), &leads, cx),
-            Message::WhoLeads { .. } => self.on_who_leads(from, cx),
+            Message::WhoLeads { .. } => self.say_who_leads(from, cx),
             Message::Ask(ask) => self.on_ask(from, ask, cx),
             Message::Told(told) => self.on_told(from, told, cx),
             Message::Stand { question, leaver } => self.on_stand(from, question, leaver, cx),
@@ -103,7 +103,7 @@ impl Process for Coordination {
     fn on_news(&mut self, news: News<'_>, cx: &mut Context<'_>) {
         match news {
             News::TurnEnd => self.on_turn_end(cx),
-            News::Unlinked(peer) => self.on_unlinked(peer, cx),
+            News::Unlinked(peer) => self.unlinked(peer, cx),
             News::Ring(ring) => self.hosts.see(ring, cx.now),
             News::Keyspace(keyspace) => {
                 self.settings.replicas = keyspace.replicas();

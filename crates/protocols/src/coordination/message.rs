@@ -49,8 +49,8 @@ pub enum Message {
 pub struct GatewayAsks {
     /// Grows with each message of a gateway's start: the answer says which was heard.
     pub touch: u64,
-    /// Grows when the gateway begins with another primary, or has missed something: it is told again
-    /// what it was told behind `seen`, and what is behind `acked`; it has asked everything anew.
+    /// Grows when the gateway begins with another primary, or has missed something: it is told
+    /// again what it was told behind `seen`, and what is behind `acked`; it asks everything anew.
     pub turn: u64,
     /// The number of the last change that the gateway knows of.
     pub seen: u64,

@@ -5,6 +5,7 @@ use crate::groups::{self, Known, StandQuestion, Stands, is_ready, remembers, sta
 use crate::vsr::Epoch;
 use alloc::vec::Vec;
 use quorate_kernel::ids::{GroupId, Incarnation, NodeId, Ticket};
+use quorate_kernel::invariant;
 use quorate_kernel::operation::Outcome;
 use quorate_kernel::part::{Holds, Part};
 use quorate_kernel::process::Inspect;
@@ -82,7 +83,9 @@ impl Coordination {
         let brings = leaver.zip(hosted).is_some_and(|(node, hosted)| {
             hosted.seat.may_bring(&hosted.replica, &self.hosts, node, cx.table)
         });
+        invariant!(self.routes.leads(GROUP).is_some(), "a group that was founded has a route");
         let stands = stands(&self.routes, GROUP, hosted.map(|it| &it.replica), brings);
+        invariant!(hosted.is_some() || !stands.is_whole, "who has nothing is not whole");
         // What is durable here already says so, or what a majority has; nobody counts on more.
         cx.fx.send(from, Message::Stands { question, stands });
     }
@@ -95,6 +98,8 @@ impl Coordination {
         stands: Stands,
         cx: &mut Context<'_>,
     ) {
+        invariant!(stands.epoch.0 > 0, "a frame that says otherwise is not read");
+        invariant!(!stands.members.is_empty(), "nor one without members");
         match self.examining.hear(from.node, (question, GROUP), stands) {
             Ok(()) => self.settle_examined(cx),
             Err(why) => cx.fx.refuse(why),

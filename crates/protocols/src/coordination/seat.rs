@@ -6,6 +6,7 @@ use crate::vsr::{self, Replica};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use quorate_kernel::ids::{Incarnation, NodeId};
+use quorate_kernel::invariant;
 use quorate_kernel::probe;
 use quorate_kernel::process::Recovery;
 
@@ -53,8 +54,13 @@ impl Coordination {
                     hosted.seat.hear(&message, &hosted.replica, cx.now);
                 }
             }
+            invariant!(
+                self.hosted.is_none() || self.routes.leads(GROUP).is_some(),
+                "a group that is here has a route"
+            );
             self.call(cx, |log, on| log.on_message(from, message, on));
         }
+        invariant!(self.hosted.is_none() || !self.settings.founders.is_empty(), "it was founded");
     }
 
     /// A node that is no member looks whether it is still needed.
@@ -73,14 +79,9 @@ impl Coordination {
     }
 
     /// The link to a host was reset.
-    pub(super) fn on_unlinked(&mut self, peer: NodeId, cx: &mut Context<'_>) {
+    pub(super) fn unlinked(&mut self, peer: NodeId, cx: &mut Context<'_>) {
         self.gateway.unlinked(peer);
         self.call(cx, |log, on| log.on_unlinked(peer, on));
-    }
-
-    /// Who leads is asked, and says so.
-    pub(super) fn on_who_leads(&mut self, from: Incarnation, cx: &mut Context<'_>) {
-        self.say_who_leads(from, cx);
     }
 
     /// Sends what the gateway here has to ask.

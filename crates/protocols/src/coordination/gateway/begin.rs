@@ -2,24 +2,19 @@
 
 use super::stream::{QUESTIONS_MAX, Waiting};
 use super::watches::How;
-use super::{Asking, Connection, Form, Origin, Then};
-use crate::coordination::gateway::credential;
-use crate::coordination::tree::{Command, Question, Tree};
+use super::{Asking, Form, Origin, Then};
+use crate::coordination::tree::{Command, Question, Tree, Who};
 use crate::coordination::values::{path_of, paths_from};
 use crate::coordination::{Context, Coordination, GROUP};
 use crate::smr::Machine;
 use alloc::boxed::Box;
 use alloc::string::String;
-use alloc::vec::Vec;
 use quorate_kernel::ids::Ticket;
 use quorate_kernel::limits::{CLIENT_OPERATIONS_MAX, SCAN_KEYS_MAX};
 use quorate_kernel::mutant;
 use quorate_kernel::operation::{Operation, Outcome, Refusal};
 use quorate_kernel::process::Request;
-use quorate_kernel::tree::{
-    Act, Ask, Connect, Failure, Id, Item, SessionEvent, SessionId, Told, TreeReply,
-};
-use quorate_kernel::watch::Event;
+use quorate_kernel::tree::{Act, Ask, Failure, Id, Item, Told, TreeReply};
 
 impl Coordination {
     /// A client asks.
@@ -208,35 +203,14 @@ impl Coordination {
         act: Act,
         cx: &mut Context<'_>,
     ) -> Result<(), Refusal> {
-        let who = self.gateway.who(cx.me, client);
-        let needs_session = matches!(
-            act,
-            Act::Follow { .. }
-                | Act::Unfollow { .. }
-                | Act::Refollow(_)
-                | Act::Authenticate { .. }
-                | Act::Close
-                | Act::Ping
-        );
-        if needs_session && client.is_none() {
+        if needs_session(&act) && client.is_none() {
             return Err(Refusal::NoSession);
         }
-        let is_write = act.is_write();
+        let who = self.gateway.who(cx.me, client);
+        if act.is_write() {
+            return self.begin_write(waiting, client, (who, act), cx);
+        }
         let (question, then) = match act {
-            Act::One(item) if is_write => {
-                return self.begin_command(waiting, client, Command::One(who, item), cx);
-            }
-            Act::All(items) if is_write => {
-                return self.begin_command(waiting, client, Command::All(who, items), cx);
-            }
-            Act::Close => {
-                if let Some(connection) =
-                    client.and_then(|it| self.gateway.connections.get_mut(&it))
-                {
-                    connection.is_closing = true;
-                }
-                return self.begin_command(waiting, client, Command::Close(who), cx);
-            }
             Act::One(item) => {
                 let then = watched(&item).filter(|_| client.is_some());
                 (Question::One(who, item), then.unwrap_or(Then::Nothing))
@@ -251,27 +225,9 @@ impl Coordination {
             Act::Refollow(refollow) => {
                 (Question::Refollow(who, refollow.clone()), Then::Refollow(refollow))
             }
-            Act::Unfollow { path, kind, only_check } => {
-                let watches = &mut self.gateway.watches;
-                let ticket = client.unwrap_or(waiting.ticket);
-                let is_there = watches.unfollow(ticket, &path, kind, only_check);
-                let told = if is_there { Ok(Told::Done) } else { Err(Failure::NotFollowed) };
+            other => {
+                let told = self.done_here(client, who, other);
                 self.tell(waiting.ticket, told, cx);
-                return Ok(());
-            }
-            Act::Authenticate { scheme, credential: shown } => {
-                let told = self.authenticate(client, &scheme, &shown);
-                self.tell(waiting.ticket, told, cx);
-                return Ok(());
-            }
-            Act::WhoAmI => {
-                let peer = who.peer.map(|ip| Id { scheme: "ip".into(), id: string(ip) });
-                let ids: Vec<Id> = peer.into_iter().chain(who.ids).collect();
-                self.tell(waiting.ticket, Ok(Told::Ids(ids)), cx);
-                return Ok(());
-            }
-            Act::Ping => {
-                self.tell(waiting.ticket, Ok(Told::Done), cx);
                 return Ok(());
             }
         };
@@ -288,6 +244,46 @@ impl Coordination {
             connection.questions -= 1;
         }
         begun
+    }
+
+    fn begin_write(
+        &mut self,
+        waiting: Waiting,
+        client: Option<Ticket>,
+        (who, act): (Who, Act),
+        cx: &Context<'_>,
+    ) -> Result<(), Refusal> {
+        let is_close = act == Act::Close;
+        let command = match act {
+            Act::One(item) => Command::One(who, item),
+            Act::All(items) => Command::All(who, items),
+            _ => Command::Close(who),
+        };
+        self.begin_command(waiting, client, command, cx)?;
+        let connection = client.and_then(|ticket| self.gateway.connections.get_mut(&ticket));
+        if let Some(connection) = connection {
+            connection.is_closing |= is_close;
+        }
+        Ok(())
+    }
+
+    /// What this host does by itself.
+    fn done_here(&mut self, client: Option<Ticket>, who: Who, act: Act) -> Result<Told, Failure> {
+        match (act, client) {
+            (Act::Unfollow { path, kind, only_check }, Some(client)) => {
+                let is_there = self.gateway.watches.unfollow(client, &path, kind, only_check);
+                if is_there { Ok(Told::Done) } else { Err(Failure::NotFollowed) }
+            }
+            (Act::Authenticate { scheme, credential }, client) => {
+                self.authenticate(client, &scheme, &credential)
+            }
+            (Act::WhoAmI, _) => {
+                let peer = who.peer.map(|ip| Id { scheme: "ip".into(), id: string(ip) });
+                Ok(Told::Ids(peer.into_iter().chain(who.ids).collect()))
+            }
+            // It is there.
+            _ => Ok(Told::Done),
+        }
     }
 
     fn begin_command(
@@ -311,105 +307,20 @@ impl Coordination {
         // It rests on nothing that this node stores.
         cx.fx.answer_early(ticket, Outcome::Tree(Box::new(reply)));
     }
-
-    fn authenticate(
-        &mut self,
-        client: Option<Ticket>,
-        scheme: &str,
-        shown: &[u8],
-    ) -> Result<Told, Failure> {
-        let connection = client.and_then(|ticket| self.gateway.connections.get_mut(&ticket));
-        let Some(connection) = connection else { return Err(Failure::SessionExpired) };
-        let id = credential(scheme, shown)?;
-        if let Some(id) = id.filter(|id| !connection.ids.contains(id)) {
-            if connection.ids.len() >= IDS_MAX {
-                return Err(Failure::AuthFailed);
-            }
-            connection.ids.push(id);
-        }
-        Ok(Told::Done)
-    }
-
-    /// A client wants a session.
-    pub(crate) fn connect(&mut self, ticket: Ticket, connect: Connect, cx: &mut Context<'_>) {
-        let connection = Connection { peer: connect.peer, ..Connection::default() };
-        let command = match connect.session {
-            None => {
-                let (least, most) = self.settings.timeouts;
-                let timeout_ms = connect.timeout_ms.clamp(least, most);
-                Command::Open { gateway: cx.me, timeout_ms }
-            }
-            Some((session, shown)) => {
-                let password = super::password(&self.settings.key, cx.lane, session);
-                // Whoever compares bytes one after the other tells how many are right by the time
-                // that it takes; the sum of differences does not.
-                let differ =
-                    password.iter().zip(shown).fold(0, |all, (one, other)| all | (one ^ other));
-                if differ != 0 && !mutant!("tree_any_password") {
-                    return self.expire_client(ticket, cx);
-                }
-                Command::Attach { gateway: cx.me, session }
-            }
-        };
-        self.gateway.connections.insert(ticket, connection);
-        let origin = Some(Origin::Open(ticket, connect));
-        let refused = if self.hosts.are_closing() {
-            Some(Refusal::Stopping)
-        } else if self.gateway.connections.len() > SESSIONS_MAX {
-            Some(Refusal::Overloaded)
-        } else {
-            self.command(command, origin, cx).err()
-        };
-        if let Some(refusal) = refused {
-            self.end_connection(ticket, refusal, cx);
-        }
-    }
-
-    /// Tells a client that its session has expired; it is told nothing more.
-    pub(super) fn expire_client(&mut self, ticket: Ticket, cx: &mut Context<'_>) {
-        let event = Event::Session(SessionEvent::Expired);
-        // It rests on what a majority has, or on what the client has shown.
-        cx.fx.answer_early(ticket, Outcome::More(Vec::from([event])));
-        self.end_connection(ticket, Refusal::NoSession, cx);
-    }
-
-    /// Ends a client's connection: it may go on with its session at another host, or here.
-    pub(super) fn end_connection(
-        &mut self,
-        ticket: Ticket,
-        refusal: Refusal,
-        cx: &mut Context<'_>,
-    ) {
-        self.disconnect(ticket, cx);
-        // It rests on nothing that this node stores.
-        cx.fx.answer_early(ticket, Outcome::Refused(refusal));
-    }
-
-    /// A client is gone: its session goes on without it for a while.
-    pub(crate) fn disconnect(&mut self, ticket: Ticket, cx: &mut Context<'_>) {
-        self.gateway.watches.drop_client(ticket);
-        let Some(connection) = self.gateway.connections.remove(&ticket) else { return };
-        if let Some(session) = connection.session.and_then(|it| self.gateway.sessions.get_mut(&it))
-            && session.connection == Some(ticket)
-        {
-            session.connection = None;
-        }
-        for (waiting, _) in connection.queue {
-            // Nothing was done.
-            cx.fx.answer_early(waiting.ticket, Outcome::Refused(Refusal::NoSession));
-        }
-    }
-
-    /// The connection that a session has.
-    pub(super) fn client_of(&self, session: SessionId) -> Option<Ticket> {
-        self.gateway.sessions.get(&session)?.connection
-    }
 }
 
-/// The most clients of a host that have sessions.
-const SESSIONS_MAX: usize = 65_536;
-/// How many credentials one client may show.
-const IDS_MAX: usize = 16;
+/// Whether only the client of a session can ask it.
+fn needs_session(act: &Act) -> bool {
+    matches!(
+        act,
+        Act::Follow { .. }
+            | Act::Unfollow { .. }
+            | Act::Refollow(_)
+            | Act::Authenticate { .. }
+            | Act::Close
+            | Act::Ping
+    )
+}
 
 fn string(ip: core::net::IpAddr) -> String {
     alloc::format!("{ip}")

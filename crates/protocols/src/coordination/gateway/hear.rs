@@ -11,6 +11,7 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 use quorate_kernel::ids::{Incarnation, Ticket};
+use quorate_kernel::invariant;
 use quorate_kernel::mutant;
 use quorate_kernel::operation::{Outcome, Refusal};
 use quorate_kernel::probe;
@@ -50,7 +51,12 @@ impl Coordination {
                 News::Answer(number, answer) => self.on_answer(number, answer, cx),
             }
         }
+        invariant!(self.gateway.stream.is_in_order(), "what is answered was asked");
         self.gateway.seen = self.gateway.seen.max(told.upto);
+        invariant!(
+            self.gateway.begun == 0 || self.gateway.stream.questions() > 0,
+            "an answer that begins a watch is waited for"
+        );
     }
 
     fn on_change(&mut self, change: Change, cx: &mut Context<'_>) {

@@ -5,6 +5,7 @@
 //! and a command behind a question waits for the answer.
 
 mod begin;
+mod connect;
 mod credential;
 mod hear;
 mod session;

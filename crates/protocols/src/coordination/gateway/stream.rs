@@ -2,7 +2,7 @@
 //! questions beside it.
 //!
 //! Commands have numbers, and are sent in their order. When another host leads, or something was
-//! missed, all that is not answered is sent again; the machine knows which commands it has executed.
+//! missed, all that is not answered is sent again; the machine knows what it has executed.
 
 use crate::coordination::message::{GatewayAsks, OpenQuestion};
 use crate::coordination::tree::{Command, Question};
@@ -307,6 +307,12 @@ impl<O> Stream<O> {
             questions.push(OpenQuestion { number, after, question: open.question.clone() });
         }
         questions
+    }
+
+    /// Whether what is answered was sent, and nothing else is waited for.
+    pub fn is_in_order(&self) -> bool {
+        let are_asked = self.unsent.iter().all(|number| self.questions.contains_key(number));
+        self.sent >= self.acked && self.sent <= self.last() && are_asked
     }
 
     /// The number of the last command.

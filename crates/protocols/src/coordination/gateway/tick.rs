@@ -26,7 +26,10 @@ impl Coordination {
     /// Operations whose deadline has passed are answered: nobody knows what becomes of commands.
     fn end_late(&mut self, cx: &mut Context<'_>) {
         let now = cx.now;
-        let is_late = |origin: &Origin| matches!(origin, Origin::Operation(asking) if asking.waiting.deadline <= now);
+        let is_late = |origin: &Origin| match origin {
+            Origin::Operation(asking) => asking.waiting.deadline <= now,
+            _ => false,
+        };
         let needed = u8::try_from(self.routes.majority(GROUP)).unwrap_or(u8::MAX);
         for (origin, is_command) in self.gateway.stream.give_up(is_late) {
             self.gateway.begun -= usize::from(!is_command && origin.begins());

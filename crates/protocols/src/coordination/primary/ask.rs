@@ -4,9 +4,10 @@ use super::{Served, Waiting};
 use crate::coordination::message::{GatewayAsks, Message, News, Told};
 use crate::coordination::tree::{self, Command, Tree};
 use crate::coordination::{Context, Coordination};
-use crate::smr::{Entry, Executed, Origin, Part};
+use crate::smr::{Entry, Executed, Origin, Part, Replicated};
 use alloc::vec::Vec;
 use quorate_kernel::ids::{Incarnation, NodeId, Ticket};
+use quorate_kernel::invariant;
 use quorate_kernel::limits::OPERATIONS_MAX;
 use quorate_kernel::mutant;
 use quorate_kernel::probe;
@@ -36,15 +37,7 @@ impl Coordination {
         }
         let done = machine.client(from).map_or(0, |client| client.done);
         if ask.turn > served.turn {
-            // It asks everything anew, and what it was told since is told again.
-            (served.turn, served.number, served.upto) = (ask.turn, 0, ask.seen);
-            served.news.clear();
-            served.questions.clear();
-            for number in ask.acked + 1..=done {
-                if let Some((at, reply)) = machine.client(from).and_then(|it| it.reply(number)) {
-                    served.news.push((*at, News::Done(number, reply.clone())));
-                }
-            }
+            served.resume((ask.turn, ask.seen, ask.acked), machine);
         }
         served.heard = cx.now;
         served.touch = served.touch.max(ask.touch);
@@ -52,29 +45,8 @@ impl Coordination {
         served.follows = ask.follows;
         served.acked = served.acked.max(ask.acked);
         served.proposed = served.proposed.max(done);
-        let mut first = None;
-        let (mut commands, mut bytes) = (Vec::new(), 0);
-        for (number, command) in (ask.first..).zip(ask.commands) {
-            if number <= served.proposed && !mutant!("tree_proposes_twice") {
-                continue;
-            }
-            if number != served.proposed + 1 {
-                // What is before it has not come: the gateway asks anew.
-                probe!("coordination/gap");
-                break;
-            }
-            if !is_of(&command, from) {
-                cx.fx.refuse("a gateway asks for its own clients");
-                break;
-            }
-            first.get_or_insert(number);
-            served.proposed = number;
-            bytes += command.bytes();
-            commands.push(command);
-        }
-        if let Some(first) = first {
-            let from = Origin { client: from, first, acked: served.acked };
-            primary.parts.push_back((Part { from: Some(from), commands }, bytes));
+        if let Some(part) = served.take(ask.first, ask.commands, cx) {
+            primary.parts.push_back(part);
         }
         let mut asked = Vec::new();
         for question in ask.questions {
@@ -85,6 +57,8 @@ impl Coordination {
                 served.questions.insert(waiting.asked.number, waiting);
             }
         }
+        invariant!(served.proposed >= done, "what was executed was put into the log");
+        invariant!(served.acked <= served.proposed, "what is answered was put into the log");
         for number in asked {
             self.confirm((from.node, number), cx);
         }
@@ -181,8 +155,51 @@ impl Coordination {
 }
 
 impl Served {
+    /// The gateway asks everything anew, and what it was told since is told again.
+    fn resume(&mut self, (turn, seen, acked): (u64, u64, u64), machine: &Replicated<Tree>) {
+        (self.turn, self.number, self.upto) = (turn, 0, seen);
+        self.news.clear();
+        self.questions.clear();
+        let Some(client) = machine.client(self.client) else { return };
+        for number in acked + 1..=client.done {
+            if let Some((at, reply)) = client.reply(number) {
+                self.news.push((*at, News::Done(number, reply.clone())));
+            }
+        }
+    }
+
+    /// What of these commands is new, to be put into the log, and about how many bytes it has.
+    fn take(
+        &mut self,
+        first: u64,
+        commands: Vec<Command>,
+        cx: &mut Context<'_>,
+    ) -> Option<(Part<Tree>, usize)> {
+        let (mut begin, mut taken, mut bytes) = (None, Vec::new(), 0);
+        for (number, command) in (first..).zip(commands) {
+            if number <= self.proposed && !mutant!("tree_proposes_twice") {
+                continue;
+            }
+            if number > self.proposed + 1 {
+                // What is before it has not come: the gateway asks anew.
+                probe!("coordination/gap");
+                break;
+            }
+            if !is_of(&command, self.client) {
+                cx.fx.refuse("a gateway asks for its own clients");
+                break;
+            }
+            begin.get_or_insert(number);
+            self.proposed = number;
+            bytes += command.bytes();
+            taken.push(command);
+        }
+        let from = Origin { client: self.client, first: begin?, acked: self.acked };
+        Some((Part { from: Some(from), commands: taken }, bytes))
+    }
+
     /// Answers a question, if the command that it follows is executed.
-    fn answer(&mut self, number: u64, machine: &crate::smr::Replicated<Tree>) {
+    fn answer(&mut self, number: u64, machine: &Replicated<Tree>) {
         let done = machine.client(self.client).map_or(0, |client| client.done);
         let Some(waiting) = self.questions.get(&number) else { return };
         if waiting.asked.after > done {

@@ -80,7 +80,8 @@ pub enum Question {
     Refollow(Who, Refollow),
     /// Nothing but that the session is there. [`Answer::Told`].
     Sync(Who),
-    /// The paths of nodes from one on, in the order of [`crate::coordination::keys`], so many at most.
+    /// The paths of nodes from one on, so many at most, in the order of
+    /// [`crate::coordination::keys`].
     /// [`Answer::Paths`].
     List(String, u32),
 }

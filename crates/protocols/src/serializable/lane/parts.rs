@@ -5,6 +5,7 @@ use crate::groups::{self, Known, Leads, StandQuestion, Stands, is_ready, remembe
 use crate::vsr::Epoch;
 use alloc::vec::Vec;
 use quorate_kernel::ids::{GroupId, Incarnation, NodeId, Ticket};
+use quorate_kernel::invariant;
 use quorate_kernel::operation::Outcome;
 use quorate_kernel::part::{Holds, Part};
 use quorate_kernel::process::Inspect;
@@ -91,7 +92,9 @@ impl Serializable {
         }
         let brings = leaver.is_some_and(|node| self.may_bring(group, node, cx));
         let replica = self.groups.get(&group).map(|it| &it.replica);
+        invariant!(self.routes.leads(group).is_some(), "every group has a route");
         let stands = stands(&self.routes, group, replica, brings);
+        invariant!(replica.is_some() || !stands.is_whole, "who has nothing is not whole");
         // What is durable here already says so, or what a majority has; nobody counts on more.
         cx.fx.send(from, Message::Stands { question, group, stands });
     }
@@ -107,6 +110,8 @@ impl Serializable {
         if self.shape.groups().all(|it| it != group) {
             return cx.fx.refuse("a group of the keyspace is told of");
         }
+        invariant!(stands.epoch.0 > 0, "a frame that says otherwise is not read");
+        invariant!(!stands.members.is_empty(), "nor one without members");
         if let Err(why) = self.examining.hear(from.node, (question, group), stands) {
             return cx.fx.refuse(why);
         }

@@ -310,8 +310,7 @@ impl World {
         meanwhile: &mut dyn FnMut(&mut World),
     ) {
         let source = &mut self.groups[at].replicas[from];
-        let op = source.applied;
-        let head = source.state.head(Op(op as u64));
+        let (op, head) = (source.applied, source.state.head(Op(source.applied as u64)));
         let target = &mut self.groups[at].replicas[to];
         target.member = Member::new();
         target.is_copying = true;
@@ -321,8 +320,8 @@ impl World {
         loop {
             meanwhile(self);
             let source = &self.groups[at].replicas[from];
-            let page = source.state.page(Op(op as u64), &cursor, 40, &source.disk);
-            let page = page.expect("its pages are of any time");
+            let read = source.state.page(Op(op as u64), &cursor, 40, &source.disk);
+            let page = read.expect("its pages are of any time");
             newest = newest.max(source.applied);
             let target = &mut self.groups[at].replicas[to];
             let state = &mut target.state;
@@ -395,8 +394,7 @@ impl World {
             assert!(state.locks.keys().is_empty(), "locks stay");
             assert!(state.head.taken_back.is_empty(), "votes that were taken back stay");
             assert!(state.head.revoked.is_empty(), "revocations stay");
-            let in_hand = group.replicas[group.primary].member.in_hand();
-            assert_eq!(in_hand, 0, "nothing is in hand");
+            assert_eq!(group.replicas[group.primary].member.in_hand(), 0, "nothing is in hand");
         }
     }
 }

@@ -3,8 +3,7 @@
 use super::promises::{SOON, bytes, key_of, led};
 use super::world::{Host, World, settings};
 use crate::groups::Leads;
-use crate::serializable::lane::Message;
-use crate::serializable::lane::groups::hosted::Hosted;
+use crate::serializable::lane::{Message, groups::hosted::Hosted};
 use crate::vsr::{self, Epoch, Status, ViewNumber};
 use bytes::Bytes;
 use core::fmt::Display;

@@ -1,0 +1,112 @@
+//! Clients come with or without a session, show who they are, and go.
+
+use super::{Connection, Origin, credential};
+use crate::coordination::tree::Command;
+use crate::coordination::{Context, Coordination};
+use alloc::vec::Vec;
+use quorate_kernel::ids::Ticket;
+use quorate_kernel::mutant;
+use quorate_kernel::operation::{Outcome, Refusal};
+use quorate_kernel::tree::{Connect, Failure, SessionEvent, SessionId, Told};
+use quorate_kernel::watch::Event;
+
+/// The most clients of a host that have sessions.
+const SESSIONS_MAX: usize = 65_536;
+/// How many credentials one client may show.
+const IDS_MAX: usize = 16;
+
+impl Coordination {
+    /// A client shows who it is.
+    pub(super) fn authenticate(
+        &mut self,
+        client: Option<Ticket>,
+        scheme: &str,
+        shown: &[u8],
+    ) -> Result<Told, Failure> {
+        let connection = client.and_then(|ticket| self.gateway.connections.get_mut(&ticket));
+        let Some(connection) = connection else { return Err(Failure::SessionExpired) };
+        let id = credential(scheme, shown)?;
+        if let Some(id) = id.filter(|id| !connection.ids.contains(id)) {
+            if connection.ids.len() >= IDS_MAX {
+                return Err(Failure::AuthFailed);
+            }
+            connection.ids.push(id);
+        }
+        Ok(Told::Done)
+    }
+
+    /// A client wants a session.
+    pub(crate) fn connect(&mut self, ticket: Ticket, connect: Connect, cx: &mut Context<'_>) {
+        let connection = Connection { peer: connect.peer, ..Connection::default() };
+        let command = match connect.session {
+            None => {
+                let (least, most) = self.settings.timeouts;
+                let timeout_ms = connect.timeout_ms.clamp(least, most);
+                Command::Open { gateway: cx.me, timeout_ms }
+            }
+            Some((session, shown)) => {
+                let password = super::password(&self.settings.key, cx.lane, session);
+                // Whoever compares bytes one after the other tells how many are right by the time
+                // that it takes; the sum of differences does not.
+                let differ =
+                    password.iter().zip(shown).fold(0, |all, (one, other)| all | (one ^ other));
+                if differ != 0 && !mutant!("tree_any_password") {
+                    return self.expire_client(ticket, cx);
+                }
+                Command::Attach { gateway: cx.me, session }
+            }
+        };
+        self.gateway.connections.insert(ticket, connection);
+        let origin = Some(Origin::Open(ticket, connect));
+        let refused = if self.hosts.are_closing() {
+            Some(Refusal::Stopping)
+        } else if self.gateway.connections.len() > SESSIONS_MAX {
+            Some(Refusal::Overloaded)
+        } else {
+            self.command(command, origin, cx).err()
+        };
+        if let Some(refusal) = refused {
+            self.end_connection(ticket, refusal, cx);
+        }
+    }
+
+    /// Tells a client that its session has expired; it is told nothing more.
+    pub(super) fn expire_client(&mut self, ticket: Ticket, cx: &mut Context<'_>) {
+        let event = Event::Session(SessionEvent::Expired);
+        // It rests on what a majority has, or on what the client has shown.
+        cx.fx.answer_early(ticket, Outcome::More(Vec::from([event])));
+        self.end_connection(ticket, Refusal::NoSession, cx);
+    }
+
+    /// Ends a client's connection: it may go on with its session at another host, or here.
+    pub(super) fn end_connection(
+        &mut self,
+        ticket: Ticket,
+        refusal: Refusal,
+        cx: &mut Context<'_>,
+    ) {
+        self.disconnect(ticket, cx);
+        // It rests on nothing that this node stores.
+        cx.fx.answer_early(ticket, Outcome::Refused(refusal));
+    }
+
+    /// A client is gone: its session goes on without it for a while.
+    pub(crate) fn disconnect(&mut self, ticket: Ticket, cx: &mut Context<'_>) {
+        self.gateway.watches.drop_client(ticket);
+        let Some(connection) = self.gateway.connections.remove(&ticket) else { return };
+        if let Some(session) = connection.session.and_then(|it| self.gateway.sessions.get_mut(&it))
+            && session.connection == Some(ticket)
+        {
+            session.connection = None;
+        }
+        for (waiting, _) in connection.queue {
+            // Nothing was done.
+            cx.fx.answer_early(waiting.ticket, Outcome::Refused(Refusal::NoSession));
+        }
+    }
+
+    /// The connection that a session has.
+    pub(super) fn client_of(&self, session: SessionId) -> Option<Ticket> {
+        self.gateway.sessions.get(&session)?.connection
+    }
+}
