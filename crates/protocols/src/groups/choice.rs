@@ -90,13 +90,17 @@ impl Choice<'_> {
         members.max_by_key(|node| (self.seats(*node), self.order(*node), *node))
     }
 
+    /// Whether a member is suspected now, for however short a time.
+    fn is_suspected(&self, node: NodeId) -> bool {
+        self.hosts.suspected.contains_key(&node) && !mutant!("lane_keeps_the_dead")
+    }
+
     /// The member that the group can do without: one that is suspected before all others.
     fn superfluous(&self) -> Option<NodeId> {
         let members = self.members.iter().copied();
-        let is_suspected = |node: &NodeId| {
-            self.hosts.suspected.contains_key(node) && !mutant!("lane_keeps_the_dead")
-        };
-        members.max_by_key(|node| (is_suspected(node), self.seats(*node), self.order(*node), *node))
+        members.max_by_key(|node| {
+            (self.is_suspected(*node), self.seats(*node), self.order(*node), *node)
+        })
     }
 
     fn with(&self, newcomer: Option<NodeId>, gone: Option<NodeId>) -> Vec<NodeId> {
@@ -106,26 +110,36 @@ impl Choice<'_> {
         members
     }
 
-    /// Who has to go: whoever leaves, and whoever has failed if another can take its seat.
-    fn gone(&self) -> Option<NodeId> {
-        let must = |node: &&NodeId| self.hosts.standing(**node) != Standing::Up;
-        let leaves = self.members.iter().find(must);
-        let has_failed = |node: &&NodeId| {
-            let silent = self.hosts.silent(**node, self.now);
+    /// Who has to go, of those who may: whoever leaves, and whoever has failed. The dead go first:
+    /// without one that is there, the others may be no majority, and its change would wait for it.
+    fn gone(&self, may_go: impl Fn(NodeId) -> bool) -> Option<NodeId> {
+        let has_failed = |node| {
+            let silent = self.hosts.silent(node, self.now);
             silent.is_some_and(|silent| silent >= self.failed)
         };
-        leaves.or_else(|| self.members.iter().find(has_failed)).copied()
+        let must = |node: &NodeId| self.leaves(*node) || has_failed(*node);
+        let going = self.members.iter().copied().filter(must).filter(|node| may_go(*node));
+        going.min_by_key(|node| {
+            let is_up = self.hosts.standing(*node) != Standing::Left;
+            let is_there = (is_up, !self.is_suspected(*node));
+            (if mutant!("lane_keeps_the_departed") { (true, true) } else { is_there }, *node)
+        })
+    }
+
+    /// Whether a member leaves, or has left.
+    fn leaves(&self, node: NodeId) -> bool {
+        self.hosts.standing(node) != Standing::Up
     }
 
     /// What has to be done whatever else is.
     fn needed(&self) -> Option<Vec<NodeId>> {
         let has_too_many = self.members.len() > self.size;
         let newcomer = self.newcomer().filter(|_| !has_too_many);
-        if let Some(gone) = self.gone() {
-            let leaves = self.hosts.standing(gone) != Standing::Up;
-            let may_shrink = (leaves || has_too_many) && self.members.len() > 1;
-            let is_possible = newcomer.is_some() || may_shrink;
-            return is_possible.then(|| self.with(newcomer, Some(gone)));
+        // Who has failed keeps its seat if nobody can take it: it may come back.
+        let may_shrink = |node| (has_too_many || self.leaves(node)) && self.members.len() > 1;
+        let gone = self.gone(|node| newcomer.is_some() || may_shrink(node));
+        if gone.is_some() {
+            return Some(self.with(newcomer, gone));
         }
         if self.members.len() < self.size {
             return newcomer.map(|_| self.with(newcomer, None));

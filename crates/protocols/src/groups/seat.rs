@@ -65,16 +65,18 @@ impl Seat {
             wish.iter().filter(is_new).all(|node| hosts.may_take(*node))
                 && wish.iter().all(|node| hosts.standing(*node) == Standing::Up)
         };
-        // What it was to grow to may be more than is wanted by now.
-        let most = replicas.max(present.members.len());
-        let grows = |wish: &Arc<[NodeId]>| wish.len() <= most && wish.iter().any(|it| is_new(&it));
+        // It may be more than is wanted by now.
+        let is_few = |wish: &Arc<[NodeId]>| {
+            wish.len() <= replicas || mutant!("lane_replaces_who_is_superfluous")
+        };
+        let grows = |wish: &Arc<[NodeId]>| is_few(wish) && wish.iter().any(|it| is_new(&it));
         self.wish.clone().filter(|wish| grows(wish) && is_sound(wish))
     }
 
-    /// Whether others are wished for.
+    /// Who is wished for.
     #[cfg(test)]
-    pub(crate) fn wishes(&self) -> bool {
-        self.wish.is_some()
+    pub(crate) fn wished(&self) -> Option<Arc<[NodeId]>> {
+        self.wish.clone()
     }
 
     /// What is wished for from now on.

@@ -83,7 +83,8 @@ pub enum Message {
         /// normal since.
         lost: Option<ViewNumber>,
     },
-    /// The new primary to the members: the view has started with this log. Durable.
+    /// The new primary to the members, and again to a member that it would count on and has heard
+    /// no acknowledgement of: the view has started with this log. Durable.
     StartView {
         /// The view.
         view: ViewNumber,

@@ -52,6 +52,7 @@ impl Replica {
             // A beat promises nothing.
             cx.send(&newcomers, self.beat(), Release::Early);
         }
+        self.ask_who_lags(cx);
         let (commit, view) = (self.commit, self.head.view);
         let may_close = self.may_propose().is_ok() && self.can_go_on_as_wished(cx.now);
         let Some(primary) = &mut self.primary else { return };
@@ -70,18 +71,39 @@ impl Replica {
     /// Whether a majority of the members that are wished for is there and has nearly all: the next
     /// epoch could commit nothing without. Newcomers have copied by then.
     fn can_go_on_as_wished(&self, now: Time) -> bool {
-        let Some(primary) = &self.primary else { return false };
-        let Some(members) = &primary.wish else { return false };
-        let lags = |node: &NodeId| {
-            let acked = primary.acked.get(node);
-            acked.is_some_and(|end| self.commit.since(*end) > VSR_LEARNER_LAG_MAX)
+        let Some(members) = self.primary.as_ref().and_then(|primary| primary.wish.as_ref()) else {
+            return false;
         };
         let is_there = |node: &&NodeId| {
             let is_new = !self.head.configuration.contains(**node);
-            **node == self.me || is_new || (self.is_heard(**node, now) && !lags(node))
+            **node == self.me || is_new || (self.is_heard(**node, now) && !self.lags(**node))
         };
         let there = members.iter().filter(is_there).count();
         there > members.len() / 2 || mutant!("closes_for_the_absent")
+    }
+
+    /// Whether a member lacks much of what is committed, as far as its acknowledgements say. Who has
+    /// acknowledged nothing in this view may still copy the state.
+    fn lags(&self, node: NodeId) -> bool {
+        let acked = self.primary.as_ref().and_then(|primary| primary.acked.get(&node));
+        let lacks_much = |end: &Op| self.commit.since(*end) > VSR_LEARNER_LAG_MAX;
+        acked.map_or(!mutant!("silence_acknowledges"), lacks_much)
+    }
+
+    /// Asks members that are wished for, and seem to lag, how far their logs are. Who has this
+    /// view's log has said so when it got it; that may have been lost, and where nothing is proposed
+    /// nothing else follows.
+    fn ask_who_lags(&self, cx: &mut Context<'_>) {
+        let wish = self.primary.as_ref().and_then(|primary| primary.wish.as_ref());
+        let members = wish.iter().flat_map(|members| members.iter().copied());
+        let is_asked = |node: &NodeId| {
+            let is_other = *node != self.me && self.head.configuration.contains(*node);
+            is_other && self.is_heard(*node, cx.now) && self.lags(*node)
+        };
+        let asked: Arc<[NodeId]> = members.filter(is_asked).collect();
+        if !asked.is_empty() && !mutant!("asks_no_laggard") {
+            cx.send(&asked, self.start_view(), Release::Lane);
+        }
     }
 
     /// Who is wished for and is no member: they copy what is committed. Those of a change that is

@@ -256,7 +256,7 @@ impl Replica {
         heard + usize::from(self.takes_part()) >= self.head.configuration.majority()
     }
 
-    pub(super) fn is_heard(&self, node: NodeId, now: Time) -> bool {
+    pub(crate) fn is_heard(&self, node: NodeId, now: Time) -> bool {
         self.pulse.heard.get(&node).is_some_and(|at| now - *at <= DEAF)
     }
 

@@ -161,7 +161,8 @@ impl Replica {
         }
     }
 
-    fn start_view(&self) -> Message {
+    /// The view has started: who has its log acknowledges it.
+    pub(super) fn start_view(&self) -> Message {
         let primary = self.primary.as_ref().expect("the primary tells that its view has started");
         Message::StartView { view: self.head.view, last: primary.began, commit: self.commit }
     }

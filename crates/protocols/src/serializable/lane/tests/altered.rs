@@ -4,7 +4,7 @@ use super::promises::SOON;
 use super::seats::{LONG, fill, founded, has_all};
 use super::world::World;
 use crate::serializable::rules::ENGINE;
-use quorate_kernel::ids::LaneId;
+use quorate_kernel::ids::{GroupId, LaneId};
 use quorate_kernel::keyspace::{Keyspace, Settings};
 use quorate_kernel::news::News;
 use quorate_kernel::process::Process;
@@ -115,4 +115,42 @@ fn fewer_replicas_do_without_who_has_failed_where_nobody_can_take_its_seat() {
     let (_, members) = world.seats().into_values().next().expect("it is led");
     assert!(!members.contains(&world.hosts[4].me.node), "it goes first");
     has_all(&mut world, 0, &keys);
+}
+
+/// A seat is to be taken by a newcomer when the group is to have fewer of them: nobody takes it.
+#[test]
+fn nobody_takes_a_seat_that_is_to_go() {
+    for is_heard in [false, true] {
+        let mut world = founded(6, 1);
+        let keys = fill(&mut world);
+        world.gather(4..6);
+        world.alter(5);
+        assert!(world.run_until(LONG, |world| world.have_sizes(1, 5)));
+        world.crash(4);
+        world.suspect(4, true);
+        world.run(Span::secs(61));
+        (0..5).for_each(|other| world.part(5, other));
+        world.gather(6..7);
+        let newcomer = world.hosts[5].me.node;
+        let is_wished = |world: &World| {
+            let hosts = world.hosts.iter().flat_map(|host| &host.process);
+            let mut wishes = hosts.filter_map(|it| it.groups.get(&GroupId(1))?.seat.wished());
+            wishes.any(|wish| wish.contains(&newcomer))
+        };
+        assert!(world.run_to(SOON, is_wished), "it is to take the seat");
+        world.alter(3);
+        // The seats are looked at every second.
+        world.run(Span::millis(1500));
+        if is_heard {
+            world.cut.clear();
+        }
+        let is_done = |world: &mut World| world.have_sizes(1, 3);
+        assert!(world.run_until(Span::secs(20), is_done), "{:?}", world.seats());
+        let (_, members) = world.seats().into_values().next().expect("it is led");
+        assert!(!members.contains(&world.hosts[4].me.node), "the dead one goes first");
+        assert!(!members.contains(&newcomer), "{members:?}");
+        has_all(&mut world, 0, &keys);
+        world.cut.clear();
+        assert!(world.run_until(Span::secs(90), |world| world.holds(5) == 0), "it is not needed");
+    }
 }

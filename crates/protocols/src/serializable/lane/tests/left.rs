@@ -1,7 +1,7 @@
 //! Hosts that have left the cluster: nobody waits for them.
 
 use super::promises::{SOON, bytes};
-use super::seats::LONG;
+use super::seats::{LONG, fill, founded, has_all};
 use super::traps::leader_and_other;
 use super::world::{World, settings};
 use quorate_kernel::ids::{GroupId, NodeId};
@@ -38,4 +38,50 @@ fn a_group_that_forgot_does_not_wait_for_a_host_that_has_left() {
         seats.values().all(|(_, members)| !members.contains(&NodeId(third as u64 + 1)))
     };
     assert!(world.run_until(LONG, is_replaced), "{:?}", world.seats());
+}
+
+/// One of three is dead, another one leaves, and nobody can take a seat: without the one that
+/// leaves the group would be the dead one and one other, so the dead one goes first.
+#[test]
+fn who_is_dead_goes_before_who_leaves() {
+    for (dead, leaver) in [(0, 1), (1, 0), (2, 0), (2, 1)] {
+        for standing in [Standing::Left, Standing::Leaving] {
+            let mut world = founded(3, 1);
+            let keys = fill(&mut world);
+            world.crash(dead);
+            world.suspect(dead, standing != Standing::Left);
+            world.run(SOON);
+            // The one that leaves says so first.
+            world.stand(leaver, Standing::Leaving);
+            world.run(Span::secs(1));
+            world.stand(dead, standing);
+            let last = 3 - dead - leaver;
+            let is_alone = |world: &mut World| {
+                world.seats().values().all(|(_, members)| *members == [NodeId(last as u64 + 1)])
+                    && world.leader(ONE) == Some(last)
+            };
+            assert!(world.run_until(LONG, is_alone), "{dead} {leaver}: {:?}", world.seats());
+            assert!(world.run_until(SOON, |world| world.holds(leaver) == 0), "it may stop");
+            has_all(&mut world, last, &keys);
+        }
+    }
+}
+
+/// A member has failed and keeps its seat, as nobody can take it: others leave all the same.
+#[test]
+fn who_has_failed_keeps_nobody_from_leaving() {
+    let mut world = World::new(7, 5, settings(5, 5, 1, Durability::Sync));
+    assert!(world.run_until(SOON, |world| world.leader(ONE).is_some()));
+    world.gather(1..6);
+    let keys = fill(&mut world);
+    world.crash(0);
+    world.suspect(0, true);
+    world.run(Span::secs(61));
+    assert!(world.seats().values().all(|(_, members)| members.len() == 5), "it may come back");
+    world.stand(4, Standing::Leaving);
+    let is_done = |world: &mut World| {
+        world.seats().values().all(|(_, members)| *members == [1, 2, 3, 4].map(NodeId))
+    };
+    assert!(world.run_until(LONG, is_done), "{:?}", world.seats());
+    has_all(&mut world, 1, &keys);
 }

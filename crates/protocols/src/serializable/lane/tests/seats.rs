@@ -334,7 +334,7 @@ fn a_wish_ends_with_the_view_of_who_had_it() {
     world.stand(leaver, Standing::Leaving);
     let has_wish = |world: &World| {
         let process = world.hosts[leader].process.as_ref().expect("it is up");
-        process.groups[&GroupId(1)].seat.wishes()
+        process.groups[&GroupId(1)].seat.wished().is_some()
     };
     assert!(world.run_until(SOON, |world| has_wish(world)), "somebody has to take the seat");
     (0..3).filter(|it| *it != leader).for_each(|other| world.part(leader, other));

@@ -62,6 +62,60 @@ fn a_newcomer_that_has_copied_nothing_becomes_no_member() {
     world.settle();
 }
 
+/// A member that still copies the state is heard, and is no majority with one other: the next
+/// epoch would stand still.
+#[test]
+fn who_copies_is_not_counted_on() {
+    let mut world = World::calm(3, 0, Level::Sync);
+    let [a, b, c] = world.order()[..] else { panic!("three lead in turn") };
+    world.run_ms(60);
+    world.cut(&[c]);
+    world.put_many(a, 30);
+    // The next view is idle: its primary has heard nothing of who was away.
+    world.crash(a);
+    world.start(a);
+    world.run_until("another leads", |world| world.serving() == Some(b));
+    world.run_ms(500);
+    world.mend();
+    world.lose(|_, _, message| matches!(message, Message::Checkpoint { .. }));
+    world.run_until("it copies", |world| world.replica(c).install.is_some());
+    world.run_ms(500);
+    let mut wish = ids(&[b as u64 + 1, c as u64 + 1]);
+    wish.sort_unstable();
+    world.turn(b, |replica, _| replica.wish(&wish).expect("it leads"));
+    world.run_ms(1000);
+    assert!(world.replica(b).is_heard(world.nodes[c].me.node, world.now), "it asks for the state");
+    assert!(world.replica(b).closing().is_none() && world.epoch == 1, "that is not put in the log");
+    world.put_many(b, 2);
+    world.mend();
+    world.run_until("the wish has come true", |world| world.members == wish);
+    world.settle();
+}
+
+/// Nobody acknowledges where nothing is proposed, and what was acknowledged at first was lost: who
+/// is there is counted on all the same.
+#[test]
+fn an_idle_group_goes_on_without_a_dead_member() {
+    for leads_anew in [false, true] {
+        for has_newcomer in [false, true] {
+            let mut world = World::calm(3, 1, Level::Sync);
+            let order = world.order();
+            world.lose(|_, _, message| matches!(message, Message::PrepareOk { .. }));
+            world.run_ms(60);
+            let dead = if leads_anew { order[0] } else { order[2] };
+            world.crash(dead);
+            world.run_ms(2000);
+            world.mend();
+            let leads = world.serving().expect("somebody serves");
+            let mut wish = ids(&[1, 2, 3, 4]);
+            wish.retain(|node| node.0 != dead as u64 + 1 && (has_newcomer || node.0 < 4));
+            world.turn(leads, |replica, _| replica.wish(&wish).expect("it leads"));
+            world.run_until("the wish has come true", |world| world.members == wish);
+            world.settle();
+        }
+    }
+}
+
 /// The first primary of an epoch leads when that it is in it is durable: it could forget, and lead
 /// the same view again.
 #[test]
