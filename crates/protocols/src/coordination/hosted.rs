@@ -165,7 +165,11 @@ impl Coordination {
 
     /// Another host says where the primary is, or the replica here.
     pub(crate) fn learn(&mut self, from: Option<NodeId>, leads: &Leads, cx: &mut Context<'_>) {
-        if self.routes.learn(from, leads, cx.now) == Hint::Claim {
+        let hint = self.routes.learn(from, leads, cx.now);
+        if hint == Hint::News {
+            self.gateway.renew();
+        }
+        if hint == Hint::Claim {
             let known = self.routes.known(GROUP);
             let others: Vec<NodeId> =
                 known.iter().copied().filter(|node| *node != cx.me.node).collect();

@@ -1,1 +1,3 @@
-//! Tests of the lane.
+//! Tests of the engine: golden scripts, and hosts that run it as nodes do.
+
+mod golden;

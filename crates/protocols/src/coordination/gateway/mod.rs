@@ -152,6 +152,11 @@ impl Gateway {
         self.stream.unlinked(node);
     }
 
+    /// Whoever leads says so: all is asked of it, also if it was asked before it led.
+    pub fn renew(&mut self) {
+        self.stream.renew();
+    }
+
     /// What is asked of whoever leads.
     pub fn asks(&mut self, primary: NodeId, now: Time) -> Vec<GatewayAsks> {
         let (seen, follows) = (self.seen, self.follows());

@@ -212,6 +212,11 @@ impl<O> Stream<O> {
         }
     }
 
+    /// Whoever is asked next begins anew.
+    pub fn renew(&mut self) {
+        self.primary = None;
+    }
+
     /// The link to a host was reset: what was on its way is lost.
     pub fn unlinked(&mut self, node: NodeId) {
         if self.primary == Some(node) {

@@ -1,19 +1,22 @@
 //! What gateways ask.
 
-use super::{Served, Waiting};
+use super::{Served, Unconfirmed, Waiting};
 use crate::coordination::message::{GatewayAsks, Message, News, Told};
 use crate::coordination::tree::{self, Command, Tree};
 use crate::coordination::{Context, Coordination};
 use crate::smr::{Entry, Executed, Origin, Part, Replicated};
 use alloc::vec::Vec;
-use quorate_kernel::ids::{Incarnation, NodeId, Ticket};
+use quorate_kernel::ids::{Incarnation, Ticket};
 use quorate_kernel::invariant;
 use quorate_kernel::limits::OPERATIONS_MAX;
 use quorate_kernel::mutant;
 use quorate_kernel::probe;
+use quorate_kernel::time::{Span, Time};
 
 /// About the most bytes of the commands of one entry; one command more always fits.
 const ENTRY_BYTES_MAX: usize = 250 * 1000;
+/// How often it is confirmed to a gateway that this node leads, at most.
+const TOUCHED: Span = Span::millis(250);
 /// The most commands of one entry.
 const ENTRY_COMMANDS_MAX: usize = 1024;
 
@@ -40,7 +43,7 @@ impl Coordination {
             served.resume((ask.turn, ask.seen, ask.acked), machine);
         }
         served.heard = cx.now;
-        served.touch = served.touch.max(ask.touch);
+        served.heard_touch = served.heard_touch.max(ask.touch);
         served.is_owed = true;
         served.follows = ask.follows;
         served.acked = served.acked.max(ask.acked);
@@ -59,13 +62,17 @@ impl Coordination {
         }
         invariant!(served.proposed >= done, "what was executed was put into the log");
         invariant!(served.acked <= served.proposed, "what is answered was put into the log");
+        let touch = served.next_touch(cx.now);
         for number in asked {
-            self.confirm((from.node, number), cx);
+            self.confirm((from, Unconfirmed::Question(number)), cx);
+        }
+        if let Some(touch) = touch {
+            self.confirm((from, Unconfirmed::Touch(touch)), cx);
         }
     }
 
-    /// Asks whether this node still leads, for a question.
-    fn confirm(&mut self, question: (NodeId, u64), cx: &mut Context<'_>) {
+    /// Asks whether this node still leads.
+    fn confirm(&mut self, question: (Incarnation, Unconfirmed), cx: &mut Context<'_>) {
         self.tickets += 1;
         let ticket = Ticket(self.tickets);
         let Some(primary) = self.hosted.as_mut().and_then(|it| it.primary.as_mut()) else { return };
@@ -79,8 +86,10 @@ impl Coordination {
         {
             // The gateway asks again.
             primary.tickets.remove(&ticket);
-            if let Some(served) = primary.gateways.get_mut(&question.0) {
-                served.questions.remove(&question.1);
+            if let (gateway, Unconfirmed::Question(number)) = question
+                && let Some(served) = primary.gateways.get_mut(&gateway.node)
+            {
+                served.questions.remove(&number);
             }
         }
     }
@@ -89,11 +98,21 @@ impl Coordination {
     pub(crate) fn readable(&mut self, ticket: Ticket, _cx: &mut Context<'_>) {
         let Some(hosted) = &mut self.hosted else { return };
         let Some(primary) = &mut hosted.primary else { return };
-        let Some((node, number)) = primary.tickets.remove(&ticket) else { return };
-        let Some(served) = primary.gateways.get_mut(&node) else { return };
-        if let Some(waiting) = served.questions.get_mut(&number) {
-            waiting.is_confirmed = true;
-            served.answer(number, &hosted.machine);
+        let Some((gateway, what)) = primary.tickets.remove(&ticket) else { return };
+        let served = primary.gateways.get_mut(&gateway.node);
+        // What a later start asks by the same number was asked after this.
+        let Some(served) = served.filter(|it| it.client == gateway) else { return };
+        match what {
+            Unconfirmed::Touch(touch) => {
+                served.touch = served.touch.max(touch);
+                served.is_owed = true;
+            }
+            Unconfirmed::Question(number) => {
+                if let Some(waiting) = served.questions.get_mut(&number) {
+                    waiting.is_confirmed = true;
+                    served.answer(number, &hosted.machine);
+                }
+            }
         }
     }
 
@@ -155,6 +174,19 @@ impl Coordination {
 }
 
 impl Served {
+    /// Of which message it is to be confirmed that this node leads after it; none if that was asked
+    /// just now.
+    fn next_touch(&mut self, now: Time) -> Option<u64> {
+        if now - self.touched < TOUCHED {
+            return None;
+        }
+        self.touched = now;
+        if mutant!("tree_sessions_rest_on_a_rumour") {
+            self.touch = self.heard_touch;
+        }
+        Some(self.heard_touch)
+    }
+
     /// The gateway asks everything anew, and what it was told since is told again.
     fn resume(&mut self, (turn, seen, acked): (u64, u64, u64), machine: &Replicated<Tree>) {
         (self.turn, self.number, self.upto) = (turn, 0, seen);

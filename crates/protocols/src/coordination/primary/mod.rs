@@ -27,8 +27,8 @@ pub struct Primary {
     gateways: BTreeMap<NodeId, Served>,
     /// What is to be put into the log, and about how many bytes that is.
     parts: VecDeque<(Part<Tree>, usize)>,
-    /// Questions that wait until it is known that this node leads.
-    tickets: BTreeMap<Ticket, (NodeId, u64)>,
+    /// What waits until it is known that this node leads.
+    tickets: BTreeMap<Ticket, (Incarnation, Unconfirmed)>,
     /// When sessions of gateways that are gone were looked for, and nodes that end by themselves.
     looked: Time,
 }
@@ -38,9 +38,14 @@ pub struct Primary {
 struct Served {
     client: Incarnation,
     heard: Time,
+    /// The newest message that has come of it; that after which a majority has said that this node
+    /// leads; and when that was asked last.
+    heard_touch: u64,
     touch: u64,
-    /// It has asked something since it was told something.
+    touched: Time,
+    /// It has asked something since it was told something, and when that was.
     is_owed: bool,
+    told_at: Time,
     turn: u64,
     number: u64,
     follows: bool,
@@ -52,6 +57,16 @@ struct Served {
     questions: BTreeMap<u64, Waiting>,
     /// What it is told at the end of the turn; each with the number of the change before it.
     news: Vec<(u64, News)>,
+}
+
+/// What is answered if this node leads after it has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Unconfirmed {
+    /// A question.
+    Question(u64),
+    /// That the gateway is there: it rests on the answer that its clients' sessions go on. Of a
+    /// primary that is cut off and does not know it, nobody may be told so.
+    Touch(u64),
 }
 
 /// A question that is not answered.
@@ -87,9 +102,14 @@ impl Primary {
 
     /// Asserts what must hold.
     pub fn check(&self) {
-        let waits = |(node, number): &(NodeId, u64)| {
-            let served = self.gateways.get(node);
-            served.is_none_or(|it| it.questions.get(number).is_none_or(|it| !it.is_confirmed))
+        let waits = |(gateway, what): &(Incarnation, Unconfirmed)| {
+            let served = self.gateways.get(&gateway.node);
+            served.filter(|it| it.client == *gateway).is_none_or(|it| match what {
+                Unconfirmed::Question(number) => {
+                    it.questions.get(number).is_none_or(|it| !it.is_confirmed)
+                }
+                Unconfirmed::Touch(touch) => *touch <= it.heard_touch,
+            })
         };
         invariant!(self.tickets.values().all(waits), "what is confirmed waits for its commands");
     }
@@ -100,8 +120,11 @@ impl Served {
         Served {
             client,
             heard: now,
+            heard_touch: 0,
             touch: 0,
+            touched: Time(0),
             is_owed: true,
+            told_at: Time(0),
             turn: 0,
             number: 0,
             follows: false,

@@ -7,10 +7,13 @@ use crate::coordination::{Context, Coordination};
 use crate::smr::Changes;
 use alloc::vec::Vec;
 use quorate_kernel::mutant;
+use quorate_kernel::time::{Span, Time};
 use quorate_kernel::tree as words;
 
 /// About the most bytes of one message.
 const TOLD_BYTES_MAX: usize = 1024 * 1024;
+/// How long a gateway waits for a word at most, if there is no more to tell.
+const OWED: Span = Span::millis(100);
 /// The most news of one message.
 const NEWS_MAX: usize = 4096;
 
@@ -21,7 +24,7 @@ impl Coordination {
         let Some(primary) = &mut hosted.primary else { return };
         let changes = hosted.machine.changes();
         for served in primary.gateways.values_mut() {
-            for told in served.told(changes) {
+            for told in served.told(changes, cx.now) {
                 // It rests on a majority: nothing waits for this node's disk.
                 cx.fx.send_early(served.client, Message::Told(told));
             }
@@ -31,11 +34,13 @@ impl Coordination {
 
 impl Served {
     /// What this gateway is to be told, in messages of a size.
-    fn told(&mut self, changes: &Changes<Change>) -> Vec<Told> {
+    fn told(&mut self, changes: &Changes<Change>, now: Time) -> Vec<Told> {
         let last = changes.last();
         let news = core::mem::take(&mut self.news);
         let has_changed = last > self.upto;
-        if news.is_empty() && !self.is_owed && !has_changed {
+        // That it is there, it is told from time to time: mostly there is more to tell soon.
+        let is_owed = self.is_owed && now - self.told_at >= OWED;
+        if news.is_empty() && !is_owed && !has_changed {
             return Vec::new();
         }
         let behind = changes.after(self.upto);
@@ -48,7 +53,7 @@ impl Served {
         let behind = behind.map(|(number, change)| (number, News::Change(number, change.clone())));
         let mut all: Vec<(u64, News)> = behind.collect();
         self.upto = last;
-        if all.is_empty() && news.is_empty() && !self.is_owed && !lacks {
+        if all.is_empty() && news.is_empty() && !is_owed && !lacks {
             return Vec::new();
         }
         // An answer comes behind the changes that it shows, and before others; those of one moment
@@ -59,7 +64,7 @@ impl Served {
             all.extend(news);
             all.sort_by_key(|(at, _)| *at);
         }
-        self.is_owed = false;
+        (self.is_owed, self.told_at) = (false, now);
         self.messages(all, lacks)
     }
 
