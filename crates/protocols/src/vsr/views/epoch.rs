@@ -82,8 +82,8 @@ impl Replica {
         there > members.len() / 2 || mutant!("closes_for_the_absent")
     }
 
-    /// Whether a member lacks much of what is committed, as far as its acknowledgements say. Who has
-    /// acknowledged nothing in this view may still copy the state.
+    /// Whether a member lacks much of what is committed, as far as it has acknowledged that. Who
+    /// has acknowledged nothing in this view may still copy the state.
     fn lags(&self, node: NodeId) -> bool {
         let acked = self.primary.as_ref().and_then(|primary| primary.acked.get(&node));
         let lacks_much = |end: &Op| self.commit.since(*end) > VSR_LEARNER_LAG_MAX;
@@ -91,8 +91,8 @@ impl Replica {
     }
 
     /// Asks members that are wished for, and seem to lag, how far their logs are. Who has this
-    /// view's log has said so when it got it; that may have been lost, and where nothing is proposed
-    /// nothing else follows.
+    /// view's log has said so when it got it; that may have been lost, and where nothing is
+    /// proposed nothing else follows.
     fn ask_who_lags(&self, cx: &mut Context<'_>) {
         let wish = self.primary.as_ref().and_then(|primary| primary.wish.as_ref());
         let members = wish.iter().flat_map(|members| members.iter().copied());
