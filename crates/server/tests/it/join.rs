@@ -13,9 +13,10 @@ use std::process::Stdio;
 fn join(data: &Path, seed: &str, more: &[&str]) -> Said {
     let data = data.display().to_string();
     let base = crate::support::ports::base();
-    let doors = [1, 2, 3, 4].map(|door| format!("127.0.0.1:{}", base + door));
+    let doors = [1, 2, 3, 4, 5].map(|door| format!("127.0.0.1:{}", base + door));
     let mut args = vec!["server", "--data", &data, "--join", seed, "--cluster", &doors[0]];
     args.extend(["--http", &doors[1], "--resp", &doors[2], "--grpc", &doors[3]]);
+    args.extend(["--zookeeper", &doors[4]]);
     args.extend(more);
     quorate(&args)
 }
@@ -148,7 +149,7 @@ fn one_identity_in_two_places_is_refused_loudly() {
     let doors = ["--cluster", &own, "--http", "127.0.0.1:0", "--resp", "127.0.0.1:0"];
     let mut args = vec!["server", "--data", &twin, "--exit-with", &me];
     args.extend(doors);
-    args.extend(["--grpc", "127.0.0.1:0"]);
+    args.extend(["--grpc", "127.0.0.1:0", "--zookeeper", "127.0.0.1:0"]);
     let said = quorate(&args);
     assert_eq!(said.code, 9, "{said:?}");
     assert!(said.err.contains("a copy that was made while its host ran"), "{said:?}");

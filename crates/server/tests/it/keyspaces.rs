@@ -181,7 +181,7 @@ fn a_host_that_joins_learns_the_keyspaces_made_before() {
     let (door, http, own) = (&cluster.resp(5), &cluster.http(5), &cluster.cluster(5));
     let mut args = vec!["server", "--data", &data, "--join", &seed, "--secret-file", &secret];
     args.extend(["--cluster", own, "--http", http, "--resp", door, "--exit-with", &me]);
-    args.extend(["--grpc", "127.0.0.1:0"]);
+    args.extend(["--grpc", "127.0.0.1:0", "--zookeeper", "127.0.0.1:0"]);
     let mut joiner = command(&args);
     let joiner = joiner.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
     let mut joiner = joiner.expect("the binary starts");

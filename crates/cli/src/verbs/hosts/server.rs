@@ -63,6 +63,9 @@ pub struct Settings {
     /// Where the RESP door listens
     #[arg(long, value_name = "ADDRESS")]
     resp: Option<SocketAddr>,
+    /// Where the door for ZooKeeper's clients listens
+    #[arg(long, value_name = "ADDRESS")]
+    zookeeper: Option<SocketAddr>,
     /// Where the HTTP door listens
     #[arg(long, value_name = "ADDRESS")]
     http: Option<SocketAddr>,
@@ -104,6 +107,8 @@ impl Settings {
         }
         flag("--data", "node.data", self.data.as_ref().map(|path| path.display().to_string()));
         flag("--resp", "resp.bind", self.resp.map(|address| address.to_string()));
+        let zookeeper = self.zookeeper.map(|address| address.to_string());
+        flag("--zookeeper", "zookeeper.bind", zookeeper);
         flag("--http", "http.bind", self.http.map(|address| address.to_string()));
         flag("--grpc", "grpc.bind", self.grpc.map(|address| address.to_string()));
         flag("--cluster", "cluster.bind", self.cluster.map(|address| address.to_string()));

@@ -134,7 +134,7 @@ fn a_copy_beside_the_running_host_is_refused_and_that_one_goes_on() {
     let (twin, me) = (twin.display().to_string(), std::process::id().to_string());
     let mut args = vec!["server", "--data", &twin, "--exit-with", &me];
     args.extend(["--cluster", "127.0.0.1:0", "--http", "127.0.0.1:0", "--resp", "127.0.0.1:0"]);
-    args.extend(["--grpc", "127.0.0.1:0"]);
+    args.extend(["--grpc", "127.0.0.1:0", "--zookeeper", "127.0.0.1:0"]);
     let said = quorate(&args);
     assert_eq!(said.code, 9, "{said:?}");
     args.push("--moved");

@@ -298,6 +298,7 @@ fn the_secret_is_changed_while_the_cluster_runs() {
         let mut args = vec!["server", "--data", &data, "--join", &seed, "--secret-file", secret];
         args.extend(["--cluster", &own, "--http", "127.0.0.1:0"]);
         args.extend(["--resp", "127.0.0.1:0", "--grpc", "127.0.0.1:0", "--exit-with", &me]);
+        args.extend(["--zookeeper", "127.0.0.1:0"]);
         let mut process = command(&args);
         process.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("the binary starts")
     };

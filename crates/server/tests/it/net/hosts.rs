@@ -65,10 +65,10 @@ impl<'a> Hosts<'a> {
         assert!(self.running[host - 1].is_none(), "a host is started when it does not run");
         let (me, at) = (std::process::id().to_string(), address(host));
         let data = self.data().join(format!("host-{host}")).display().to_string();
-        let doors = [7411, 7412, 7413, 7414].map(|port| format!("{at}:{port}"));
+        let doors = [7411, 7412, 7413, 7414, 7415].map(|port| format!("{at}:{port}"));
         let mut args = vec!["server", "--data", &data, "--format", "json", "--exit-with", &me];
         args.extend(["--cluster", &doors[0], "--http", &doors[1], "--resp", &doors[2]]);
-        args.extend(["--grpc", &doors[3]]);
+        args.extend(["--grpc", &doors[3], "--zookeeper", &doors[4]]);
         args.extend(["--insecure", "--set", "limits.request_timeout=2s"]);
         args.extend(more);
         let log = File::options().create(true).append(true).open(self.log(host));
