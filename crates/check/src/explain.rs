@@ -2,7 +2,7 @@
 
 use crate::histories::items;
 use crate::histories::register::{ABSENT, Action, Kind, value_of};
-use crate::history::{Completion, Entry, History};
+use crate::history::{ClientId, Completion, Entry, History};
 use crate::report::Verdict;
 use crate::search::orders::Search;
 use crate::search::reduce::{cannot_have_seen, reduce};
@@ -66,6 +66,19 @@ impl Explanation {
         operations.dedup();
         let mut lines = format!("{headline} (times in ms)\n");
         lines.push_str(&table(history, &operations));
+        Explanation { key, operations, why, lines }
+    }
+
+    /// Shows operations as they are laid out in rows.
+    pub(crate) fn of_rows(
+        key: Bytes,
+        headline: &str,
+        operations: Vec<usize>,
+        rows: &[[String; 5]],
+        why: String,
+    ) -> Explanation {
+        let shown = &rows[..rows.len().min(LINES_MAX)];
+        let lines = format!("{headline} (times in ms)\n{}", lines(shown, rows.len()));
         Explanation { key, operations, why, lines }
     }
 }
@@ -236,8 +249,8 @@ fn request(operation: &Operation) -> String {
     }
 }
 
-fn answer(entry: &Entry) -> String {
-    match entry.completion() {
+fn answer(completion: &Completion) -> String {
+    match completion {
         Completion::Value(value) => format!("returned {}", found(value.as_ref())),
         Completion::Written => "written".to_string(),
         Completion::Tree(reply) => format!("{:?} at {}", reply.told, reply.zxid.0),
@@ -253,31 +266,48 @@ fn answer(entry: &Entry) -> String {
     }
 }
 
-/// One aligned line per operation.
+/// What is shown of an operation: who asked what and when, and how it ended.
+pub(crate) fn row_of(
+    client: ClientId,
+    operation: &Operation,
+    invoked: Time,
+    completed: Option<&(Time, Completion)>,
+) -> [String; 5] {
+    let completion = completed.map_or(&Completion::Unknown, |(_, completion)| completion);
+    let is_over = *completion != Completion::Unknown;
+    let completed = completed.filter(|_| is_over).map(|(time, _)| milliseconds(*time));
+    [
+        client.to_string(),
+        request(operation),
+        milliseconds(invoked),
+        completed.unwrap_or_else(|| "open".to_string()),
+        answer(completion),
+    ]
+}
+
+/// One aligned line per operation of a history.
 fn table(history: &History, operations: &[usize]) -> String {
     let row = |index: &usize| {
         let entry = &history.entries()[*index];
-        let is_over = *entry.completion() != Completion::Unknown;
-        let completed = entry.completed().filter(|_| is_over).map(milliseconds);
-        [
-            entry.client().to_string(),
-            request(entry.operation()),
-            milliseconds(entry.invoked()),
-            completed.unwrap_or_else(|| "open".to_string()),
-            answer(entry),
-        ]
+        let completed = entry.completed().map(|time| (time, entry.completion().clone()));
+        row_of(entry.client(), entry.operation(), entry.invoked(), completed.as_ref())
     };
     let rows: Vec<[String; 5]> = operations.iter().take(LINES_MAX).map(row).collect();
+    lines(&rows, operations.len())
+}
+
+/// One aligned line per row; there are so many operations.
+fn lines(rows: &[[String; 5]], count: usize) -> String {
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
     let widths: [usize; 4] = core::array::from_fn(|column| width(column).unwrap_or(0));
     let mut text = String::new();
-    for [client, request, invoked, completed, answer] in &rows {
+    for [client, request, invoked, completed, answer] in rows {
         let [a, b, c, d] = widths;
         writeln!(text, "  {client:a$}  {request:b$}  {invoked:>c$} – {completed:<d$}  {answer}")
             .expect("a string takes any text");
     }
-    if operations.len() > LINES_MAX {
-        let more = operations.len() - LINES_MAX;
+    if count > LINES_MAX {
+        let more = count - LINES_MAX;
         writeln!(text, "  … and {more} more").expect("a string takes any text");
     }
     text

@@ -10,6 +10,7 @@
 //! | [`newest`] | the judge of registers whose writes are ordered by clocks |
 //! | [`siblings`] | the judge of keyspaces that keep concurrent values |
 //! | [`catalog`] | the judge of the chain of decrees |
+//! | [`tree`] | the judge of trees with sessions and watches |
 //! | [`explain`] | why a history breaks a promise, in few lines |
 //! | [`report`] | what the judges found |
 //! | [`recorded`] | histories as files |
@@ -28,7 +29,9 @@ pub mod report;
 mod search;
 
 pub use histories::{history, recorded};
-pub use judges::{atomic, catalog, counters, durability, newest, scan, siblings, transactions};
+pub use judges::{
+    atomic, catalog, counters, durability, newest, scan, siblings, transactions, tree,
+};
 
 use atomic::Judge;
 use history::History;

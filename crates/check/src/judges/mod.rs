@@ -8,3 +8,4 @@ pub mod newest;
 pub mod scan;
 pub mod siblings;
 pub mod transactions;
+pub mod tree;

@@ -194,6 +194,10 @@ fn the_shape_of_a_file_stays() {
     assert_eq!(history.healed(), Some(Time(5000)));
 }
 
+/// What is said of an operation that there is not.
+const UNKNOWN_OPERATION: &str = "unknown operation \"incr\"; expected \"get\", \"put\", \
+                                 \"delete\", \"scan\", \"transact\" or \"tree\"";
+
 #[test]
 fn each_fault_is_named_with_its_line() {
     let first = r#"{"event":"invoke","id":7,"client":1,"at_ns":10,"operation":"get","key":"k"}"#;
@@ -214,7 +218,7 @@ fn each_fault_is_named_with_its_line() {
         ),
         (
             r#"{"event":"invoke","id":1,"client":1,"at_ns":1,"operation":"incr","key":"k"}"#,
-            r#"unknown operation "incr"; expected "get", "put", "delete", "scan" or "transact""#,
+            UNKNOWN_OPERATION,
         ),
         (
             r#"{"event":"invoke","id":1,"client":1,"at_ns":1,"operation":"get","key":{"hex":"0g"}}"#,
@@ -252,7 +256,7 @@ fn each_fault_is_named_with_its_line() {
         (
             r#"{"event":"complete","id":7,"at_ns":20,"outcome":"lost"}"#,
             "unknown outcome \"lost\"; expected \"value\", \"written\", \"deleted\", \"page\", \
-             \"transacted\", \"unmet\", \"refused\" or \"unknown\"",
+             \"transacted\", \"unmet\", \"tree\", \"refused\" or \"unknown\"",
         ),
         (
             r#"{"event":"complete","id":7,"at_ns":20,"outcome":"page","keys":"k","next":null}"#,

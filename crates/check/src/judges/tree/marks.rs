@@ -1,0 +1,105 @@
+//! What operations have to do with: by it the search knows which changes may explain an answer.
+
+use super::facts::path_of;
+use super::model::parent;
+use super::record::Invocation;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use quorate_kernel::operation::Operation;
+use quorate_kernel::tree::{Act, Item, Kind, SessionId};
+
+/// Something that a change may touch, and an answer may show.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Mark {
+    /// A node: whether it is there, and what it has. Of a sequential one its name has no number.
+    Node(String),
+    /// Which children a node has.
+    Below(String),
+    /// Whether a session is there.
+    Session(SessionId),
+}
+
+/// The digits behind a sequential name.
+const DIGITS: usize = 10;
+
+/// A node as a mark: sequential ones of one name are one.
+pub(super) fn node(path: &str) -> Mark {
+    let name = path.len().checked_sub(DIGITS).and_then(|at| path.split_at_checked(at));
+    let is_number = |digits: &str| digits.bytes().all(|digit| digit.is_ascii_digit());
+    match name.filter(|(_, digits)| is_number(digits)) {
+        Some((name, _)) => Mark::Node(name.to_string()),
+        None => Mark::Node(path.to_string()),
+    }
+}
+
+/// A node that is made or removed.
+pub(super) fn whole(path: &str) -> Vec<Mark> {
+    let above = parent(path).map(|above| Mark::Below(above.to_string()));
+    [node(path)].into_iter().chain(above).collect()
+}
+
+/// All that the answer of an item rests on.
+pub(super) fn shown(path: &str) -> Vec<Mark> {
+    let mut marks = whole(path);
+    marks.push(Mark::Below(path.to_string()));
+    marks.extend(parent(path).map(node));
+    marks
+}
+
+fn items(act: &Act) -> &[Item] {
+    match act {
+        Act::One(item) => core::slice::from_ref(item),
+        Act::All(items) | Act::Each(items) => items,
+        _ => &[],
+    }
+}
+
+/// What a write may touch.
+pub(super) fn of_write(asked: &Invocation) -> Vec<Mark> {
+    match &asked.operation {
+        Operation::Put { key, .. } => {
+            let path = path_of(key);
+            let mut marks = whole(&path);
+            let mut at = path.as_str();
+            while let Some(above) = parent(at) {
+                marks.extend(whole(above));
+                at = above;
+            }
+            marks
+        }
+        Operation::Delete { key, .. } => whole(&path_of(key)),
+        Operation::Tree(ask) => items(&ask.act)
+            .iter()
+            .flat_map(|item| match item {
+                Item::Create { path, .. } | Item::Delete { path, .. } => whole(path),
+                Item::Set { path, .. } => [node(path)].into(),
+                _ => Vec::new(),
+            })
+            .collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// What the end of the session touches because of this operation.
+pub(super) fn of_ephemerals(asked: &Invocation) -> Vec<Mark> {
+    let made = |item: &Item| match item {
+        Item::Create { path, kind: Kind::Ephemeral, .. } => whole(path),
+        _ => Vec::new(),
+    };
+    asked.act().map_or(Vec::new(), |act| items(act).iter().flat_map(made).collect())
+}
+
+/// What the answer of an operation rests on.
+pub(super) fn of_answer(asked: &Invocation) -> Vec<Mark> {
+    let mut marks: Vec<Mark> = match &asked.operation {
+        Operation::Tree(ask) => {
+            items(&ask.act).iter().flat_map(|item| shown(item.path())).collect()
+        }
+        Operation::Get { key, .. } | Operation::Put { key, .. } | Operation::Delete { key, .. } => {
+            shown(&path_of(key))
+        }
+        _ => Vec::new(),
+    };
+    marks.extend(asked.session().map(Mark::Session));
+    marks
+}

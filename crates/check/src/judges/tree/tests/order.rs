@@ -1,0 +1,195 @@
+//! One order of changes, for everybody and for each session.
+
+use super::*;
+use alloc::vec;
+
+/// Two clients, of whom the first makes a node and sets it.
+fn begun() -> (Story, Client, Client) {
+    let mut story = Story::default();
+    let one = story.open(1, 1);
+    let other = story.open(2, 2);
+    story.tell(one, create("/a", "x"), 3, created("/a", made(3, "x")));
+    story.tell(one, set("/a", "y"), 4, Ok(Told::Stat(changed(made(3, "y"), 4, 1))));
+    (story, one, other)
+}
+
+#[test]
+fn what_writes_have_left_is_read() {
+    let (mut story, one, other) = begun();
+    story.tell(other, get("/a", false), 4, data("y", changed(made(3, "y"), 4, 1)));
+    story.tell(other, get("/b", false), 4, Err(Failure::NoNode));
+    story.tell(one, create("/a", "z"), 4, Err(Failure::Exists));
+    story.tell(one, delete("/a"), 5, Ok(Told::Done));
+    story.tell(other, exists("/a", false), 5, Err(Failure::NoNode));
+    story.tell(other, Act::Close, 6, Ok(Told::Done));
+    story.holds();
+}
+
+#[test]
+fn a_read_of_an_older_state_than_was_known_is_wrong() {
+    let (mut story, _, other) = begun();
+    story.tell(other, get("/a", false), 3, data("x", made(3, "x")));
+    story.is_wrong("though change 4 was known before it asked");
+}
+
+#[test]
+fn a_read_shows_what_was_there_at_its_zxid() {
+    let (mut story, _, other) = begun();
+    story.tell(other, get("/a", false), 4, data("x", made(3, "x")));
+    story.is_wrong("must have been told");
+}
+
+#[test]
+fn a_node_that_nobody_made_is_wrong() {
+    let (mut story, _, other) = begun();
+    story.tell(other, get("/b", false), 5, data("x", made(5, "x")));
+    story.is_wrong("which no write of anybody can have been");
+}
+
+#[test]
+fn two_changes_with_one_zxid_are_wrong() {
+    let (mut story, _, other) = begun();
+    story.tell(other, create("/b", "x"), 4, created("/b", made(4, "x")));
+    story.is_wrong("two changes have the zxid 4");
+}
+
+#[test]
+fn a_change_that_began_later_has_a_higher_zxid() {
+    let mut story = Story::default();
+    let one = story.open(1, 1);
+    let other = story.open(2, 2);
+    story.tell(one, create("/a", "x"), 4, created("/a", made(4, "x")));
+    story.tell(other, create("/b", "x"), 3, created("/b", made(3, "x")));
+    story.is_wrong("was answered with change 3");
+}
+
+#[test]
+fn more_changes_than_anybody_can_have_made_are_wrong() {
+    let mut story = Story::default();
+    let one = story.open(1, 1);
+    story.tell(one, sync(), 2, Ok(Told::Done));
+    story.holds();
+    story.tell(one, create("/a", "x"), 9, created("/a", made(9, "x")));
+    story.is_wrong("at most by then");
+}
+
+#[test]
+fn a_write_of_unknown_outcome_may_have_happened_or_not() {
+    let (mut story, one, other) = begun();
+    let asked = story.ask(one, set("/a", "z"));
+    story.unknown(asked);
+    let mut without = Story { record: story.record.clone(), now: story.now };
+    story.tell(other, get("/a", false), 5, data("z", changed(made(3, "z"), 5, 2)));
+    story.holds();
+    without.tell(other, get("/a", false), 4, data("y", changed(made(3, "y"), 4, 1)));
+    without.holds();
+}
+
+#[test]
+fn a_write_of_unknown_outcome_that_nobody_saw_is_found_by_its_traces() {
+    let (mut story, one, other) = begun();
+    let first = story.ask(one, set("/a", "z"));
+    story.unknown(first);
+    let second = story.ask(one, delete("/a"));
+    story.unknown(second);
+    story.tell(other, create("/a", "n"), 7, created("/a", made(7, "n")));
+    story.tell(other, set("/a", "m"), 8, Ok(Told::Stat(changed(made(7, "m"), 8, 1))));
+    story.holds();
+}
+
+#[test]
+fn a_write_that_was_done_twice_is_wrong() {
+    let (mut story, _, other) = begun();
+    story.tell(other, get("/a", false), 5, data("y", changed(made(3, "y"), 5, 2)));
+    story.is_wrong("which no write of anybody can have been");
+}
+
+#[test]
+fn what_a_session_asked_first_shows_in_what_it_asks_then() {
+    let (mut story, one, other) = begun();
+    let first = story.ask(one, sync());
+    let second = story.ask(one, get("/a", false));
+    story.tell(other, set("/a", "z"), 5, Ok(Told::Stat(changed(made(3, "z"), 5, 2))));
+    story.answer(first, 5, Ok(Told::Done));
+    story.answer(second, 4, data("y", changed(made(3, "y"), 4, 1)));
+    story.is_wrong("asked for session 1 first what was answered with change 5");
+}
+
+#[test]
+fn the_number_of_a_sequential_node_is_never_given_twice() {
+    let (mut story, one, other) = begun();
+    story.tell(one, sequential("/a/s-"), 5, created("/a/s-0000000000", made(5, "")));
+    story.tell(one, delete("/a/s-0000000000"), 6, Ok(Told::Done));
+    let mut again = Story { record: story.record.clone(), now: story.now };
+    story.tell(other, sequential("/a/s-"), 7, created("/a/s-0000000001", made(7, "")));
+    story.holds();
+    again.tell(other, sequential("/a/s-"), 7, created("/a/s-0000000000", made(7, "")));
+    again.is_wrong("s-0000000001");
+}
+
+#[test]
+fn of_several_things_all_are_done_or_none() {
+    let (mut story, one, other) = begun();
+    let all = Act::All(vec![
+        item("/a/b", "x", Kind::Persistent, false),
+        Item::Delete { path: String::from("/c"), version: None },
+    ]);
+    let told = Told::Many(vec![Err(Failure::NotDone), Err(Failure::NoNode)]);
+    story.tell(one, all, 4, Ok(told));
+    let mut half = Story { record: story.record.clone(), now: story.now };
+    story.tell(other, exists("/a/b", false), 4, Err(Failure::NoNode));
+    story.holds();
+    half.tell(other, exists("/a/b", false), 5, Ok(Told::Stat(made(5, "x"))));
+    half.is_wrong("which no write of anybody can have been");
+}
+
+#[test]
+fn plain_writes_are_found_by_what_shows_them() {
+    let (mut story, one, other) = begun();
+    let (key, value) = (bytes("p/q"), bytes("v"));
+    story.plain(3, Operation::put(key.clone(), value.clone()), Completion::Written);
+    story.plain(3, Operation::get(key.clone()), Completion::Value(Some(value)));
+    story.tell(other, children("/p", false), 5, {
+        let stat = Stat { cversion: 1, children: 1, ..made(5, "") };
+        names(&["q"], stat)
+    });
+    story.plain(3, Operation::delete(key.clone()), Completion::Deleted { existed: true });
+    story.plain(3, Operation::get(key), Completion::Value(None));
+    story.tell(one, exists("/p/q", false), 6, Err(Failure::NoNode));
+    story.holds();
+}
+
+#[test]
+fn a_plain_write_that_is_lost_is_wrong() {
+    let (mut story, one, _) = begun();
+    story.plain(3, Operation::put(bytes("p"), bytes("v")), Completion::Written);
+    story.tell(one, exists("/p", false), 5, Err(Failure::NoNode));
+    story.is_wrong("must have been told");
+}
+
+#[test]
+fn a_plain_read_shows_what_was_there_while_it_was_under_way() {
+    let (mut story, one, other) = begun();
+    story.plain(3, Operation::get(bytes("a")), Completion::Value(Some(bytes("y"))));
+    story.tell(one, set("/a", "z"), 5, Ok(Told::Stat(changed(made(3, "z"), 5, 2))));
+    let mut late = Story { record: story.record.clone(), now: story.now };
+    story.plain(3, Operation::get(bytes("a")), Completion::Value(Some(bytes("z"))));
+    story.tell(other, sync(), 5, Ok(Told::Done));
+    story.holds();
+    late.plain(3, Operation::get(bytes("a")), Completion::Value(Some(bytes("y"))));
+    late.tell(other, sync(), 5, Ok(Told::Done));
+    late.is_wrong("found y in /a, which it had not at any time");
+}
+
+#[test]
+fn the_time_of_changes_does_not_run_back() {
+    let mut story = Story::default();
+    let one = story.open(1, 1);
+    let of = |zxid, ms| Stat { ctime: ms, mtime: ms, ..made(zxid, "x") };
+    story.tell(one, create("/a", "x"), 2, created("/a", of(2, 70)));
+    let mut back = Story { record: story.record.clone(), now: story.now };
+    story.tell(one, create("/b", "x"), 3, created("/b", of(3, 70)));
+    story.holds();
+    back.tell(one, create("/b", "x"), 3, created("/b", of(3, 69)));
+    back.is_wrong("change 3 is of 69 ms, and change 2 of 70 ms");
+}
