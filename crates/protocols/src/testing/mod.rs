@@ -1,4 +1,5 @@
-//! Golden scripts: a small deterministic world in which a script decides every step.
+//! Deterministic worlds: golden scripts, in which a script decides every step, and [`hosts`], which
+//! go on by themselves.
 //!
 //! A script is a text file. Its first line is a sentence that says what it shows; after it come
 //! commands, each followed by what it caused, in lines that begin with `>`. A test runs the
@@ -8,6 +9,7 @@
 //! | file | what it holds |
 //! |---|---|
 //! | [`disk`] | a node's bytes, and what of them a crash takes away |
+//! | [`hosts`] | hosts that run the lane of a replicated engine as a node does |
 //! | [`timeline`] | what will happen in a world that does not wait for a script |
 //! | [`shown`] | what happened, in words |
 //! | [`world`] | nodes, messages in flight, one clock |
@@ -19,6 +21,7 @@
 //! An engine takes part by implementing [`Scripted`].
 
 pub mod disk;
+pub mod hosts;
 pub mod script;
 pub mod setup;
 pub mod shown;

@@ -1,15 +1,14 @@
 //! What the hosts of a world are told of each other.
 
-use super::World;
+use super::{Simulated, World};
 use quorate_kernel::ids::{Incarnation, NodeId, Start};
 use quorate_kernel::news::News;
-use quorate_kernel::process::Process;
 use quorate_kernel::ring::{Ring, RingHost, Standing};
 use std::string::String;
 use std::sync::Arc;
 use std::vec::Vec;
 
-impl World {
+impl<P: Simulated> World<P> {
     /// Some hosts take part, from now on.
     pub fn gather(&mut self, hosts: core::ops::Range<u64>) {
         for node in hosts {
