@@ -14,7 +14,7 @@ use alloc::vec::Vec;
 use alloc::{format, vec};
 use bytes::Bytes;
 use quorate_kernel::operation::Operation;
-use quorate_kernel::tree::{Act, Failure, Reply, SessionId, Told};
+use quorate_kernel::tree::{Act, Failure, SessionId, Told, TreeReply};
 
 /// One change of the tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -85,7 +85,7 @@ pub(super) enum Place {
 
 /// What the answer of an operation says of its place.
 pub(super) fn place(asked: &Invocation) -> Option<Place> {
-    let Completion::Tree(Reply { zxid, told }) = asked.completion() else { return None };
+    let Completion::Tree(TreeReply { zxid, told }) = asked.completion() else { return None };
     let act = asked.act()?;
     let zxid = zxid.0;
     Some(match act {
@@ -172,7 +172,7 @@ impl<'a> Facts<'a> {
 
     fn note(&mut self, index: usize, asked: &Invocation) -> Result<(), (Vec<usize>, String)> {
         let is_served = match asked.completion() {
-            Completion::Tree(Reply { told, .. }) => {
+            Completion::Tree(TreeReply { told, .. }) => {
                 !matches!(told, Err(Failure::SessionExpired | Failure::SessionMoved))
             }
             _ => false,

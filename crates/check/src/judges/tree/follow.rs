@@ -17,7 +17,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::ops::Bound::{Excluded, Included};
 use quorate_kernel::tree::{
-    Act, Changed, Failure, Followed, Item, Refollow, Reply, SessionId, Told, What,
+    Act, Changed, Failure, Followed, Item, Refollow, SessionId, Told, TreeReply, What,
 };
 
 /// How a node is followed.
@@ -87,7 +87,7 @@ impl<'a> Follower<'a> {
             self.catch_up(zxid, Some(index))?;
         }
         self.upto = self.upto.max(zxid);
-        let Completion::Tree(Reply { told, .. }) = asked.completion() else { return Ok(()) };
+        let Completion::Tree(TreeReply { told, .. }) = asked.completion() else { return Ok(()) };
         if let Some(act) = asked.act() {
             self.begin(act, told, index)?;
         }

@@ -14,7 +14,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::operation::Operation;
-use quorate_kernel::tree::{Act, Failure, Item, Refollow, Reply, SessionId, What};
+use quorate_kernel::tree::{Act, Failure, Item, Refollow, SessionId, TreeReply, What};
 
 /// Something that the changes as they are taken to be do not explain.
 #[derive(Clone, Debug)]
@@ -209,7 +209,7 @@ impl Replay<'_> {
             _ => return Ok(()),
         };
         let must = match asked.completion() {
-            Completion::Tree(Reply { told, .. }) => Some(told),
+            Completion::Tree(TreeReply { told, .. }) => Some(told),
             _ => None,
         };
         let is_so = match must {

@@ -13,7 +13,7 @@ use bytes::Bytes;
 use quorate_kernel::operation::Operation;
 use quorate_kernel::time::Time;
 use quorate_kernel::tree::{
-    Acl, Act, Ask, Changed, Failure, Item, Kind, Reply, SessionId, Stat, Told, What, Zxid,
+    Acl, Act, Ask, Changed, Failure, Item, Kind, SessionId, Stat, Told, TreeReply, What, Zxid,
 };
 
 const STEPS_MAX: u64 = 1_000_000;
@@ -79,7 +79,7 @@ impl Story {
 
     fn answer(&mut self, asked: super::AskedId, zxid: u64, told: Result<Told, Failure>) {
         let now = self.now();
-        self.record.answer(asked, Completion::Tree(Reply { zxid: Zxid(zxid), told }), now);
+        self.record.answer(asked, Completion::Tree(TreeReply { zxid: Zxid(zxid), told }), now);
     }
 
     fn unknown(&mut self, asked: super::AskedId) {
