@@ -80,7 +80,8 @@ pub struct Asked {
 /// What a primary tells a gateway: all of it rests on a majority.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Told {
-    /// The newest `touch` that was heard.
+    /// The newest `touch` after which the sender has led: no other primary has begun before it was
+    /// sent.
     pub touch: u64,
     /// The newest `turn` that was heard.
     pub turn: u64,

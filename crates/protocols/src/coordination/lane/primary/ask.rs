@@ -111,10 +111,38 @@ impl Coordination {
         }
     }
 
+    /// Asks whether this node still leads, for all touches that have come: a primary that is cut
+    /// off is not to hold clients whose sessions end elsewhere.
+    pub(super) fn confirm_touches(&mut self, cx: &mut Context<'_>) {
+        let Some(primary) = self.hosted.as_mut().and_then(|it| it.primary.as_mut()) else { return };
+        let has_new = primary.gateways.values().any(|it| it.touch > it.touch_confirmed);
+        if !has_new || primary.touched.is_some() {
+            return;
+        }
+        self.tickets += 1;
+        let ticket = Ticket(self.tickets);
+        primary.touched = Some(ticket);
+        primary.gateways.values_mut().for_each(|it| it.touch_asked = it.touch);
+        let mut is_taken = false;
+        self.call(cx, |log, _| is_taken = log.read(ticket).is_ok());
+        let is_confirmed = mutant!("tree_touch_unconfirmed");
+        if is_confirmed {
+            self.readable(ticket, cx);
+        } else if !is_taken
+            && let Some(primary) = self.hosted.as_mut().and_then(|it| it.primary.as_mut())
+        {
+            // At the next tick.
+            primary.touched = None;
+        }
+    }
+
     /// This node has led after the question.
     pub(crate) fn readable(&mut self, ticket: Ticket, _cx: &mut Context<'_>) {
         let Some(hosted) = &mut self.hosted else { return };
         let Some(primary) = &mut hosted.primary else { return };
+        if primary.touched.take_if(|it| *it == ticket).is_some() {
+            return primary.gateways.values_mut().for_each(Served::confirm_touch);
+        }
         let Some((node, number)) = primary.tickets.remove(&ticket) else { return };
         let Some(served) = primary.gateways.get_mut(&node) else { return };
         if let Some(waiting) = served.questions.get_mut(&number) {
@@ -181,6 +209,13 @@ impl Coordination {
 }
 
 impl Served {
+    /// This node has led after the touches that were heard when that was asked.
+    fn confirm_touch(&mut self) {
+        if self.touch_asked > self.touch_confirmed {
+            (self.touch_confirmed, self.is_owed) = (self.touch_asked, true);
+        }
+    }
+
     /// Answers a question, if the command that it follows is executed.
     fn answer(&mut self, number: u64, machine: &crate::smr::Replicated<Tree>) {
         let done = machine.client(self.client).map_or(0, |client| client.done);

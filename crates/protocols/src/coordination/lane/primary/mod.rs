@@ -29,6 +29,8 @@ pub struct Primary {
     parts: VecDeque<(Part<Tree>, usize)>,
     /// Questions that wait until it is known that this node leads.
     tickets: BTreeMap<Ticket, (NodeId, u64)>,
+    /// The one question of its own whether it leads, on which rest the touches heard before it.
+    touched: Option<Ticket>,
     /// When sessions of gateways that are gone were looked for, and nodes that end by themselves.
     looked: Time,
 }
@@ -38,7 +40,11 @@ pub struct Primary {
 struct Served {
     client: Incarnation,
     heard: Time,
+    /// The newest touch; the newest one before the question on its way; and the newest after which
+    /// this node has led.
     touch: u64,
+    touch_asked: u64,
+    touch_confirmed: u64,
     /// It has asked something since it was told something.
     is_owed: bool,
     turn: u64,
@@ -70,6 +76,7 @@ impl Primary {
             gateways: BTreeMap::new(),
             parts: VecDeque::new(),
             tickets: BTreeMap::new(),
+            touched: None,
             looked: now,
         }
     }
@@ -101,6 +108,8 @@ impl Served {
             client,
             heard: now,
             touch: 0,
+            touch_asked: 0,
+            touch_confirmed: 0,
             is_owed: true,
             turn: 0,
             number: 0,

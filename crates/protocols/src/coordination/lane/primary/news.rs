@@ -81,7 +81,7 @@ impl Served {
         let told = |(at, news): (usize, Vec<News>)| {
             self.number += 1;
             let upto = if at + 1 == count { self.upto } else { 0 };
-            let (touch, turn, number) = (self.touch, self.turn, self.number);
+            let (touch, turn, number) = (self.touch_confirmed, self.turn, self.number);
             Told { touch, turn, number, has_ended: false, upto, lacks: lacks && at == 0, news }
         };
         messages.into_iter().enumerate().map(told).collect()

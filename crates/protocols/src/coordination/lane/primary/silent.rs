@@ -19,6 +19,7 @@ const PROPOSED_MAX: usize = 1024;
 impl Coordination {
     /// Time has passed.
     pub(crate) fn tick_primary(&mut self, cx: &mut Context<'_>) {
+        self.confirm_touches(cx);
         let Some(hosted) = &mut self.hosted else { return };
         let Some(primary) = &mut hosted.primary else { return };
         if cx.now - primary.looked < LOOKED {
