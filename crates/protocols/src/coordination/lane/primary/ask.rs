@@ -26,9 +26,9 @@ impl Coordination {
             // It rests on a majority.
             return cx.fx.send_early(from, Message::Told(told));
         }
-        let served = primary.gateways.entry(from.node).or_insert_with(|| Served::new(from, cx.now));
+        let served = primary.gateways.entry(from.node).or_insert_with(|| Served::new(from));
         if served.client.start < from.start {
-            *served = Served::new(from, cx.now);
+            *served = Served::new(from);
         }
         let is_late = served.client != from || ask.turn < served.turn;
         if is_late && !mutant!("tree_hears_late_asks") {
@@ -46,7 +46,7 @@ impl Coordination {
                 }
             }
         }
-        served.heard = cx.now;
+        primary.heard.insert(from, cx.now);
         served.touch = served.touch.max(ask.touch);
         served.is_owed = true;
         served.follows = ask.follows;

@@ -25,6 +25,8 @@ pub struct Primary {
     began: Time,
     /// The gateways that have said that they are there.
     gateways: BTreeMap<NodeId, Served>,
+    /// When each start of a gateway was heard last: earlier ones have sessions yet.
+    heard: BTreeMap<Incarnation, Time>,
     /// What is to be put into the log, and about how many bytes that is.
     parts: VecDeque<(Part<Tree>, usize)>,
     /// Questions that wait until it is known that this node leads.
@@ -39,7 +41,6 @@ pub struct Primary {
 #[derive(Debug)]
 struct Served {
     client: Incarnation,
-    heard: Time,
     /// The newest touch; the newest one before the question on its way; and the newest after which
     /// this node has led.
     touch: u64,
@@ -74,6 +75,7 @@ impl Primary {
         Primary {
             began: now,
             gateways: BTreeMap::new(),
+            heard: BTreeMap::new(),
             parts: VecDeque::new(),
             tickets: BTreeMap::new(),
             touched: None,
@@ -103,10 +105,9 @@ impl Primary {
 }
 
 impl Served {
-    fn new(client: Incarnation, now: Time) -> Served {
+    fn new(client: Incarnation) -> Served {
         Served {
             client,
-            heard: now,
             touch: 0,
             touch_asked: 0,
             touch_confirmed: 0,

@@ -4,8 +4,11 @@
 //! has seen; a new one waits anew. So a session may last longer than its client can be silent, and
 //! never ends earlier.
 
+use crate::coordination::lane::primary::Primary;
 use crate::coordination::lane::{Context, Coordination};
-use crate::coordination::tree::{Command, reapable, sessions};
+use crate::coordination::tree::{Command, Tree, reapable, sessions};
+use crate::smr::Objects;
+use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use quorate_kernel::ids::Incarnation;
 use quorate_kernel::mutant;
@@ -26,12 +29,11 @@ impl Coordination {
             return;
         }
         primary.looked = cx.now;
-        let heard = |gateway: Incarnation| -> Time {
-            let served = primary.gateways.get(&gateway.node);
-            let heard = served.filter(|it| it.client == gateway).map(|it| it.heard);
-            heard.unwrap_or(primary.began).max(primary.began)
-        };
         let objects = hosted.machine.objects();
+        primary.forget_starts(objects);
+        let heard = |gateway: Incarnation| -> Time {
+            primary.heard.get(&gateway).copied().unwrap_or(primary.began)
+        };
         let over = |timeout_ms: u32, gateway| {
             let patience = match mutant!("tree_new_primary_waits_no_more") {
                 true => Span(0),
@@ -51,5 +53,24 @@ impl Coordination {
         commands.extend(due.map(|(path, seen)| Command::Reap { path, seen }));
         // What was proposed a second ago and is not executed is proposed again: both are guarded.
         commands.into_iter().for_each(|command| primary.add_own(command));
+    }
+}
+
+impl Primary {
+    /// Earlier starts of gateways are forgotten when they have no sessions any more.
+    fn forget_starts(&mut self, objects: &Objects<Tree>) {
+        let is_newest = |start: &Incarnation| {
+            self.gateways.get(&start.node).is_some_and(|served| served.client == *start)
+        };
+        if self.heard.keys().all(is_newest) {
+            return;
+        }
+        let have: BTreeSet<Incarnation> = sessions(objects).map(|(_, it)| it.gateway).collect();
+        let gateways = &self.gateways;
+        self.heard.retain(|start, _| {
+            let served = gateways.get(&start.node);
+            let is_newest = served.is_some_and(|served| served.client == *start);
+            is_newest || (have.contains(start) && !mutant!("tree_forgets_earlier_starts"))
+        });
     }
 }
