@@ -230,12 +230,13 @@ impl Coordination {
                 return self.begin_command(waiting, client, Command::All(who, items), cx);
             }
             Act::Close => {
+                self.begin_command(waiting, client, Command::Close(who), cx)?;
                 if let Some(connection) =
                     client.and_then(|it| self.gateway.connections.get_mut(&it))
                 {
                     connection.is_closing = true;
                 }
-                return self.begin_command(waiting, client, Command::Close(who), cx);
+                return Ok(());
             }
             Act::One(item) => {
                 let then = watched(&item).filter(|_| client.is_some());
