@@ -218,7 +218,8 @@ impl Coordination {
         let timeout = Span::millis(u64::from(timeout_ms));
         let before = self.gateway.sessions.get(&session).and_then(|it| it.connection);
         let here = self.gateway.connections.contains_key(&ticket);
-        let connection = here.then_some(ticket);
+        let is_known = connect.seen <= zxid;
+        let connection = (here && is_known).then_some(ticket);
         let known = Session { connection, attached, timeout, heard: cx.now, is_expiring: false };
         self.gateway.sessions.insert(session, known);
         if let Some(before) = before.filter(|before| *before != ticket) {
@@ -228,7 +229,7 @@ impl Coordination {
         if !here {
             return;
         }
-        if connect.seen > zxid {
+        if !is_known {
             // It has seen a later state than there is: of another cluster, or of lost data.
             return self.end_connection(ticket, Refusal::Unsupported, cx);
         }
