@@ -31,12 +31,20 @@ impl Coordination {
         if !self.gateway.stream.is_next(told.turn, told.number) {
             return;
         }
-        if told.lacks {
+        if told.lacks && !mutant!("tree_lacks_nothing") {
             probe!("coordination/lacks_changes");
-            for ticket in self.gateway.watches.clients() {
-                // What it follows may have changed unseen: it comes again, and looks.
+            // What a client follows may have changed unseen, and its session may have ended, or
+            // moved: it comes again, and looks.
+            let connections = self.gateway.connections.iter();
+            let all: Vec<Ticket> = connections
+                .filter(|(_, connection)| connection.session.is_some())
+                .map(|(ticket, _)| *ticket)
+                .collect();
+            for ticket in all {
                 self.end_connection(ticket, Refusal::TooSlow, cx);
             }
+            // Changes may count from less on, if some were lost.
+            self.gateway.seen = 0;
         }
         for news in told.news {
             match news {

@@ -39,7 +39,7 @@ impl Served {
             return Vec::new();
         }
         let behind = changes.after(self.upto);
-        let lacks = behind.is_none() && self.follows;
+        let lacks = behind.is_none();
         let is_told = |change: &Change| match change {
             Change::Node { .. } => self.follows || mutant!("tree_tells_all"),
             Change::Session { gateway, .. } => *gateway == self.client,
