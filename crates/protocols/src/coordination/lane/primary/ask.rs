@@ -47,9 +47,12 @@ impl Coordination {
             }
         }
         primary.heard.insert(from, cx.now);
+        if ask.touch >= served.touch || mutant!("tree_follows_as_heard_last") {
+            // One that was sent earlier and comes later says what was so then.
+            served.follows = ask.follows;
+        }
         served.touch = served.touch.max(ask.touch);
         served.is_owed = true;
-        served.follows = ask.follows;
         served.acked = served.acked.max(ask.acked);
         served.proposed = served.proposed.max(done);
         let mut first = None;
