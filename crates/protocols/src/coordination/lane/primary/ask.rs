@@ -27,7 +27,8 @@ impl Coordination {
             return cx.fx.send_early(from, Message::Told(told));
         }
         let served = primary.gateways.entry(from.node).or_insert_with(|| Served::new(from));
-        if served.client.start < from.start {
+        let is_new = served.client.start < from.start;
+        if is_new {
             *served = Served::new(from);
         }
         let is_late = served.client != from || ask.turn < served.turn;
@@ -35,6 +36,11 @@ impl Coordination {
             return;
         }
         let done = machine.client(from).map_or(0, |client| client.done);
+        if (is_new || ask.turn > served.turn) && !mutant!("tree_tickets_outlive_turns") {
+            // That this node led after an earlier question with this number says nothing of a new
+            // one.
+            primary.tickets.retain(|_, (node, _)| *node != from.node);
+        }
         if ask.turn > served.turn {
             // It asks everything anew, and what it was told since is told again.
             (served.turn, served.number, served.upto) = (ask.turn, 0, ask.seen);
