@@ -46,7 +46,7 @@ impl Coordination {
             (served.turn, served.number, served.upto) = (ask.turn, 0, ask.seen);
             served.news.clear();
             served.questions.clear();
-            for number in ask.acked + 1..=done {
+            for number in ask.acked.saturating_add(1)..=done {
                 if let Some((at, reply)) = machine.client(from).and_then(|it| it.reply(number)) {
                     served.news.push((*at, News::Done(number, reply.clone())));
                 }
@@ -63,7 +63,7 @@ impl Coordination {
         served.proposed = served.proposed.max(done);
         let mut first = None;
         let (mut commands, mut bytes) = (Vec::new(), 0);
-        for (number, command) in (ask.first..).zip(ask.commands) {
+        for (command, number) in ask.commands.into_iter().zip(ask.first..) {
             if number <= served.proposed && !mutant!("tree_proposes_twice") {
                 continue;
             }
