@@ -28,7 +28,7 @@ impl Coordination {
             return self.end_all(cx);
         }
         self.gateway.stream.heard(from.node, told.touch, cx.now);
-        if !self.gateway.stream.is_next(told.turn, told.number) {
+        if !self.gateway.stream.is_next((from, told.view), told.turn, told.number) {
             return;
         }
         if told.lacks && !mutant!("tree_lacks_nothing") {

@@ -12,6 +12,7 @@ mod silent;
 use super::message::{Asked, News};
 use crate::coordination::tree::{Command, Tree};
 use crate::smr::Part;
+use crate::vsr::ViewNumber;
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 use quorate_kernel::ids::{Incarnation, NodeId, Ticket};
@@ -21,6 +22,8 @@ use quorate_kernel::time::Time;
 /// What a primary has in hand.
 #[derive(Debug)]
 pub struct Primary {
+    /// In which view it leads.
+    view: ViewNumber,
     /// When it began: who was not heard since is not silent for longer.
     began: Time,
     /// The gateways that have said that they are there.
@@ -71,8 +74,9 @@ struct Waiting {
 
 impl Primary {
     /// A primary begins.
-    pub fn new(now: Time) -> Primary {
+    pub fn new(view: ViewNumber, now: Time) -> Primary {
         Primary {
+            view,
             began: now,
             gateways: BTreeMap::new(),
             heard: BTreeMap::new(),

@@ -22,6 +22,7 @@ impl Coordination {
         let changes = hosted.machine.changes();
         for served in primary.gateways.values_mut() {
             for told in served.told(changes) {
+                let told = Told { view: primary.view, ..told };
                 // It rests on a majority: nothing waits for this node's disk.
                 cx.fx.send_early(served.client, Message::Told(told));
             }
@@ -82,7 +83,8 @@ impl Served {
             self.number += 1;
             let upto = if at + 1 == count { self.upto } else { 0 };
             let (touch, turn, number) = (self.touch_confirmed, self.turn, self.number);
-            Told { touch, turn, number, has_ended: false, upto, lacks: lacks && at == 0, news }
+            let lacks = lacks && at == 0;
+            Told { touch, turn, number, upto, lacks, news, ..Told::default() }
         };
         messages.into_iter().enumerate().map(told).collect()
     }
