@@ -117,7 +117,7 @@ impl Coordination {
             match event {
                 Event::Serving => {
                     if let Some(hosted) = &mut self.hosted {
-                        hosted.primary = Some(Primary::new(cx.now));
+                        hosted.primary = Some(Primary::new(hosted.replica.view(), cx.now));
                     }
                     self.spread(cx);
                 }

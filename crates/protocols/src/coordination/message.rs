@@ -3,7 +3,7 @@
 use crate::coordination::tree::{Answer, Change, Command, Question, Tree};
 use crate::groups::{Leads, Stands, decode_parts, encode_parts};
 use crate::smr::Machine;
-use crate::vsr::{self, are_members};
+use crate::vsr::{self, ViewNumber, are_members};
 use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::error::WireError;
@@ -80,17 +80,20 @@ pub struct OpenQuestion {
 /// What a primary tells a gateway: all of it rests on a majority.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Told {
-    /// The newest `touch` that was heard.
+    /// The newest `touch` after which the sender has led: no other primary has begun before it was
+    /// sent.
     pub touch: u64,
+    /// In which view the sender leads. One that leads again begins anew.
+    pub view: ViewNumber,
     /// The newest `turn` that was heard.
     pub turn: u64,
-    /// Counts the messages of that turn from 1: one that is missing is noticed.
+    /// Counts the messages of that turn and view from 1: one that is missing is noticed.
     pub number: u64,
     /// A later start of the gateway is known: nothing that this one asks is done any more.
     pub has_ended: bool,
     /// The gateway is told of all changes that it follows up to this one.
     pub upto: u64,
-    /// Some of the changes are not known any more, and are missing.
+    /// Some changes are not known any more, and are missing: of nodes, or of the gateway's sessions.
     pub lacks: bool,
     /// Changes and answers. What an answer shows comes before it, and what it does not show behind.
     pub news: Vec<News>,

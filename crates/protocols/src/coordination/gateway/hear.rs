@@ -29,15 +29,23 @@ impl Coordination {
             return self.end_all(cx);
         }
         self.gateway.stream.heard(from.node, told.touch, cx.now);
-        if !self.gateway.stream.is_next(told.turn, told.number) {
+        if !self.gateway.stream.is_next((from, told.view), told.turn, told.number) {
             return;
         }
-        if told.lacks {
+        if told.lacks && !mutant!("tree_lacks_nothing") {
             probe!("coordination/lacks_changes");
-            for ticket in self.gateway.watches.clients() {
-                // What it follows may have changed unseen: it comes again, and looks.
+            // What a client follows may have changed unseen, and its session may have ended, or
+            // moved: it comes again, and looks.
+            let connections = self.gateway.connections.iter();
+            let all: Vec<Ticket> = connections
+                .filter(|(_, connection)| connection.session.is_some())
+                .map(|(ticket, _)| *ticket)
+                .collect();
+            for ticket in all {
                 self.end_connection(ticket, Refusal::TooSlow, cx);
             }
+            // Changes may count from less on, if some were lost.
+            self.gateway.seen = 0;
         }
         for news in told.news {
             match news {
@@ -224,7 +232,8 @@ impl Coordination {
         let timeout = Span::millis(u64::from(timeout_ms));
         let before = self.gateway.sessions.get(&session).and_then(|it| it.connection);
         let here = self.gateway.connections.contains_key(&ticket);
-        let connection = here.then_some(ticket);
+        let is_known = connect.seen <= zxid;
+        let connection = (here && is_known).then_some(ticket);
         let known = Session { connection, attached, timeout, heard: cx.now, is_expiring: false };
         self.gateway.sessions.insert(session, known);
         if let Some(before) = before.filter(|before| *before != ticket) {
@@ -234,7 +243,7 @@ impl Coordination {
         if !here {
             return;
         }
-        if connect.seen > zxid {
+        if !is_known {
             // It has seen a later state than there is: of another cluster, or of lost data.
             return self.end_connection(ticket, Refusal::Unsupported, cx);
         }

@@ -193,6 +193,12 @@ impl Gateway {
             let is_known = of.is_none_or(|it| it.connection == Some(*ticket));
             invariant!(is_known, "a session has one connection, which knows it");
         }
+        for (id, session) in &self.sessions {
+            let of = session.connection.and_then(|it| self.connections.get(&it));
+            let knows =
+                session.connection.is_none() || of.is_some_and(|it| it.session == Some(*id));
+            invariant!(knows, "a session's connection is there, and knows it");
+        }
         let here = self.watches.clients();
         let is_here = |ticket: &Ticket| self.connections.contains_key(ticket);
         invariant!(here.iter().all(is_here), "who is gone follows nothing");

@@ -6,9 +6,10 @@
 
 use crate::coordination::message::{GatewayAsks, OpenQuestion};
 use crate::coordination::tree::{Command, Question};
+use crate::vsr::ViewNumber;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
-use quorate_kernel::ids::{NodeId, Ticket};
+use quorate_kernel::ids::{Incarnation, NodeId, Ticket};
 use quorate_kernel::invariant;
 use quorate_kernel::mutant;
 use quorate_kernel::time::{Span, Time};
@@ -29,6 +30,9 @@ pub const SILENT: Span = Span::millis(300);
 const WAIT_MAX: Span = Span::secs(2);
 /// How often a primary is told that the gateway is there.
 pub const TOUCH: Span = Span::millis(500);
+
+/// Who tells something: a host in one of its starts, as the primary of a view.
+pub type Source = (Incarnation, ViewNumber);
 
 /// A question that is not answered.
 #[derive(Debug)]
@@ -63,6 +67,8 @@ pub struct Stream<O> {
     turn: u64,
     number: u64,
     is_told: bool,
+    /// Who has sent them: a host in one of its starts, as the primary of a view.
+    source: Option<Source>,
     /// When the oldest command became the oldest, and how long it waits before all is asked anew.
     oldest: Time,
     wait: Span,
@@ -93,6 +99,7 @@ impl<O> Stream<O> {
             turn: 0,
             number: 0,
             is_told: false,
+            source: None,
             oldest: now,
             wait: SILENT,
             touch: 0,
@@ -179,22 +186,30 @@ impl<O> Stream<O> {
     pub fn resume(&mut self) {
         self.turn += 1;
         self.number = 0;
+        self.source = None;
         self.is_told = false;
         self.sent = self.acked;
         self.unsent = self.questions.keys().copied().collect();
     }
 
-    /// Whether a message of a primary is the next one of this turn. If it is of this turn and
-    /// another one, something is missing, and everything is asked anew.
-    pub fn is_next(&mut self, turn: u64, number: u64) -> bool {
+    /// Whether a message of a primary is the next one of this turn. If it is of this turn and a
+    /// later one, or of somebody who has begun anew in it, something is missing, and everything is
+    /// asked anew.
+    pub fn is_next(&mut self, source: Source, turn: u64, number: u64) -> bool {
         if turn != self.turn {
             return mutant!("tree_hears_earlier_turns");
         }
-        if number != self.number + 1 && !mutant!("tree_misses_a_message") {
+        let is_same = self.source.is_none_or(|known| known == source)
+            || mutant!("tree_hears_two_primaries_as_one");
+        if is_same && number <= self.number {
+            // It has come before.
+            return mutant!("tree_hears_twice");
+        }
+        if !(is_same && number == self.number + 1) && !mutant!("tree_misses_a_message") {
             self.resume();
             return false;
         }
-        self.number = number;
+        (self.source, self.number) = (Some(source), number);
         true
     }
 

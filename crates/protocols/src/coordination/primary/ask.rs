@@ -1,22 +1,19 @@
 //! What gateways ask.
 
-use super::{Served, Unconfirmed, Waiting};
+use super::{Served, Waiting};
 use crate::coordination::message::{GatewayAsks, Message, News, Told};
 use crate::coordination::tree::{self, Command, Tree};
 use crate::coordination::{Context, Coordination};
 use crate::smr::{Entry, Executed, Origin, Part, Replicated};
 use alloc::vec::Vec;
-use quorate_kernel::ids::{Incarnation, Ticket};
+use quorate_kernel::ids::{Incarnation, NodeId, Ticket};
 use quorate_kernel::invariant;
 use quorate_kernel::limits::OPERATIONS_MAX;
 use quorate_kernel::mutant;
 use quorate_kernel::probe;
-use quorate_kernel::time::{Span, Time};
 
 /// About the most bytes of the commands of one entry; one command more always fits.
 const ENTRY_BYTES_MAX: usize = 250 * 1000;
-/// How often it is confirmed to a gateway that this node leads, at most.
-const TOUCHED: Span = Span::millis(250);
 /// The most commands of one entry.
 const ENTRY_COMMANDS_MAX: usize = 1024;
 
@@ -30,22 +27,31 @@ impl Coordination {
             // It rests on a majority.
             return cx.fx.send_early(from, Message::Told(told));
         }
-        let served = primary.gateways.entry(from.node).or_insert_with(|| Served::new(from, cx.now));
-        if served.client.start < from.start {
-            *served = Served::new(from, cx.now);
+        let served = primary.gateways.entry(from.node).or_insert_with(|| Served::new(from));
+        let is_new = served.client.start < from.start;
+        if is_new {
+            *served = Served::new(from);
         }
         let is_late = served.client != from || ask.turn < served.turn;
         if is_late && !mutant!("tree_hears_late_asks") {
             return;
         }
         let done = machine.client(from).map_or(0, |client| client.done);
+        if (is_new || ask.turn > served.turn) && !mutant!("tree_tickets_outlive_turns") {
+            // That this node led after an earlier question with this number says nothing of a new
+            // one.
+            primary.tickets.retain(|_, (node, _)| *node != from.node);
+        }
         if ask.turn > served.turn {
             served.resume((ask.turn, ask.seen, ask.acked), machine);
         }
-        served.heard = cx.now;
-        served.heard_touch = served.heard_touch.max(ask.touch);
+        primary.heard.insert(from, cx.now);
+        if ask.touch >= served.touch || mutant!("tree_follows_as_heard_last") {
+            // One that was sent earlier and comes later says what was so then.
+            served.follows = ask.follows;
+        }
+        served.touch = served.touch.max(ask.touch);
         served.is_owed = true;
-        served.follows = ask.follows;
         served.acked = served.acked.max(ask.acked);
         served.proposed = served.proposed.max(done);
         if let Some(part) = served.take(ask.first, ask.commands, cx) {
@@ -61,18 +67,14 @@ impl Coordination {
             }
         }
         invariant!(served.proposed >= done, "what was executed was put into the log");
-        invariant!(served.acked <= served.proposed, "what is answered was put into the log");
-        let touch = served.next_touch(cx.now);
+        invariant!(served.touch_confirmed <= served.touch, "what is confirmed was heard");
         for number in asked {
-            self.confirm((from, Unconfirmed::Question(number)), cx);
-        }
-        if let Some(touch) = touch {
-            self.confirm((from, Unconfirmed::Touch(touch)), cx);
+            self.confirm((from.node, number), cx);
         }
     }
 
-    /// Asks whether this node still leads.
-    fn confirm(&mut self, question: (Incarnation, Unconfirmed), cx: &mut Context<'_>) {
+    /// Asks whether this node still leads, for a question.
+    fn confirm(&mut self, question: (NodeId, u64), cx: &mut Context<'_>) {
         self.tickets += 1;
         let ticket = Ticket(self.tickets);
         let Some(primary) = self.hosted.as_mut().and_then(|it| it.primary.as_mut()) else { return };
@@ -86,11 +88,34 @@ impl Coordination {
         {
             // The gateway asks again.
             primary.tickets.remove(&ticket);
-            if let (gateway, Unconfirmed::Question(number)) = question
-                && let Some(served) = primary.gateways.get_mut(&gateway.node)
-            {
-                served.questions.remove(&number);
+            if let Some(served) = primary.gateways.get_mut(&question.0) {
+                served.questions.remove(&question.1);
             }
+        }
+    }
+
+    /// Asks whether this node still leads, for all touches that have come: a primary that is cut
+    /// off is not to hold clients whose sessions end elsewhere.
+    pub(super) fn confirm_touches(&mut self, cx: &mut Context<'_>) {
+        let Some(primary) = self.hosted.as_mut().and_then(|it| it.primary.as_mut()) else { return };
+        let has_new = primary.gateways.values().any(|it| it.touch > it.touch_confirmed);
+        if !has_new || primary.touched.is_some() {
+            return;
+        }
+        self.tickets += 1;
+        let ticket = Ticket(self.tickets);
+        primary.touched = Some(ticket);
+        primary.gateways.values_mut().for_each(|it| it.touch_asked = it.touch);
+        let mut is_taken = false;
+        self.call(cx, |log, _| is_taken = log.read(ticket).is_ok());
+        let is_confirmed = mutant!("tree_touch_unconfirmed");
+        if is_confirmed {
+            self.readable(ticket, cx);
+        } else if !is_taken
+            && let Some(primary) = self.hosted.as_mut().and_then(|it| it.primary.as_mut())
+        {
+            // At the next tick.
+            primary.touched = None;
         }
     }
 
@@ -98,21 +123,14 @@ impl Coordination {
     pub(crate) fn readable(&mut self, ticket: Ticket, _cx: &mut Context<'_>) {
         let Some(hosted) = &mut self.hosted else { return };
         let Some(primary) = &mut hosted.primary else { return };
-        let Some((gateway, what)) = primary.tickets.remove(&ticket) else { return };
-        let served = primary.gateways.get_mut(&gateway.node);
-        // What a later start asks by the same number was asked after this.
-        let Some(served) = served.filter(|it| it.client == gateway) else { return };
-        match what {
-            Unconfirmed::Touch(touch) => {
-                served.touch = served.touch.max(touch);
-                served.is_owed = true;
-            }
-            Unconfirmed::Question(number) => {
-                if let Some(waiting) = served.questions.get_mut(&number) {
-                    waiting.is_confirmed = true;
-                    served.answer(number, &hosted.machine);
-                }
-            }
+        if primary.touched.take_if(|it| *it == ticket).is_some() {
+            return primary.gateways.values_mut().for_each(Served::confirm_touch);
+        }
+        let Some((node, number)) = primary.tickets.remove(&ticket) else { return };
+        let Some(served) = primary.gateways.get_mut(&node) else { return };
+        if let Some(waiting) = served.questions.get_mut(&number) {
+            waiting.is_confirmed = true;
+            served.answer(number, &hosted.machine);
         }
     }
 
@@ -174,26 +192,13 @@ impl Coordination {
 }
 
 impl Served {
-    /// Of which message it is to be confirmed that this node leads after it; none if that was asked
-    /// just now.
-    fn next_touch(&mut self, now: Time) -> Option<u64> {
-        if now - self.touched < TOUCHED {
-            return None;
-        }
-        self.touched = now;
-        if mutant!("tree_sessions_rest_on_a_rumour") {
-            self.touch = self.heard_touch;
-        }
-        Some(self.heard_touch)
-    }
-
     /// The gateway asks everything anew, and what it was told since is told again.
     fn resume(&mut self, (turn, seen, acked): (u64, u64, u64), machine: &Replicated<Tree>) {
         (self.turn, self.number, self.upto) = (turn, 0, seen);
         self.news.clear();
         self.questions.clear();
         let Some(client) = machine.client(self.client) else { return };
-        for number in acked + 1..=client.done {
+        for number in acked.saturating_add(1)..=client.done {
             if let Some((at, reply)) = client.reply(number) {
                 self.news.push((*at, News::Done(number, reply.clone())));
             }
@@ -208,7 +213,7 @@ impl Served {
         cx: &mut Context<'_>,
     ) -> Option<(Part<Tree>, usize)> {
         let (mut begin, mut taken, mut bytes) = (None, Vec::new(), 0);
-        for (number, command) in (first..).zip(commands) {
+        for (command, number) in commands.into_iter().zip(first..) {
             if number <= self.proposed && !mutant!("tree_proposes_twice") {
                 continue;
             }
@@ -228,6 +233,13 @@ impl Served {
         }
         let from = Origin { client: self.client, first: begin?, acked: self.acked };
         Some((Part { from: Some(from), commands: taken }, bytes))
+    }
+
+    /// This node has led after the touches that were heard when that was asked.
+    fn confirm_touch(&mut self) {
+        if self.touch_asked > self.touch_confirmed {
+            (self.touch_confirmed, self.is_owed) = (self.touch_asked, true);
+        }
     }
 
     /// Answers a question, if the command that it follows is executed.

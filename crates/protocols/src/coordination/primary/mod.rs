@@ -12,6 +12,7 @@ mod silent;
 use super::message::{News, OpenQuestion};
 use crate::coordination::tree::{Command, Tree};
 use crate::smr::Part;
+use crate::vsr::ViewNumber;
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 use quorate_kernel::ids::{Incarnation, NodeId, Ticket};
@@ -21,14 +22,20 @@ use quorate_kernel::time::Time;
 /// What a primary has in hand.
 #[derive(Debug)]
 pub struct Primary {
+    /// In which view it leads.
+    view: ViewNumber,
     /// When it began: who was not heard since is not silent for longer.
     began: Time,
     /// The gateways that have said that they are there.
     gateways: BTreeMap<NodeId, Served>,
+    /// When each start of a gateway was heard last: earlier ones have sessions yet.
+    heard: BTreeMap<Incarnation, Time>,
     /// What is to be put into the log, and about how many bytes that is.
     parts: VecDeque<(Part<Tree>, usize)>,
-    /// What waits until it is known that this node leads.
-    tickets: BTreeMap<Ticket, (Incarnation, Unconfirmed)>,
+    /// Questions that wait until it is known that this node leads.
+    tickets: BTreeMap<Ticket, (NodeId, u64)>,
+    /// The one question of its own whether it leads, on which rest the touches heard before it.
+    touched: Option<Ticket>,
     /// When sessions of gateways that are gone were looked for, and nodes that end by themselves.
     looked: Time,
 }
@@ -37,12 +44,11 @@ pub struct Primary {
 #[derive(Debug)]
 struct Served {
     client: Incarnation,
-    heard: Time,
-    /// The newest message that has come of it; that after which a majority has said that this node
-    /// leads; and when that was asked last.
-    heard_touch: u64,
+    /// The newest touch; the newest one before the question on its way; and the newest after which
+    /// this node has led.
     touch: u64,
-    touched: Time,
+    touch_asked: u64,
+    touch_confirmed: u64,
     /// It has asked something since it was told something, and when that was.
     is_owed: bool,
     told_at: Time,
@@ -59,16 +65,6 @@ struct Served {
     news: Vec<(u64, News)>,
 }
 
-/// What is answered if this node leads after it has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Unconfirmed {
-    /// A question.
-    Question(u64),
-    /// That the gateway is there: it rests on the answer that its clients' sessions go on. Of a
-    /// primary that is cut off and does not know it, nobody may be told so.
-    Touch(u64),
-}
-
 /// A question that is not answered.
 #[derive(Debug)]
 struct Waiting {
@@ -79,12 +75,15 @@ struct Waiting {
 
 impl Primary {
     /// A primary begins.
-    pub fn new(now: Time) -> Primary {
+    pub fn new(view: ViewNumber, now: Time) -> Primary {
         Primary {
+            view,
             began: now,
             gateways: BTreeMap::new(),
+            heard: BTreeMap::new(),
             parts: VecDeque::new(),
             tickets: BTreeMap::new(),
+            touched: None,
             looked: now,
         }
     }
@@ -102,27 +101,21 @@ impl Primary {
 
     /// Asserts what must hold.
     pub fn check(&self) {
-        let waits = |(gateway, what): &(Incarnation, Unconfirmed)| {
-            let served = self.gateways.get(&gateway.node);
-            served.filter(|it| it.client == *gateway).is_none_or(|it| match what {
-                Unconfirmed::Question(number) => {
-                    it.questions.get(number).is_none_or(|it| !it.is_confirmed)
-                }
-                Unconfirmed::Touch(touch) => *touch <= it.heard_touch,
-            })
+        let waits = |(node, number): &(NodeId, u64)| {
+            let served = self.gateways.get(node);
+            served.is_none_or(|it| it.questions.get(number).is_none_or(|it| !it.is_confirmed))
         };
         invariant!(self.tickets.values().all(waits), "what is confirmed waits for its commands");
     }
 }
 
 impl Served {
-    fn new(client: Incarnation, now: Time) -> Served {
+    fn new(client: Incarnation) -> Served {
         Served {
             client,
-            heard: now,
-            heard_touch: 0,
             touch: 0,
-            touched: Time(0),
+            touch_asked: 0,
+            touch_confirmed: 0,
             is_owed: true,
             told_at: Time(0),
             turn: 0,

@@ -25,6 +25,7 @@ impl Coordination {
         let changes = hosted.machine.changes();
         for served in primary.gateways.values_mut() {
             for told in served.told(changes, cx.now) {
+                let told = Told { view: primary.view, ..told };
                 // It rests on a majority: nothing waits for this node's disk.
                 cx.fx.send_early(served.client, Message::Told(told));
             }
@@ -44,7 +45,7 @@ impl Served {
             return Vec::new();
         }
         let behind = changes.after(self.upto);
-        let lacks = behind.is_none() && self.follows;
+        let lacks = behind.is_none();
         let is_told = |change: &Change| match change {
             Change::Node { .. } => self.follows || mutant!("tree_tells_all"),
             Change::Session { gateway, .. } => *gateway == self.client,
@@ -86,8 +87,9 @@ impl Served {
         let told = |(at, news): (usize, Vec<News>)| {
             self.number += 1;
             let upto = if at + 1 == count { self.upto } else { 0 };
-            let (touch, turn, number) = (self.touch, self.turn, self.number);
-            Told { touch, turn, number, has_ended: false, upto, lacks: lacks && at == 0, news }
+            let (touch, turn, number) = (self.touch_confirmed, self.turn, self.number);
+            let lacks = lacks && at == 0;
+            Told { touch, turn, number, upto, lacks, news, ..Told::default() }
         };
         messages.into_iter().enumerate().map(told).collect()
     }

@@ -1,11 +1,14 @@
 //! What time brings to a primary: gateways that are gone, and nodes that end by themselves.
 //!
-//! No replica looks at a clock. The primary proposes, by its own monotonic clock, guarded by what
-//! it has seen; a new one waits anew. So a session may last longer than its client can be silent,
-//! and never ends earlier.
+//! No replica looks at a clock. The primary proposes, by its own monotonic clock, guarded by what it
+//! has seen; a new one waits anew. So a session may last longer than its client can be silent, and
+//! never ends earlier.
 
-use crate::coordination::tree::{Command, reapable, sessions};
+use crate::coordination::primary::Primary;
+use crate::coordination::tree::{Command, Tree, reapable, sessions};
 use crate::coordination::{Context, Coordination};
+use crate::smr::Objects;
+use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use quorate_kernel::ids::Incarnation;
 use quorate_kernel::mutant;
@@ -19,18 +22,18 @@ const PROPOSED_MAX: usize = 1024;
 impl Coordination {
     /// Time has passed.
     pub(crate) fn tick_primary(&mut self, cx: &mut Context<'_>) {
+        self.confirm_touches(cx);
         let Some(hosted) = &mut self.hosted else { return };
         let Some(primary) = &mut hosted.primary else { return };
         if cx.now - primary.looked < LOOKED {
             return;
         }
         primary.looked = cx.now;
-        let heard = |gateway: Incarnation| -> Time {
-            let served = primary.gateways.get(&gateway.node);
-            let heard = served.filter(|it| it.client == gateway).map(|it| it.heard);
-            heard.unwrap_or(primary.began).max(primary.began)
-        };
         let objects = hosted.machine.objects();
+        primary.forget_starts(objects);
+        let heard = |gateway: Incarnation| -> Time {
+            primary.heard.get(&gateway).copied().unwrap_or(primary.began)
+        };
         let over = |timeout_ms: u32, gateway| {
             let patience = match mutant!("tree_new_primary_waits_no_more") {
                 true => Span(0),
@@ -38,6 +41,11 @@ impl Coordination {
             };
             cx.now - heard(gateway) >= patience
         };
+        let waits = primary.parts.iter().any(|(part, _)| part.from.is_none());
+        if waits && !mutant!("tree_piles_up_ends") {
+            // The log takes nothing more at present.
+            return;
+        }
         let gone = sessions(objects).filter(|(_, it)| over(it.timeout_ms, it.gateway));
         let mut commands: Vec<Command> = gone
             .take(PROPOSED_MAX)
@@ -50,5 +58,24 @@ impl Coordination {
         commands.extend(due.map(|(path, seen)| Command::Reap { path, seen }));
         // What was proposed a second ago and is not executed is proposed again: both are guarded.
         commands.into_iter().for_each(|command| primary.add_own(command));
+    }
+}
+
+impl Primary {
+    /// Earlier starts of gateways are forgotten when they have no sessions any more.
+    fn forget_starts(&mut self, objects: &Objects<Tree>) {
+        let is_newest = |start: &Incarnation| {
+            self.gateways.get(&start.node).is_some_and(|served| served.client == *start)
+        };
+        if self.heard.keys().all(is_newest) {
+            return;
+        }
+        let have: BTreeSet<Incarnation> = sessions(objects).map(|(_, it)| it.gateway).collect();
+        let gateways = &self.gateways;
+        self.heard.retain(|start, _| {
+            let served = gateways.get(&start.node);
+            let is_newest = served.is_some_and(|served| served.client == *start);
+            is_newest || (have.contains(start) && !mutant!("tree_forgets_earlier_starts"))
+        });
     }
 }
