@@ -82,7 +82,7 @@ impl Coordination {
         form: Form,
     ) -> Result<(), Refusal> {
         let asking = Asking { waiting, client: None, form, then: Then::Nothing };
-        self.question(question, 0, asking)
+        self.question(question, 0, asking).map(|_| ())
     }
 
     fn command_plain(
@@ -114,14 +114,13 @@ impl Coordination {
         Ok(self.gateway.stream.command(command, bytes, origin, cx.now))
     }
 
-    fn question(&mut self, question: Question, after: u64, asking: Asking) -> Result<(), Refusal> {
+    fn question(&mut self, question: Question, after: u64, asking: Asking) -> Result<u64, Refusal> {
         if self.gateway.stream.questions() >= QUESTIONS_MAX {
             return Err(Refusal::Overloaded);
         }
         let origin = Origin::Operation(asking);
         self.gateway.begun += usize::from(origin.begins());
-        self.gateway.stream.question(question, after, origin);
-        Ok(())
+        Ok(self.gateway.stream.question(question, after, origin))
     }
 
     fn begin_ask(
@@ -179,7 +178,7 @@ impl Coordination {
         let Some(connection) = self.gateway.connections.get_mut(&ticket) else {
             return Err(Refusal::NoSession);
         };
-        let waits = act.is_write() && connection.questions > 0;
+        let waits = act.is_write() && !connection.questions.is_empty();
         if waits && !mutant!("tree_write_overtakes_read") {
             connection.queue.push_back((waiting, act));
             return Ok(());
@@ -191,7 +190,7 @@ impl Coordination {
     pub(super) fn go_on(&mut self, ticket: Ticket, cx: &mut Context<'_>) {
         while let Some(connection) = self.gateway.connections.get_mut(&ticket)
             && let Some((_, act)) = connection.queue.front()
-            && !(act.is_write() && connection.questions > 0)
+            && !(act.is_write() && !connection.questions.is_empty())
             && let Some((waiting, act)) = connection.queue.pop_front()
         {
             if let Err(refusal) = self.begin_act(waiting, Some(ticket), act, cx) {
@@ -276,19 +275,14 @@ impl Coordination {
                 return Ok(());
             }
         };
-        let connection = client.and_then(|ticket| self.gateway.connections.get_mut(&ticket));
-        let after = connection.as_ref().map_or(0, |connection| connection.last);
-        if let Some(connection) = connection {
-            connection.questions += 1;
-        }
+        let connection = client.and_then(|ticket| self.gateway.connections.get(&ticket));
+        let after = connection.map_or(0, |connection| connection.last);
         let asking = Asking { waiting, client, form: Form::Tree, then };
-        let begun = self.question(question, after, asking);
-        if begun.is_err()
-            && let Some(connection) = client.and_then(|it| self.gateway.connections.get_mut(&it))
-        {
-            connection.questions -= 1;
+        let number = self.question(question, after, asking)?;
+        if let Some(connection) = client.and_then(|it| self.gateway.connections.get_mut(&it)) {
+            connection.questions.insert(number);
         }
-        begun
+        Ok(())
     }
 
     fn begin_command(

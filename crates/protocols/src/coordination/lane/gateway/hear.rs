@@ -98,6 +98,9 @@ impl Coordination {
     }
 
     fn on_answer(&mut self, number: u64, answer: Answer, cx: &mut Context<'_>) {
+        if self.overtakes(number) {
+            return;
+        }
         let Some(origin) = self.gateway.stream.answered(number) else { return };
         self.gateway.begun -= usize::from(origin.begins());
         self.note_zxid(&answer);
@@ -126,14 +129,32 @@ impl Coordination {
             answer_with(asking.waiting, Outcome::Tree(Box::new(reply)), cx);
         }
         if let Some(client) = client {
-            self.end_question(client, cx);
+            self.end_question(client, number, cx);
         }
     }
 
+    /// Whether an answer has overtaken that of an earlier question of its client, which was lost or
+    /// is late: it may show less than that one will. Both are asked again, in their order.
+    fn overtakes(&mut self, number: u64) -> bool {
+        let stream = &mut self.gateway.stream;
+        let client = stream.origin(number).and_then(|origin| match origin {
+            Origin::Operation(asking) => asking.client,
+            _ => None,
+        });
+        let connection = client.and_then(|client| self.gateway.connections.get(&client));
+        let first = connection.and_then(|it| it.questions.first().copied()).unwrap_or(number);
+        let overtakes = first < number && !mutant!("tree_read_overtakes_read");
+        if overtakes {
+            probe!("coordination/overtakes");
+            [first, number].into_iter().for_each(|number| stream.ask_again(number));
+        }
+        overtakes
+    }
+
     /// A question of a client is not open any more: what waits behind it goes on.
-    pub(super) fn end_question(&mut self, client: Ticket, cx: &mut Context<'_>) {
+    pub(super) fn end_question(&mut self, client: Ticket, number: u64, cx: &mut Context<'_>) {
         if let Some(connection) = self.gateway.connections.get_mut(&client) {
-            connection.questions -= 1;
+            connection.questions.remove(&number);
             self.go_on(client, cx);
         }
     }

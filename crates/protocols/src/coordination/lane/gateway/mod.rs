@@ -17,7 +17,7 @@ pub use session::password;
 
 use crate::coordination::lane::message::Ask;
 use crate::coordination::tree::Who;
-use alloc::collections::{BTreeMap, VecDeque};
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::net::IpAddr;
@@ -51,8 +51,8 @@ struct Connection {
     peer: Option<IpAddr>,
     /// Commands that wait for answers of questions before them, and what comes behind.
     queue: VecDeque<(Waiting, Act)>,
-    /// How many questions are not answered.
-    questions: usize,
+    /// The questions that are not answered.
+    questions: BTreeSet<u64>,
     /// Its last command.
     last: u64,
     /// It has said that its session ends.
