@@ -252,12 +252,8 @@ impl Coordination {
                 (Question::Refollow(who, refollow.clone()), Then::Refollow(refollow))
             }
             Act::Unfollow { path, kind, only_check } => {
-                let watches = &mut self.gateway.watches;
-                let ticket = client.unwrap_or(waiting.ticket);
-                let is_there = watches.unfollow(ticket, &path, kind, only_check);
-                let told = if is_there { Ok(Told::Done) } else { Err(Failure::NotFollowed) };
-                self.tell(waiting.ticket, told, cx);
-                return Ok(());
+                // What was asked before it may begin to follow, and end it.
+                (Question::Sync(who), Then::Unfollow(path, kind, only_check))
             }
             Act::Authenticate { scheme, credential: shown } => {
                 let told = self.authenticate(client, &scheme, &shown);

@@ -108,13 +108,23 @@ impl Coordination {
         let then = core::mem::replace(&mut asking.then, Then::Nothing);
         let client = asking.client;
         let mut changed = Vec::new();
-        let has_room = client.is_none_or(|client| match then {
-            Then::Nothing => true,
-            Then::Watch(path, how, anyway) => self.watch(client, &path, (how, anyway), &answer),
+        let failure = client.and_then(|client| match then {
+            Then::Nothing => None,
+            Then::Watch(path, how, anyway) => {
+                let has_room = self.watch(client, &path, (how, anyway), &answer);
+                (!has_room).then_some(Failure::Quota)
+            }
+            Then::Unfollow(path, kind, only_ask) => {
+                let is_told = matches!(&answer, Answer::Told(reply) if reply.told.is_ok());
+                let watches = &mut self.gateway.watches;
+                let follows = !is_told || watches.unfollow(client, &path, kind, only_ask);
+                (!follows).then_some(Failure::NotFollowed)
+            }
             Then::Refollow(refollow) => {
                 let found = self.refollow(client, &refollow, &answer);
                 changed = found.unwrap_or_default();
-                self.gateway.connections.contains_key(&client)
+                let is_here = self.gateway.connections.contains_key(&client);
+                (!is_here).then_some(Failure::Quota)
             }
         });
         for changed in changed {
@@ -122,11 +132,12 @@ impl Coordination {
                 tell_change(client, changed, cx);
             }
         }
-        if has_room {
-            self.answer(&asking, answer, cx);
-        } else {
-            let reply = tree::Reply { zxid: self.gateway.zxid, told: Err(Failure::Quota) };
-            answer_with(asking.waiting, Outcome::Tree(Box::new(reply)), cx);
+        match failure {
+            None => self.answer(&asking, answer, cx),
+            Some(failure) => {
+                let reply = tree::Reply { zxid: self.gateway.zxid, told: Err(failure) };
+                answer_with(asking.waiting, Outcome::Tree(Box::new(reply)), cx);
+            }
         }
         if let Some(client) = client {
             self.end_question(client, number, cx);

@@ -24,7 +24,7 @@ use core::net::IpAddr;
 use quorate_kernel::ids::{Incarnation, NodeId, Ticket};
 use quorate_kernel::invariant;
 use quorate_kernel::time::{Span, Time};
-use quorate_kernel::tree::{Act, Connect, Id, Refollow, SessionId, Zxid};
+use quorate_kernel::tree::{Act, Connect, Followed, Id, Refollow, SessionId, Zxid};
 use stream::{Stream, Waiting};
 use watches::{How, Watches};
 
@@ -113,6 +113,8 @@ enum Then {
     Nothing,
     /// The client follows a node if it is there, or, if that is said, in any case.
     Watch(String, How, bool),
+    /// The client follows this of a node no more, or, if that is said, is only told whether it does.
+    Unfollow(String, Followed, bool),
     /// The client follows these again.
     Refollow(Refollow),
 }
