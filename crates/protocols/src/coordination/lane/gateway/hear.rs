@@ -122,9 +122,9 @@ impl Coordination {
             }
             Then::Refollow(refollow) => {
                 let found = self.refollow(client, &refollow, &answer);
+                let has_room = found.is_some();
                 changed = found.unwrap_or_default();
-                let is_here = self.gateway.connections.contains_key(&client);
-                (!is_here).then_some(Failure::Quota)
+                (!has_room).then_some(Failure::Quota)
             }
         });
         for changed in changed {
@@ -201,16 +201,17 @@ impl Coordination {
         !follows || !is_here || self.gateway.watches.follow(client, path, how)
     }
 
-    /// A client follows again what it had followed elsewhere; what of it has changed meanwhile.
+    /// A client follows again what it had followed elsewhere; what of it has changed meanwhile. None
+    /// if there was no room for all of it.
     fn refollow(
         &mut self,
         client: Ticket,
         refollow: &Refollow,
         answer: &Answer,
     ) -> Option<Vec<Changed>> {
-        let Answer::Changed { zxid, changed } = answer else { return None };
+        let Answer::Changed { zxid, changed } = answer else { return Some(Vec::new()) };
         if !self.gateway.connections.contains_key(&client) {
-            return None;
+            return Some(Vec::new());
         }
         let has_changed = |path: &String, is_children: bool| {
             changed.iter().any(|(of, what)| {
@@ -234,7 +235,7 @@ impl Coordination {
             let is_once = is_children || how == How::Data;
             for path in paths.iter().filter(|path| !(is_once && has_changed(path, is_children))) {
                 if !self.gateway.watches.follow(client, path, how) {
-                    break;
+                    return None;
                 }
             }
         }
