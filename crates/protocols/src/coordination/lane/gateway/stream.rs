@@ -311,12 +311,16 @@ impl<O> Stream<O> {
     }
 
     fn next_questions(&mut self, now: Time) -> Vec<Asked> {
-        let mut questions = Vec::new();
+        let (mut bytes, mut questions) = (0, Vec::new());
         while questions.len() < ASK_MAX
+            && bytes < ASK_BYTES_MAX
             && let Some(number) = self.unsent.pop_first()
         {
             let Some(open) = self.questions.get_mut(&number) else { continue };
             open.asked_at = now;
+            if !mutant!("tree_asks_without_bound") {
+                bytes += open.question.bytes();
+            }
             let after = if mutant!("tree_read_overtakes_write") { 0 } else { open.after };
             questions.push(Asked { number, after, question: open.question.clone() });
         }
