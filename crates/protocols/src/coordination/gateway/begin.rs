@@ -77,7 +77,7 @@ impl Coordination {
         form: Form,
     ) -> Result<(), Refusal> {
         let asking = Asking { waiting, client: None, form, then: Then::Nothing };
-        self.question(question, 0, asking)
+        self.question(question, 0, asking).map(|_| ())
     }
 
     fn command_plain(
@@ -109,14 +109,13 @@ impl Coordination {
         Ok(self.gateway.stream.command(command, bytes, origin, cx.now))
     }
 
-    fn question(&mut self, question: Question, after: u64, asking: Asking) -> Result<(), Refusal> {
+    fn question(&mut self, question: Question, after: u64, asking: Asking) -> Result<u64, Refusal> {
         if self.gateway.stream.questions() >= QUESTIONS_MAX {
             return Err(Refusal::Overloaded);
         }
         let origin = Origin::Operation(asking);
         self.gateway.begun += usize::from(origin.begins());
-        self.gateway.stream.question(question, after, origin);
-        Ok(())
+        Ok(self.gateway.stream.question(question, after, origin))
     }
 
     fn begin_ask(
@@ -174,7 +173,7 @@ impl Coordination {
         let Some(connection) = self.gateway.connections.get_mut(&ticket) else {
             return Err(Refusal::NoSession);
         };
-        let waits = act.is_write() && connection.questions > 0;
+        let waits = act.is_write() && !connection.questions.is_empty();
         if waits && !mutant!("tree_write_overtakes_read") {
             connection.queue.push_back((waiting, act));
             return Ok(());
@@ -186,7 +185,7 @@ impl Coordination {
     pub(super) fn go_on(&mut self, ticket: Ticket, cx: &mut Context<'_>) {
         while let Some(connection) = self.gateway.connections.get_mut(&ticket)
             && let Some((_, act)) = connection.queue.front()
-            && !(act.is_write() && connection.questions > 0)
+            && !(act.is_write() && !connection.questions.is_empty())
             && let Some((waiting, act)) = connection.queue.pop_front()
         {
             if let Err(refusal) = self.begin_act(waiting, Some(ticket), act, cx) {
@@ -225,25 +224,24 @@ impl Coordination {
             Act::Refollow(refollow) => {
                 (Question::Refollow(who, refollow.clone()), Then::Refollow(refollow))
             }
+            Act::Unfollow { path, kind, only_check } => {
+                // What was asked before it may begin to follow, and end it.
+                (Question::Sync(who), Then::Unfollow(path, kind, only_check))
+            }
             other => {
                 let told = self.done_here(client, who, other);
                 self.tell(waiting.ticket, told, cx);
                 return Ok(());
             }
         };
-        let connection = client.and_then(|ticket| self.gateway.connections.get_mut(&ticket));
-        let after = connection.as_ref().map_or(0, |connection| connection.last);
-        if let Some(connection) = connection {
-            connection.questions += 1;
-        }
+        let connection = client.and_then(|ticket| self.gateway.connections.get(&ticket));
+        let after = connection.map_or(0, |connection| connection.last);
         let asking = Asking { waiting, client, form: Form::Tree, then };
-        let begun = self.question(question, after, asking);
-        if begun.is_err()
-            && let Some(connection) = client.and_then(|it| self.gateway.connections.get_mut(&it))
-        {
-            connection.questions -= 1;
+        let number = self.question(question, after, asking)?;
+        if let Some(connection) = client.and_then(|it| self.gateway.connections.get_mut(&it)) {
+            connection.questions.insert(number);
         }
-        begun
+        Ok(())
     }
 
     fn begin_write(
@@ -270,10 +268,6 @@ impl Coordination {
     /// What this host does by itself.
     fn done_here(&mut self, client: Option<Ticket>, who: Who, act: Act) -> Result<Told, Failure> {
         match (act, client) {
-            (Act::Unfollow { path, kind, only_check }, Some(client)) => {
-                let is_there = self.gateway.watches.unfollow(client, &path, kind, only_check);
-                if is_there { Ok(Told::Done) } else { Err(Failure::NotFollowed) }
-            }
             (Act::Authenticate { scheme, credential }, client) => {
                 self.authenticate(client, &scheme, &credential)
             }

@@ -7,6 +7,9 @@ use base64::engine::general_purpose::STANDARD;
 use quorate_kernel::tree::{Failure, Id};
 use sha1::{Digest, Sha1};
 
+/// The most bytes that somebody shows at once.
+const SHOWN_BYTES_MAX: usize = 4096;
+
 /// Who somebody is that shows this; nobody else than before if it is where the client is, which is
 /// known.
 ///
@@ -17,6 +20,8 @@ use sha1::{Digest, Sha1};
 /// It shows nothing.
 pub fn credential(scheme: &str, shown: &[u8]) -> Result<Option<Id>, Failure> {
     match scheme {
+        // It goes with all that the client asks.
+        _ if shown.len() > SHOWN_BYTES_MAX => Err(Failure::AuthFailed),
         "digest" => {
             let text = core::str::from_utf8(shown).map_err(|_| Failure::AuthFailed)?;
             let (user, _) = text.split_once(':').ok_or(Failure::AuthFailed)?;
@@ -41,5 +46,8 @@ mod tests {
         assert_eq!(credential("digest", b"\xff:a"), Err(Failure::AuthFailed));
         assert_eq!(credential("kerberos", b"a:b"), Err(Failure::AuthFailed));
         assert_eq!(credential("ip", b""), Ok(None));
+        let long = [b"a:", &[b'b'; SHOWN_BYTES_MAX - 1][..]].concat();
+        assert_eq!(credential("digest", &long), Err(Failure::AuthFailed));
+        assert!(credential("digest", &long[1..]).is_ok());
     }
 }

@@ -104,6 +104,9 @@ impl Coordination {
     }
 
     fn on_answer(&mut self, number: u64, answer: Answer, cx: &mut Context<'_>) {
+        if self.overtakes(number) {
+            return;
+        }
         let Some(origin) = self.gateway.stream.answered(number) else { return };
         self.gateway.begun -= usize::from(origin.begins());
         self.note_zxid(&answer);
@@ -111,13 +114,23 @@ impl Coordination {
         let then = core::mem::replace(&mut asking.then, Then::Nothing);
         let client = asking.client;
         let mut changed = Vec::new();
-        let has_room = client.is_none_or(|client| match then {
-            Then::Nothing => true,
-            Then::Watch(path, how, anyway) => self.watch(client, &path, (how, anyway), &answer),
+        let failure = client.and_then(|client| match then {
+            Then::Nothing => None,
+            Then::Watch(path, how, anyway) => {
+                let has_room = self.watch(client, &path, (how, anyway), &answer);
+                (!has_room).then_some(Failure::Quota)
+            }
+            Then::Unfollow(path, kind, only_ask) => {
+                let is_told = matches!(&answer, Answer::Told(reply) if reply.told.is_ok());
+                let watches = &mut self.gateway.watches;
+                let follows = !is_told || watches.unfollow(client, &path, kind, only_ask);
+                (!follows).then_some(Failure::NotFollowed)
+            }
             Then::Refollow(refollow) => {
                 let found = self.refollow(client, &refollow, &answer);
+                let has_room = found.is_some();
                 changed = found.unwrap_or_default();
-                self.gateway.connections.contains_key(&client)
+                (!has_room).then_some(Failure::Quota)
             }
         });
         for changed in changed {
@@ -125,21 +138,40 @@ impl Coordination {
                 tell_change(client, changed, cx);
             }
         }
-        if has_room {
-            self.answer(&asking, answer, cx);
-        } else {
-            let reply = tree::TreeReply { zxid: self.gateway.zxid, told: Err(Failure::Quota) };
-            answer_with(asking.waiting, Outcome::Tree(Box::new(reply)), cx);
+        match failure {
+            None => self.answer(&asking, answer, cx),
+            Some(failure) => {
+                let reply = tree::TreeReply { zxid: self.gateway.zxid, told: Err(failure) };
+                answer_with(asking.waiting, Outcome::Tree(Box::new(reply)), cx);
+            }
         }
         if let Some(client) = client {
-            self.end_question(client, cx);
+            self.end_question(client, number, cx);
         }
     }
 
+    /// Whether an answer has overtaken that of an earlier question of its client, which was lost or
+    /// is late: it may show less than that one will. Both are asked again, in their order.
+    fn overtakes(&mut self, number: u64) -> bool {
+        let stream = &mut self.gateway.stream;
+        let client = stream.origin(number).and_then(|origin| match origin {
+            Origin::Operation(asking) => asking.client,
+            _ => None,
+        });
+        let connection = client.and_then(|client| self.gateway.connections.get(&client));
+        let first = connection.and_then(|it| it.questions.first().copied()).unwrap_or(number);
+        let overtakes = first < number && !mutant!("tree_read_overtakes_read");
+        if overtakes {
+            probe!("coordination/overtakes");
+            [first, number].into_iter().for_each(|number| stream.ask_again(number));
+        }
+        overtakes
+    }
+
     /// A question of a client is not open any more: what waits behind it goes on.
-    pub(super) fn end_question(&mut self, client: Ticket, cx: &mut Context<'_>) {
+    pub(super) fn end_question(&mut self, client: Ticket, number: u64, cx: &mut Context<'_>) {
         if let Some(connection) = self.gateway.connections.get_mut(&client) {
-            connection.questions -= 1;
+            connection.questions.remove(&number);
             self.go_on(client, cx);
         }
     }
@@ -175,16 +207,17 @@ impl Coordination {
         !follows || !is_here || self.gateway.watches.follow(client, path, how)
     }
 
-    /// A client follows again what it had followed elsewhere; what of it has changed meanwhile.
+    /// A client follows again what it had followed elsewhere; what of it has changed meanwhile. None
+    /// if there was no room for all of it.
     fn refollow(
         &mut self,
         client: Ticket,
         refollow: &Refollow,
         answer: &Answer,
     ) -> Option<Vec<Changed>> {
-        let Answer::Changed { zxid, changed } = answer else { return None };
+        let Answer::Changed { zxid, changed } = answer else { return Some(Vec::new()) };
         if !self.gateway.connections.contains_key(&client) {
-            return None;
+            return Some(Vec::new());
         }
         let has_changed = |path: &String, is_children: bool| {
             changed.iter().any(|(of, what)| {
@@ -208,7 +241,7 @@ impl Coordination {
             let is_once = is_children || how == How::Data;
             for path in paths.iter().filter(|path| !(is_once && has_changed(path, is_children))) {
                 if !self.gateway.watches.follow(client, path, how) {
-                    break;
+                    return None;
                 }
             }
         }

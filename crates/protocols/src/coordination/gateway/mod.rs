@@ -18,14 +18,14 @@ pub use session::password;
 
 use crate::coordination::message::GatewayAsks;
 use crate::coordination::tree::Who;
-use alloc::collections::{BTreeMap, VecDeque};
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::net::IpAddr;
 use quorate_kernel::ids::{Incarnation, NodeId, Ticket};
 use quorate_kernel::invariant;
 use quorate_kernel::time::{Span, Time};
-use quorate_kernel::tree::{Act, Connect, Id, Refollow, SessionId, Zxid};
+use quorate_kernel::tree::{Act, Connect, Followed, Id, Refollow, SessionId, Zxid};
 use stream::{Stream, Waiting};
 use watches::{How, Watches};
 
@@ -52,8 +52,8 @@ struct Connection {
     peer: Option<IpAddr>,
     /// Commands that wait for answers of questions before them, and what comes behind.
     queue: VecDeque<(Waiting, Act)>,
-    /// How many questions are not answered.
-    questions: usize,
+    /// The questions that are not answered.
+    questions: BTreeSet<u64>,
     /// Its last command.
     last: u64,
     /// It has said that its session ends.
@@ -114,6 +114,8 @@ enum Then {
     Nothing,
     /// The client follows a node if it is there, or, if that is said, in any case.
     Watch(String, How, bool),
+    /// The client follows this of a node no more, or, if that is said, is only told whether it does.
+    Unfollow(String, Followed, bool),
     /// The client follows these again.
     Refollow(Refollow),
 }

@@ -169,16 +169,30 @@ impl<O> Stream<O> {
         self.questions.remove(&number).map(|open| open.origin)
     }
 
-    /// Nobody waits any more for those that are picked: commands stay, as they may be executed.
-    pub fn give_up(&mut self, mut pick: impl FnMut(&O) -> bool) -> Vec<(O, bool)> {
+    /// Who waits for a question that is not answered.
+    pub fn origin(&self, number: u64) -> Option<&O> {
+        self.questions.get(&number).map(|open| &open.origin)
+    }
+
+    /// A question is asked once more, with what is sent next.
+    pub fn ask_again(&mut self, number: u64) {
+        if self.questions.contains_key(&number) {
+            self.unsent.insert(number);
+        }
+    }
+
+    /// Nobody waits any more for those that are picked: commands stay, as they may be executed. Each
+    /// with its number if it is a question.
+    pub fn give_up(&mut self, mut pick: impl FnMut(&O) -> bool) -> Vec<(O, Option<u64>)> {
         let mut given_up = Vec::new();
         for (_, _, origin) in &mut self.commands {
-            given_up.extend(origin.take_if(|origin| pick(origin)).map(|origin| (origin, true)));
+            given_up.extend(origin.take_if(|origin| pick(origin)).map(|origin| (origin, None)));
         }
         let over: Vec<u64> =
             self.questions.iter().filter(|(_, it)| pick(&it.origin)).map(|(n, _)| *n).collect();
-        let over = over.into_iter().filter_map(|number| self.answered(number));
-        given_up.extend(over.collect::<Vec<O>>().into_iter().map(|origin| (origin, false)));
+        for number in over {
+            given_up.extend(self.answered(number).map(|origin| (origin, Some(number))));
+        }
         given_up
     }
 
@@ -317,12 +331,16 @@ impl<O> Stream<O> {
     }
 
     fn next_questions(&mut self, now: Time) -> Vec<OpenQuestion> {
-        let mut questions = Vec::new();
+        let (mut bytes, mut questions) = (0, Vec::new());
         while questions.len() < ASK_MAX
+            && bytes < ASK_BYTES_MAX
             && let Some(number) = self.unsent.pop_first()
         {
             let Some(open) = self.questions.get_mut(&number) else { continue };
             open.asked_at = now;
+            if !mutant!("tree_asks_without_bound") {
+                bytes += open.question.bytes();
+            }
             let after = if mutant!("tree_read_overtakes_write") { 0 } else { open.after };
             questions.push(OpenQuestion { number, after, question: open.question.clone() });
         }

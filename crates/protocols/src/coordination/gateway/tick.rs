@@ -31,16 +31,16 @@ impl Coordination {
             _ => false,
         };
         let needed = u8::try_from(self.routes.majority(GROUP)).unwrap_or(u8::MAX);
-        for (origin, is_command) in self.gateway.stream.give_up(is_late) {
-            self.gateway.begun -= usize::from(!is_command && origin.begins());
+        for (origin, question) in self.gateway.stream.give_up(is_late) {
+            self.gateway.begun -= usize::from(question.is_some() && origin.begins());
             let Origin::Operation(Asking { waiting, client, .. }) = origin else { continue };
-            let refusal = match is_command {
-                true => Refusal::OutcomeUnknown,
-                false => Refusal::NoQuorum { reached: 0, needed },
+            let refusal = match question {
+                None => Refusal::OutcomeUnknown,
+                Some(_) => Refusal::NoQuorum { reached: 0, needed },
             };
             answer_with(waiting, Outcome::Refused(refusal), cx);
-            if let Some(client) = client.filter(|_| !is_command) {
-                self.end_question(client, cx);
+            if let (Some(client), Some(number)) = (client, question) {
+                self.end_question(client, number, cx);
             }
         }
         for connection in self.gateway.connections.values_mut() {

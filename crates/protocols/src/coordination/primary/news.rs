@@ -2,7 +2,7 @@
 
 use super::Served;
 use crate::coordination::message::{Message, News, Told};
-use crate::coordination::tree::{Answer, Change};
+use crate::coordination::tree::{Answer, Change, bytes_told};
 use crate::coordination::{Context, Coordination};
 use crate::smr::Changes;
 use alloc::vec::Vec;
@@ -108,17 +108,4 @@ fn bytes_of(news: &News) -> usize {
         },
     };
     64 + bytes
-}
-
-fn bytes_told(told: &words::Told) -> usize {
-    let all = |texts: &[alloc::string::String]| texts.iter().map(|text| text.len() + 4).sum();
-    64 + match told {
-        words::Told::Created { path, .. } => path.len(),
-        words::Told::Data { data, .. } => data.len(),
-        words::Told::Children { names, .. } => all(names),
-        words::Told::Paths(paths) => all(paths),
-        words::Told::Acl { acl, .. } => acl.iter().map(|it| it.id.id.len() + 32).sum(),
-        words::Told::Many(many) => many.iter().flatten().map(bytes_told).sum(),
-        _ => 0,
-    }
 }

@@ -1,6 +1,7 @@
 //! What is asked of the tree, and changes nothing.
 
 use super::acl;
+use super::bytes::bytes_told;
 use super::command::{Answer, Question, Who};
 use super::machine::Tree;
 use super::object::{Meta, Node, Object, Session};
@@ -8,7 +9,7 @@ use crate::coordination::keys;
 use crate::smr::Execution;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use quorate_kernel::limits::{PAGE_BYTES_MAX, TREE_PAGE_MAX};
+use quorate_kernel::limits::{PAGE_BYTES_MAX, TRANSACTION_BYTES_MAX, TREE_PAGE_MAX};
 use quorate_kernel::mutant;
 use quorate_kernel::path::Path;
 use quorate_kernel::tree::{
@@ -33,9 +34,7 @@ pub fn ask(question: &Question, on: &Execution<'_, Tree>) -> Answer {
     }
     match question {
         Question::One(_, item) => told(one(item, who, on)),
-        Question::Each(_, items) => {
-            told(Ok(Told::Many(items.iter().map(|item| one(item, who, on)).collect())))
-        }
+        Question::Each(_, items) => told(Ok(Told::Many(each(items, who, on)))),
         Question::All(_, items) => told(Ok(all(items, |item| match item {
             Item::Check { .. } => one(item, who, on),
             _ => Err(Failure::BadArguments),
@@ -46,6 +45,19 @@ pub fn ask(question: &Question, on: &Execution<'_, Tree>) -> Answer {
         }
         Question::Sync(_) | Question::List(..) => told(Ok(Told::Done)),
     }
+}
+
+/// Several reads, each by itself. Those for whose answers there is no room in one message fail.
+fn each(items: &[Item], who: &Who, on: &Execution<'_, Tree>) -> Vec<Result<Told, Failure>> {
+    let mut room = TRANSACTION_BYTES_MAX;
+    let mut read = |item: &Item| {
+        let told = one(item, who, on)?;
+        let bytes = bytes_told(&told);
+        let fits = bytes <= room || mutant!("tree_answers_without_bound");
+        room = room.saturating_sub(bytes);
+        if fits { Ok(told) } else { Err(Failure::Quota) }
+    };
+    items.iter().map(&mut read).collect()
 }
 
 /// Does several things up to the first one that fails; whether all are done, and what is told.

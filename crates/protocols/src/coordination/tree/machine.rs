@@ -11,7 +11,7 @@ use bytes::Bytes;
 use quorate_kernel::limits::{TRANSACTION_BYTES_MAX, TRANSACTION_ITEMS_MAX, TREE_IDS_MAX};
 use quorate_kernel::mutant;
 use quorate_kernel::path::Path;
-use quorate_kernel::tree::{Acl, Item, TreeReply, Zxid};
+use quorate_kernel::tree::{Item, TreeReply, Zxid};
 
 /// The tree, as a type: what it holds is objects.
 #[derive(Debug)]
@@ -111,32 +111,4 @@ impl Command {
             | Command::Reap { .. } => None,
         }
     }
-
-    /// About how many bytes it has.
-    #[must_use]
-    pub fn bytes(&self) -> usize {
-        match self {
-            Command::One(_, item) => bytes_of(item),
-            Command::All(_, items) => items.iter().map(bytes_of).sum(),
-            Command::Put(_, path, data) => path.len() + data.len(),
-            Command::Reap { path, .. } => path.len(),
-            Command::Open { .. }
-            | Command::Attach { .. }
-            | Command::Expire { .. }
-            | Command::Close(_) => 0,
-        }
-    }
-}
-
-fn bytes_of(item: &Item) -> usize {
-    let list = |list: &[Acl]| {
-        list.iter().map(|acl| size_of::<Acl>() + acl.id.scheme.len() + acl.id.id.len()).sum()
-    };
-    let more: usize = match item {
-        Item::Create { data, acl, .. } => data.len() + list(acl),
-        Item::Set { data, .. } => data.len(),
-        Item::SetAcl { acl, .. } => list(acl),
-        _ => 0,
-    };
-    item.path().len() + more
 }

@@ -39,11 +39,13 @@
 //! | `sessions.rs` | sessions: made, moved and ended |
 //! | `reap.rs` | nodes that end by themselves |
 //! | `ask.rs` | what changes nothing |
+//! | `bytes.rs` | how much is asked and answered |
 //! | `machine.rs` | all of it, as what a log replicates |
 //! | `check.rs` | what holds between two commands |
 
 mod acl;
 mod ask;
+mod bytes;
 mod check;
 mod command;
 mod machine;
@@ -52,10 +54,11 @@ mod reap;
 mod sessions;
 mod step;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod write;
 
 pub use ask::ask;
+pub use bytes::bytes_told;
 pub use check::check;
 pub use command::{Answer, Change, Command, Question, Who};
 pub use machine::Tree;

@@ -1,0 +1,81 @@
+//! About how many bytes things take that clients ask and are answered: what bounds rest on.
+
+use super::command::{Command, Question, Who};
+use alloc::string::String;
+use quorate_kernel::tree::{Acl, Id, Item, Told};
+
+impl Who {
+    /// About how many bytes it has.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        self.ids.iter().map(|id| size_of::<Id>() + id.scheme.len() + id.id.len()).sum()
+    }
+}
+
+impl Command {
+    /// About how many bytes it has.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let bytes = match self {
+            Command::One(_, item) => bytes_of(item),
+            Command::All(_, items) => items.iter().map(bytes_of).sum(),
+            Command::Put(_, path, data) => path.len() + data.len(),
+            Command::Reap { path, .. } => path.len(),
+            Command::Open { .. }
+            | Command::Attach { .. }
+            | Command::Expire { .. }
+            | Command::Close(_) => 0,
+        };
+        bytes + self.who().map_or(0, Who::bytes)
+    }
+}
+
+impl Question {
+    /// About how many bytes it has.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let all = |texts: &[String]| texts.iter().map(|text| text.len() + 4).sum::<usize>();
+        match self {
+            Question::One(who, item) => who.bytes() + bytes_of(item),
+            Question::Each(who, items) | Question::All(who, items) => {
+                who.bytes() + items.iter().map(|item| bytes_of(item) + 4).sum::<usize>()
+            }
+            Question::Refollow(who, refollow) => {
+                let lists = [&refollow.data, &refollow.absent, &refollow.children];
+                let more = [&refollow.persistent, &refollow.recursive];
+                who.bytes() + lists.into_iter().chain(more).map(|list| all(list)).sum::<usize>()
+            }
+            Question::Sync(who) => who.bytes(),
+            Question::List(from, _) => from.len(),
+        }
+    }
+}
+
+fn bytes_of(item: &Item) -> usize {
+    let list = |list: &[Acl]| {
+        list.iter().map(|acl| size_of::<Acl>() + acl.id.scheme.len() + acl.id.id.len()).sum()
+    };
+    let more: usize = match item {
+        Item::Create { data, acl, .. } => data.len() + list(acl),
+        Item::Set { data, .. } => data.len(),
+        Item::SetAcl { acl, .. } => list(acl),
+        _ => 0,
+    };
+    item.path().len() + more
+}
+
+/// About how many bytes an answer has.
+#[must_use]
+pub fn bytes_told(told: &Told) -> usize {
+    let all = |texts: &[String]| texts.iter().map(|text| text.len() + 4).sum();
+    let acl = |acl: &Acl| acl.id.scheme.len() + acl.id.id.len() + 32;
+    64 + match told {
+        Told::Created { path, .. } => path.len(),
+        Told::Data { data, .. } => data.len(),
+        Told::Children { names, .. } => all(names),
+        Told::Paths(paths) => all(paths),
+        Told::Acl { acl: list, .. } => list.iter().map(acl).sum(),
+        Told::Many(many) => many.iter().flatten().map(bytes_told).sum(),
+        _ => 0,
+    }
+}
