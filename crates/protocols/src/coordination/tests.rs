@@ -1,3 +1,5 @@
-//! Tests of the engine: golden scripts, and hosts that run it as nodes do.
+//! Tests of the engine: golden scripts, and hosts with disks and links, clients, and schedules.
 
 mod golden;
+mod sessions;
+mod world;

@@ -10,4 +10,4 @@ mod replicas;
 mod sessions;
 mod sound;
 mod together;
-mod world;
+pub(crate) mod world;
