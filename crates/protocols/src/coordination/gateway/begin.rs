@@ -174,7 +174,7 @@ impl Coordination {
             return Err(Refusal::NoSession);
         };
         let waits = act.is_write() && !connection.questions.is_empty();
-        if waits && !mutant!("tree_write_overtakes_read") {
+        if waits {
             connection.queue.push_back((waiting, act));
             return Ok(());
         }

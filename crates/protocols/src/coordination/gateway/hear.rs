@@ -32,7 +32,7 @@ impl Coordination {
         if !self.gateway.stream.is_next((from, told.view), told.turn, told.number) {
             return;
         }
-        if told.lacks && !mutant!("tree_lacks_nothing") {
+        if told.lacks {
             probe!("coordination/lacks_changes");
             // What a client follows may have changed unseen, and its session may have ended, or
             // moved: it comes again, and looks.
@@ -50,7 +50,7 @@ impl Coordination {
         for news in told.news {
             match news {
                 News::Change(number, change) => {
-                    if number > self.gateway.seen || mutant!("tree_event_twice") {
+                    if number > self.gateway.seen {
                         self.gateway.seen = number;
                         self.on_change(change, cx);
                     }
@@ -160,7 +160,7 @@ impl Coordination {
         });
         let connection = client.and_then(|client| self.gateway.connections.get(&client));
         let first = connection.and_then(|it| it.questions.first().copied()).unwrap_or(number);
-        let overtakes = first < number && !mutant!("tree_read_overtakes_read");
+        let overtakes = first < number;
         if overtakes {
             probe!("coordination/overtakes");
             [first, number].into_iter().for_each(|number| stream.ask_again(number));
