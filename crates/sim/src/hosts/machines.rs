@@ -222,6 +222,8 @@ impl Machines {
             Demand::Order(order) => {
                 Input::Control { lane, ticket, control: Control::Keyspace(order), deadline }
             }
+            Demand::Watch(watch) => Input::Watch { lane, ticket, watch },
+            Demand::Unwatch => Input::Unwatch { lane, ticket },
         });
         self.kick(host);
     }

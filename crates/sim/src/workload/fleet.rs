@@ -213,10 +213,15 @@ impl Fleet {
     }
 
     /// A client sends something to its host. The number comes back with the answer.
-    pub fn send(&mut self, client: usize, number: u32, ask: Demand) {
+    pub fn send(&mut self, client: usize, number: u32, ask: Demand) -> Ticket {
         let Seat { host, connection, .. } = self.seats[client];
         let host = host.expect("a client sends when it is connected");
-        self.push(host, Addressee { client: Some(client), connection, number }, ask);
+        self.push(host, Addressee { client: Some(client), connection, number }, ask)
+    }
+
+    /// Tells a host that what is followed by this ticket is followed no more.
+    pub fn unwatch(&mut self, host: HostIndex, ticket: Ticket) {
+        self.submissions.push(Submission { host, ticket, ask: Demand::Unwatch });
     }
 
     /// Asks a host something that no client waits for; the workload does.
@@ -224,10 +229,11 @@ impl Fleet {
         self.push(host, Addressee { client: None, connection: 0, number }, ask);
     }
 
-    fn push(&mut self, host: HostIndex, asked: Addressee, ask: Demand) {
+    fn push(&mut self, host: HostIndex, asked: Addressee, ask: Demand) -> Ticket {
         let ticket = Ticket(self.asked.len() as u64);
         self.asked.push(asked);
         self.submissions.push(Submission { host, ticket, ask });
+        ticket
     }
 
     /// One operation of a client has ended; `told` says in words how.

@@ -13,6 +13,7 @@
 //! | [`siblings`] | reads and writes with contexts |
 //! | [`orders`] | orders to the catalog |
 //! | [`transactions`] | operations over several keys |
+//! | [`tree`] | nodes, sessions and watches |
 
 pub mod clients;
 pub mod fleet;
@@ -21,6 +22,7 @@ pub mod registers;
 pub mod section;
 pub mod siblings;
 pub mod transactions;
+pub mod tree;
 
 use crate::fault::What;
 use crate::host::Host;
@@ -37,6 +39,7 @@ use quorate_kernel::operation::{Operation, Outcome};
 use quorate_kernel::rng::Rng;
 use quorate_kernel::storage::Durability;
 use quorate_kernel::time::Time;
+use quorate_kernel::watch::Watch;
 use section::{Kind, WorkloadSection};
 
 /// How many steps the judges of one history may take.
@@ -49,6 +52,10 @@ pub enum Demand {
     Operation(Operation),
     /// By a client of the catalog.
     Order(KeyspaceOrder),
+    /// By a client that follows something: answered more than once.
+    Watch(Watch),
+    /// The client has ended what it followed by this ticket.
+    Unwatch,
 }
 
 /// Something a host is asked.
@@ -211,5 +218,6 @@ pub fn of(section: &WorkloadSection, rng: &mut Rng) -> Box<dyn Workload> {
         Kind::Siblings => Box::new(siblings::Siblings::new(section, rng)),
         Kind::Orders => Box::new(orders::Orders::new(section, rng)),
         Kind::Transactions => Box::new(transactions::Transactions::new(section, rng)),
+        Kind::Tree => Box::new(tree::Tree::new(section, rng)),
     }
 }

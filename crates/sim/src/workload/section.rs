@@ -16,6 +16,8 @@ pub enum Kind {
     Orders,
     /// [`super::transactions`].
     Transactions,
+    /// [`super::tree`].
+    Tree,
 }
 
 /// The clients of a keyspace, or of the catalog.
@@ -76,6 +78,10 @@ pub struct WorkloadSection {
     /// By how many milliseconds a host's wall clock may be off, where puts expire.
     #[serde(default)]
     pub clocks_off_ms: u64,
+    /// How many of a million answers to clients that have sessions are followed by a silence that
+    /// may be longer than a session's.
+    #[serde(default)]
+    pub silent_ppm: u32,
     /// By how many milliseconds the wall clocks of two hosts may differ: of keyspaces where clocks
     /// decide which of two writes is the newer. Without it registers are judged as atomic.
     #[serde(default)]

@@ -44,6 +44,9 @@ impl Ledger {
         let is_write = match ask {
             Demand::Operation(operation) => operation.is_write(),
             Demand::Order(_) => true,
+            Demand::Watch(_) => false,
+            // It ends what was asked by the same ticket, and is not answered.
+            Demand::Unwatch => return,
         };
         self.asked.push(LedgerEntry { ticket, host: *host, at, is_write, end: None });
     }
@@ -52,6 +55,8 @@ impl Ledger {
         let end = match outcome {
             Outcome::Refused(refusal) if refusal.may_have_applied() => End::Unknown,
             Outcome::Refused(_) => End::Refused,
+            // More follows.
+            Outcome::More(_) => return,
             _ => End::Done,
         };
         let found = self.asked.binary_search_by_key(&ticket, |asked| asked.ticket);

@@ -5,7 +5,7 @@ use super::tenants::owner;
 use super::{NOBODY, World};
 use crate::hosts::machines::Machines;
 use crate::queue::{Event, HostIndex};
-use crate::workload::Submission;
+use crate::workload::{Demand, Submission};
 use quorate_kernel::ids::{LaneId, Ticket};
 use quorate_kernel::operation::{Control, Outcome, Refusal};
 use quorate_kernel::ring::Closing;
@@ -90,7 +90,8 @@ impl World<'_> {
         let (tenant, ticket) = owner(submission.ticket);
         let tenant = &mut self.tenants[tenant];
         tenant.ledger.ask(ticket, &submission, self.machines.now);
-        if self.machines.hosts[submission.host].closing == Closing::No {
+        let is_open = self.machines.hosts[submission.host].closing == Closing::No;
+        if is_open || matches!(submission.ask, Demand::Unwatch) {
             let (lane, within) = (tenant.lane(), tenant.clients.fleet.deadline());
             return self.machines.submit(lane, submission, within);
         }

@@ -1,0 +1,273 @@
+//! Clients of a tree: some have sessions, follow nodes, and make nodes that end with the session;
+//! others have none, and of these some know keys and values alone.
+//!
+//! Clients with sessions change hosts, where they go on with their session and follow again what
+//! they followed; vanish without a word; are silent for longer than a session may be; and close
+//! sessions. The first one follows every node. After the faults each must get a few operations
+//! through, and then reads the whole tree. At rest all hosts must show the same tree, and without a
+//! client no session goes on, so no ephemeral node may be left.
+
+mod client;
+mod draw;
+mod quiescence;
+mod sessions;
+
+use super::fleet::{Addressee, End, Fleet, Stage};
+use super::registers::promise;
+use super::section::WorkloadSection;
+use super::{Demand, Findings, Ground, STEPS_MAX, Workload};
+use crate::fault::What;
+use crate::hosts::machines::Scene;
+use client::{Client, Open};
+use quiescence::Quiescence;
+use quorate_check::Judges;
+use quorate_check::history::{ClientId, Completion};
+use quorate_check::tree::{Record, judge};
+use quorate_kernel::operation::{Operation, Outcome, Refusal};
+use quorate_kernel::rng::Rng;
+use quorate_kernel::storage::Durability;
+use quorate_kernel::time::Time;
+use quorate_kernel::tree::{Act, Ask};
+
+/// How many of a million answers, and of a million refusals, are followed by a change of the host.
+const MOVE_PPM: u32 = 60_000;
+const LEAVE_PPM: u32 = 300_000;
+/// The number of what a client asks for its session; what it asks in it has higher ones.
+const SESSION: u32 = 0;
+/// How long a client is silent, in milliseconds: less or more than a session may be.
+const SILENT_MS: (u64, u64) = (500, 6000);
+/// One of so many clients has no session.
+const WITHOUT: usize = 3;
+
+/// What the clients of a tree do, and what they saw.
+pub struct Tree {
+    section: WorkloadSection,
+    /// How many nodes there are below the root, at most.
+    keys: u64,
+    clients: Vec<Client>,
+    /// How many values were drawn: each is a number of its own.
+    written: u64,
+    quiescence: Quiescence,
+    /// When something was recorded last.
+    latest: Time,
+    /// What happened since everything was lost, if it ever was.
+    record: Record,
+    /// The records before.
+    past: Vec<Record>,
+}
+
+impl Tree {
+    /// Nothing was asked yet.
+    #[must_use]
+    pub fn new(section: &WorkloadSection, rng: &mut Rng) -> Tree {
+        let client = |index| Client::new(index % WITHOUT != WITHOUT - 1);
+        Tree {
+            section: section.clone(),
+            keys: rng.between(section.keys_min, section.keys),
+            clients: (0..section.clients).map(client).collect(),
+            written: 0,
+            quiescence: Quiescence::default(),
+            latest: Time(0),
+            record: Record::default(),
+            past: Vec::new(),
+        }
+    }
+
+    /// A client asks these things at once.
+    fn begin(
+        &mut self,
+        index: usize,
+        operations: Vec<Operation>,
+        fleet: &mut Fleet,
+        scene: &mut Scene<'_>,
+    ) {
+        fleet.begin(index, operations.len(), false, scene);
+        let name = fleet.name(index);
+        let host = fleet.seats[index].host.map_or(0, |host| host + 1);
+        self.latest = Time(scene.now);
+        for (number, operation) in (1..).zip(operations) {
+            scene.line(format_args!("{name} -> n{host} {operation:?}"));
+            let client = &mut self.clients[index];
+            let of = client.connection.as_ref().and_then(|it| it.opened());
+            let id = ClientId(index as u32);
+            let recorded = self.record.ask(id, of, operation.clone(), self.latest);
+            client.open.push(Open { number, recorded, operation: operation.clone() });
+            fleet.send(index, number, Demand::Operation(operation));
+        }
+    }
+
+    /// One of the things that a client waits for has ended; a refusal of the tree is an answer.
+    fn conclude(
+        &mut self,
+        index: usize,
+        number: u32,
+        (completion, is_answer): (Completion, bool),
+        fleet: &mut Fleet,
+        scene: &mut Scene<'_>,
+    ) {
+        let client = &mut self.clients[index];
+        let found = client.open.iter().position(|open| open.number == number);
+        let open = client.open.remove(found.expect("it waits for the answer"));
+        let name = fleet.name(index);
+        scene.line(format_args!("{name}: {completion:?}"));
+        let end = match &completion {
+            Completion::Refused if !is_answer => End::Refused,
+            Completion::Unknown => End::Unknown,
+            _ => End::Answered,
+        };
+        fleet.end(index, end, &|| format!("{completion:?}"));
+        client.learn(&open.operation, &completion);
+        self.latest = Time(scene.now);
+        self.record.answer(open.recorded, completion, self.latest);
+    }
+
+    /// A client has all its answers.
+    fn go_on(&mut self, index: usize, leave_ppm: u32, fleet: &mut Fleet, scene: &mut Scene<'_>) {
+        let rng = &mut fleet.seats[index].rng;
+        let may_pause = fleet.stage == Stage::Free && self.clients[index].has_sessions;
+        let is_silent = may_pause && rng.chance_ppm(self.section.silent_ppm);
+        let leaves = rng.chance_ppm(leave_ppm);
+        // Whoever vanishes says nothing to its host: that finds out by the silence.
+        let vanishes = may_pause && rng.chance_ppm(300_000);
+        let silent_ms = rng.between(SILENT_MS.0, SILENT_MS.1);
+        if leaves {
+            self.leave(index, !vanishes, fleet);
+            fleet.disconnect(index);
+        }
+        if is_silent {
+            scene.line(format_args!("{} is silent for {silent_ms} ms", fleet.name(index)));
+            return fleet.wake(index, silent_ms * 1_000_000, scene);
+        }
+        fleet.go_on(index, 0, scene);
+    }
+}
+
+impl Workload for Tree {
+    fn is_done(&self, client: usize, fleet: &Fleet) -> bool {
+        match fleet.stage {
+            Stage::Free | Stage::Demand => fleet.seats[client].left == 0,
+            Stage::Final => self.clients[client].has_read_all,
+            Stage::Over => true,
+        }
+    }
+
+    fn on_client(&mut self, index: usize, fleet: &mut Fleet, scene: &mut Scene<'_>) {
+        let connection = fleet.seats[index].connection;
+        let stands =
+            |client: &Client| client.connection.as_ref().is_some_and(|it| it.number == connection);
+        if self.clients[index].has_sessions {
+            if !stands(&self.clients[index]) {
+                self.leave(index, true, fleet);
+                return self.connect(index, fleet, scene);
+            }
+            if let Some(act) = self.clients[index].first() {
+                let session = self.clients[index].session();
+                let operation = Operation::Tree(Ask { session, act }.into());
+                return self.begin(index, vec![operation], fleet, scene);
+            }
+        }
+        let operations = match fleet.stage {
+            Stage::Final => vec![self.last_read(index)],
+            _ => self.draw(index, fleet),
+        };
+        self.begin(index, operations, fleet, scene);
+    }
+
+    fn on_answer(
+        &mut self,
+        asked: Addressee,
+        outcome: Outcome,
+        fleet: &mut Fleet,
+        scene: &mut Scene<'_>,
+    ) {
+        scene.trace.note(u64::from(asked.number) << 8 ^ word(&outcome));
+        let Some(index) = asked.client else {
+            self.latest = Time(scene.now);
+            return self.quiescence.on_answer(
+                asked.number,
+                outcome,
+                (&mut self.record, self.latest),
+            );
+        };
+        if asked.number == SESSION {
+            return self.on_session(index, outcome, fleet, scene);
+        }
+        // What the tree does not allow is an answer, also to who knows keys and values alone.
+        let is_answer = matches!(outcome, Outcome::Refused(Refusal::Node(_)));
+        let completion = Completion::from(outcome);
+        let is_refused = matches!(completion, Completion::Refused | Completion::Unknown);
+        let closes = self.clients[index].closes(asked.number, &completion);
+        let is_blind = self.clients[index].is_blind(asked.number, &completion);
+        self.conclude(index, asked.number, (completion, is_answer), fleet, scene);
+        if closes {
+            self.clients[index].forget();
+        }
+        if closes || is_blind {
+            self.leave(index, true, fleet);
+        }
+        if fleet.seats[index].open == 0 {
+            let leave_ppm = if is_refused { LEAVE_PPM } else { MOVE_PPM };
+            self.go_on(index, leave_ppm, fleet, scene);
+        }
+    }
+
+    fn on_silence(&mut self, index: usize, fleet: &mut Fleet, scene: &mut Scene<'_>) {
+        if self.clients[index].is_opening() {
+            fleet.end(index, End::Unknown, &|| "nothing for its session".to_owned());
+        }
+        let numbers: Vec<u32> = self.clients[index].open.iter().map(|it| it.number).collect();
+        for number in numbers {
+            self.conclude(index, number, (Completion::Unknown, false), fleet, scene);
+        }
+        self.leave(index, true, fleet);
+    }
+
+    /// As with transactions: the tree is one group.
+    fn bears(&self, what: &What, ground: &Ground<'_>) -> bool {
+        match what {
+            What::Power { hosts } if ground.durability.every().is_some() => {
+                promise::may_forget(hosts, ground)
+            }
+            _ if ground.durability == Durability::Memory || ground.engine.is_some() => {
+                promise::bears(what, ground)
+            }
+            _ => false,
+        }
+    }
+
+    /// A record of its own begins, from nothing.
+    fn on_blackout(&mut self) {
+        self.clients.iter_mut().for_each(Client::forget);
+        self.past.push(std::mem::take(&mut self.record));
+    }
+
+    fn at_quiescence(&mut self, ground: &Ground<'_>, fleet: &mut Fleet) -> Option<String> {
+        let unsettled = ground.unsettled.map(str::to_owned);
+        if unsettled.is_some() {
+            return unsettled;
+        }
+        self.quiescence.look(ground, fleet, (&mut self.record, self.latest))
+    }
+
+    fn judge(&mut self, _judges: &mut Judges) -> Findings {
+        let last = std::mem::take(&mut self.record);
+        let all = self.past.iter().chain([&last]);
+        Findings::told(all.map(|record| ("tree", judge(record, STEPS_MAX))))
+    }
+}
+
+/// An act that a client without a session asks for.
+fn without(act: Act) -> Operation {
+    Operation::Tree(Ask { session: None, act }.into())
+}
+
+/// An outcome as it enters the hash of a trace.
+fn word(outcome: &Outcome) -> u64 {
+    match outcome {
+        Outcome::Tree(reply) => reply.zxid.0 << 2 | u64::from(reply.told.is_ok()),
+        Outcome::Values { values, .. } => 3 + values.iter().count() as u64,
+        Outcome::More(events) => 5 ^ (events.len() as u64) << 8,
+        Outcome::Refused(_) => 6,
+        _ => 7,
+    }
+}
