@@ -93,7 +93,8 @@ pub struct Told {
     pub has_ended: bool,
     /// The gateway is told of all changes that it follows up to this one.
     pub upto: u64,
-    /// Some changes are not known any more, and are missing: of nodes, or of the gateway's sessions.
+    /// Some changes are not known any more, and are missing: of nodes, or of the gateway's own
+    /// sessions.
     pub lacks: bool,
     /// Changes and answers. What an answer shows comes before it, and what it does not show behind.
     pub news: Vec<News>,

@@ -29,9 +29,6 @@ const SCENARIOS: &[(&str, &str)] = shipped!(".toml":
     "serializable-counters",
     "serializable-memory", "serializable-periodic", "serializable-wiped", "serializable-churn",
     "serializable-beside", "serializable-expiry", "serializable-replicas",
-    "coordination-calm", "coordination-partition", "coordination-crash", "coordination-power",
-    "coordination-memory", "coordination-periodic", "coordination-wiped", "coordination-churn",
-    "coordination-replicas", "coordination-silent",
     "balance", "uneven", "shutdown", "grid",
 );
 

@@ -11,7 +11,6 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use quorate_kernel::ids::Ticket;
 use quorate_kernel::limits::{CLIENT_OPERATIONS_MAX, SCAN_KEYS_MAX};
-use quorate_kernel::mutant;
 use quorate_kernel::operation::{Operation, Outcome, Refusal};
 use quorate_kernel::process::Request;
 use quorate_kernel::tree::{Act, Ask, Failure, Id, Item, Told, TreeReply};

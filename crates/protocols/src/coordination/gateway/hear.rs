@@ -12,7 +12,6 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use quorate_kernel::ids::{Incarnation, Ticket};
 use quorate_kernel::invariant;
-use quorate_kernel::mutant;
 use quorate_kernel::operation::{Outcome, Refusal};
 use quorate_kernel::probe;
 use quorate_kernel::time::Span;
@@ -207,8 +206,8 @@ impl Coordination {
         !follows || !is_here || self.gateway.watches.follow(client, path, how)
     }
 
-    /// A client follows again what it had followed elsewhere; what of it has changed meanwhile. None
-    /// if there was no room for all of it.
+    /// A client follows again what it had followed elsewhere; what of it has changed meanwhile.
+    /// None if there was no room for all of it.
     fn refollow(
         &mut self,
         client: Ticket,

@@ -114,7 +114,7 @@ enum Then {
     Nothing,
     /// The client follows a node if it is there, or, if that is said, in any case.
     Watch(String, How, bool),
-    /// The client follows this of a node no more, or, if that is said, is only told whether it does.
+    /// The client follows this of a node no more, or, if that is said, is told whether it does.
     Unfollow(String, Followed, bool),
     /// The client follows these again.
     Refollow(Refollow),

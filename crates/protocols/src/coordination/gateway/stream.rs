@@ -181,8 +181,8 @@ impl<O> Stream<O> {
         }
     }
 
-    /// Nobody waits any more for those that are picked: commands stay, as they may be executed. Each
-    /// with its number if it is a question.
+    /// Nobody waits any more for those that are picked: commands stay, as they may be executed.
+    /// Each with its number if it is a question.
     pub fn give_up(&mut self, mut pick: impl FnMut(&O) -> bool) -> Vec<(O, Option<u64>)> {
         let mut given_up = Vec::new();
         for (_, _, origin) in &mut self.commands {

@@ -37,7 +37,7 @@ impl Coordination {
             return;
         }
         let done = machine.client(from).map_or(0, |client| client.done);
-        if (is_new || ask.turn > served.turn) {
+        if is_new || ask.turn > served.turn {
             // That this node led after an earlier question with this number says nothing of a new
             // one.
             primary.tickets.retain(|_, (node, _)| *node != from.node);

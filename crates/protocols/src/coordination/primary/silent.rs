@@ -1,8 +1,8 @@
 //! What time brings to a primary: gateways that are gone, and nodes that end by themselves.
 //!
-//! No replica looks at a clock. The primary proposes, by its own monotonic clock, guarded by what it
-//! has seen; a new one waits anew. So a session may last longer than its client can be silent, and
-//! never ends earlier.
+//! No replica looks at a clock. The primary proposes, by its own monotonic clock, guarded by what
+//! it has seen; a new one waits anew. So a session may last longer than its client can be silent,
+//! and never ends earlier.
 
 use crate::coordination::primary::Primary;
 use crate::coordination::tree::{Command, Tree, reapable, sessions};

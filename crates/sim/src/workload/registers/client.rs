@@ -173,6 +173,7 @@ mod tests {
             named_ppm: 0,
             expire_ppm: 0,
             clocks_off_ms: 0,
+            silent_ppm: 0,
             apart_ms: None,
             has_tombstones: false,
             think: Distribution::Constant { us: 1 },
