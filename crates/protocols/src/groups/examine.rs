@@ -98,6 +98,9 @@ pub struct Examinations {
     begun: u64,
 }
 
+/// Says what is here of a group in an epoch, with these members and what each of them holds.
+pub type PartOf<'a> = dyn Fn(GroupId, Epoch, &[NodeId], &dyn Fn(NodeId) -> Holds) -> Part + 'a;
+
 /// What a host knows of a keyspace's groups.
 pub struct Known<'a> {
     /// Where their primaries are.
@@ -105,7 +108,7 @@ pub struct Known<'a> {
     /// The groups; none if nobody has founded any.
     pub groups: &'a [GroupId],
     /// A group in an epoch, with what is here of it.
-    pub part: &'a dyn Fn(GroupId, Epoch, &[NodeId], &dyn Fn(NodeId) -> Holds) -> Part,
+    pub part: &'a PartOf<'a>,
 }
 
 /// Who is asked how it stands.

@@ -41,7 +41,7 @@ impl Coordination {
         }
         let who = || self.gateway.who(cx.me, None);
         match operation {
-            Operation::Tree(ask) => return self.begin_ask(waiting, *ask, cx),
+            Operation::Tree(ask) => self.begin_ask(waiting, *ask, cx),
             Operation::Get { key, .. } => {
                 let item = Item::Get { path: path_of(&key)?, watch: false };
                 let question = Question::One(who(), item);
@@ -184,7 +184,7 @@ impl Coordination {
     pub(super) fn go_on(&mut self, ticket: Ticket, cx: &mut Context<'_>) {
         while let Some(connection) = self.gateway.connections.get_mut(&ticket)
             && let Some((_, act)) = connection.queue.front()
-            && !(act.is_write() && !connection.questions.is_empty())
+            && (!act.is_write() || connection.questions.is_empty())
             && let Some((waiting, act)) = connection.queue.pop_front()
         {
             if let Err(refusal) = self.begin_act(waiting, Some(ticket), act, cx) {

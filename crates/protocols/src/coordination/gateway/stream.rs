@@ -218,7 +218,8 @@ impl<O> Stream<O> {
             // It has come before.
             return false;
         }
-        if !(is_same && number == self.number + 1) && !mutant!("tree_misses_a_message") {
+        let is_next = is_same && number == self.number + 1;
+        if !is_next && !mutant!("tree_misses_a_message") {
             self.resume();
             return false;
         }
