@@ -30,7 +30,6 @@
 //! If there is none, connections are closed.
 //!
 //! # Where it differs from ZooKeeper
-//! - Data is never absent: a node that is made without has none, and reads give an empty buffer.
 //! - A path is checked by the rules that ZooKeeper's clients keep to, and is refused with -8. The
 //!   ZooKeeper server takes more from clients that do not check, and finds no node there.
 //! - A multi of writes with one that cannot be asked at all fails by that one, even if one before

@@ -305,7 +305,10 @@ fn outcome(form: Form, answer: Answer) -> Outcome {
     };
     match (form, reply.told) {
         (Form::Tree, told) => Outcome::Tree(Box::new(tree::TreeReply { zxid: reply.zxid, told })),
-        (Form::Value, Ok(tree::Told::Data { data, .. })) => Outcome::value(Some(data)),
+        (Form::Value, Ok(tree::Told::Data { data, .. })) => {
+            // A node that was given none is there, so its value is: the empty one.
+            Outcome::value(Some(data.unwrap_or_default()))
+        }
         (Form::Value, Err(Failure::NoNode)) => Outcome::value(None),
         (Form::Written, Ok(_)) => Outcome::written(),
         (Form::Deleted, Ok(_)) => Outcome::deleted(true),

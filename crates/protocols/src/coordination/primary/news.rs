@@ -6,6 +6,7 @@ use crate::coordination::tree::{Answer, Change};
 use crate::coordination::{Context, Coordination};
 use crate::smr::Changes;
 use alloc::vec::Vec;
+use bytes::Bytes;
 use quorate_kernel::mutant;
 use quorate_kernel::time::{Span, Time};
 use quorate_kernel::tree as words;
@@ -112,7 +113,7 @@ fn bytes_told(told: &words::Told) -> usize {
     let all = |texts: &[alloc::string::String]| texts.iter().map(|text| text.len() + 4).sum();
     64 + match told {
         words::Told::Created { path, .. } => path.len(),
-        words::Told::Data { data, .. } => data.len(),
+        words::Told::Data { data, .. } => data.as_ref().map_or(0, Bytes::len),
         words::Told::Children { names, .. } => all(names),
         words::Told::Paths(paths) => all(paths),
         words::Told::Acl { acl, .. } => acl.iter().map(|it| it.id.id.len() + 32).sum(),

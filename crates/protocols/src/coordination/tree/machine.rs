@@ -132,11 +132,9 @@ fn bytes_of(item: &Item) -> usize {
     let list = |list: &[Acl]| {
         list.iter().map(|acl| size_of::<Acl>() + acl.id.scheme.len() + acl.id.id.len()).sum()
     };
-    let more: usize = match item {
-        Item::Create { data, acl, .. } => data.len() + list(acl),
-        Item::Set { data, .. } => data.len(),
-        Item::SetAcl { acl, .. } => list(acl),
+    let acl: usize = match item {
+        Item::Create { acl, .. } | Item::SetAcl { acl, .. } => list(acl),
         _ => 0,
     };
-    item.path().len() + more
+    item.path().len() + item.data_bytes() + acl
 }
