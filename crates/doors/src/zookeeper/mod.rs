@@ -42,7 +42,9 @@
 //!   by ZooKeeper unless it is set otherwise.
 //! - Containers and nodes with a time to live show no owner in their stat.
 //! - Of four-letter words `ruok`, `srvr`, `stat`, `envi`, `isro`, `mntr`, `conf` and `cons` are
-//!   answered, without the lines that a host cannot know, such as its mode.
+//!   answered, without the lines that a host cannot know. `srvr` and `stat` tell a time at which
+//!   nothing was built, since builds tell none and Go's client wants one. A host without a member
+//!   of the tree's group says that it stands alone.
 
 mod answers;
 mod counters;

@@ -55,7 +55,7 @@ mod step;
 mod tests;
 mod write;
 
-pub use ask::ask;
+pub use ask::{ask, nodes};
 pub use check::check;
 pub use command::{Answer, Change, Command, Question, Who};
 pub use machine::Tree;
