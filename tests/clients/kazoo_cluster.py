@@ -11,12 +11,9 @@ import pytest
 from kazoo.testing import harness
 
 STOPS = "stops a server of the test's own cluster"
-NULL = "a node without data has empty data here: ZooKeeper tells nothing from empty"
 LEFT_OUT = {
     "TestReconfig": "the list of servers is that of the cluster, not of a client",
     "TestSSLClient": "the door has no TLS",
-    "test_create_null_data": NULL,
-    "test_set_null_data": NULL,
     "test_request_queuing_session": STOPS,
     "test_update_host_list": STOPS,
     "TestReadOnlyMode": STOPS,

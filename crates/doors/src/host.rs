@@ -65,6 +65,12 @@ pub trait Facts {
         None
     }
 
+    /// A number that a lane's engine has shown of its state, a second ago at most; none if it has
+    /// shown none of that name. Takes a lock: not for every operation.
+    fn shown(&self, _lane: LaneId, _name: &str) -> Option<u64> {
+        None
+    }
+
     /// Calls `each` with the line of every other client of this door.
     fn other_clients(&self, _id: u64, _each: &mut dyn FnMut(&str)) {}
 }

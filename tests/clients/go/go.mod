@@ -2,7 +2,10 @@ module quorate.example/clients
 
 go 1.18
 
-require github.com/redis/go-redis/v9 v9.17.3
+require (
+	github.com/go-zookeeper/zk v1.0.4
+	github.com/redis/go-redis/v9 v9.17.3
+)
 
 require (
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect

@@ -30,7 +30,6 @@
 //! If there is none, connections are closed.
 //!
 //! # Where it differs from ZooKeeper
-//! - Data is never absent: a node that is made without has none, and reads give an empty buffer.
 //! - A path is checked by the rules that ZooKeeper's clients keep to, and is refused with -8. The
 //!   ZooKeeper server takes more from clients that do not check, and finds no node there.
 //! - A multi of writes with one that cannot be asked at all fails by that one, even if one before
@@ -43,7 +42,9 @@
 //!   by ZooKeeper unless it is set otherwise.
 //! - Containers and nodes with a time to live show no owner in their stat.
 //! - Of four-letter words `ruok`, `srvr`, `stat`, `envi`, `isro`, `mntr`, `conf` and `cons` are
-//!   answered, without the lines that a host cannot know, such as its mode.
+//!   answered, without the lines that a host cannot know. `srvr` and `stat` tell a time at which
+//!   nothing was built, since builds tell none and Go's client wants one. A host without a member
+//!   of the tree's group says that it stands alone.
 
 mod answers;
 mod counters;

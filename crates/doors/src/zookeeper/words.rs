@@ -1,5 +1,5 @@
 //! Four-letter words: what people and probes ask in place of a first frame, on a connection of its
-//! own. The texts are ZooKeeper's. What the door cannot know has no line.
+//! own. The texts are ZooKeeper's. What a host cannot know has no line, unless clients insist.
 
 use super::counters::Counts;
 use super::shared::{Shared, tree};
@@ -10,6 +10,10 @@ use core::fmt::Write;
 
 /// The version of ZooKeeper whose clients are served; they choose by it what they may ask.
 pub const ZOOKEEPER_VERSION: &str = "3.9.0";
+
+/// When this software was built. Builds tell no time, so that they can be repeated: this is the one
+/// that stands for none. Go's client reads no answer without it.
+const BUILT: &str = "01/01/1970 00:00 UTC";
 
 const NOT_SERVING: &str = "This ZooKeeper instance is not currently serving requests\n";
 
@@ -57,15 +61,26 @@ fn version(shared: &Shared) -> String {
     format!("{ZOOKEEPER_VERSION}-quorate-{}", shared.identity.version)
 }
 
-/// How many nodes the tree has, if that is known without asking.
+/// How many nodes the tree has, if this host has one.
 fn nodes(shared: &Shared, serving: &Serving) -> Option<u64> {
-    shared.facts.keys(tree(serving)?.keyspace.lane)
+    shared.facts.shown(tree(serving)?.keyspace.lane, "nodes")
+}
+
+/// Whether this host leads the tree's group, or follows; what has no group, or is not known, is a
+/// server that stands alone, as far as clients are concerned.
+fn mode(shared: &Shared, serving: &Serving) -> &'static str {
+    let shown = |name| shared.facts.shown(tree(serving)?.keyspace.lane, name);
+    match (shown("groups"), shown("groups_led")) {
+        (Some(1..), Some(1..)) => "leader",
+        (Some(1..), Some(0)) => "follower",
+        _ => "standalone",
+    }
 }
 
 fn server(shared: &Shared, serving: &Serving, listing: Option<&Line>) -> String {
     let Counts { received, sent, outstanding, newest, latency_ms } = shared.counters.counts();
     let [least, average, most] = latency_ms;
-    let mut text = format!("Zookeeper version: {}\n", version(shared));
+    let mut text = format!("Zookeeper version: {}, built on {BUILT}\n", version(shared));
     if let Some(asking) = listing {
         text += "Clients:\n";
         text += &clients(shared, asking);
@@ -75,7 +90,8 @@ fn server(shared: &Shared, serving: &Serving, listing: Option<&Line>) -> String 
     let _ = write!(
         text,
         "Latency min/avg/max: {least}/{average}/{most}\nReceived: {received}\nSent: {sent}\n\
-         Connections: {connections}\nOutstanding: {outstanding}\nZxid: {newest:#x}\n"
+         Connections: {connections}\nOutstanding: {outstanding}\nZxid: {newest:#x}\nMode: {}\n",
+        mode(shared, serving)
     );
     if let Some(nodes) = nodes(shared, serving) {
         let _ = writeln!(text, "Node count: {nodes}");
@@ -101,6 +117,7 @@ fn monitor(shared: &Shared, serving: &Serving) -> String {
     for (name, number) in numbers.into_iter().chain(nodes) {
         let _ = writeln!(text, "zk_{name}\t{number}");
     }
+    let _ = writeln!(text, "zk_server_state\t{}", mode(shared, serving));
     text
 }
 

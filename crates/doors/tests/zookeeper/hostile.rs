@@ -48,7 +48,7 @@ fn item_told(item: &Item) -> Result<Told, Failure> {
         Item::Delete { version: Some(_), .. } => return Err(Failure::BadVersion),
         Item::Delete { .. } | Item::Check { .. } => Told::Done,
         Item::Set { .. } | Item::SetAcl { .. } | Item::Exists { .. } => Told::Stat(stat()),
-        Item::Get { .. } => Told::Data { data: Bytes::from_static(b"v"), stat: stat() },
+        Item::Get { .. } => Told::Data { data: Some(Bytes::from_static(b"v")), stat: stat() },
         Item::Children { .. } => Told::Children { names: vec!["c".into()], stat: stat() },
         Item::GetAcl { .. } => Told::Acl { acl: vec![], stat: stat() },
         Item::Ephemerals { .. } => Told::Paths(vec!["/e".into()]),

@@ -39,7 +39,7 @@ fn undone(code: &'static str) -> [Field<'static>; 4] {
 }
 
 fn made(kind: Kind) -> Item {
-    let (path, data) = ("/a".to_string(), Bytes::from_static(b"hi"));
+    let (path, data) = ("/a".to_string(), Some(Bytes::from_static(b"hi")));
     Item::Create { path, data, acl: Acl::open(), kind, sequential: false }
 }
 
@@ -58,7 +58,7 @@ fn writes() -> (Vec<Field<'static>>, Vec<Item>) {
         element("0000000d", &[PATH, VERSION]),
         END.to_vec(),
     ];
-    let (version, data) = (Some(3), Bytes::from_static(b"hi"));
+    let (version, data) = (Some(3), Some(Bytes::from_static(b"hi")));
     let items = vec![
         made(Kind::Persistent),
         made(Kind::Ephemeral),
@@ -167,7 +167,7 @@ fn reads_stand_each_by_itself_and_are_not_watched() {
         Item::Get { path: path(), watch: false },
     ]);
     let told = vec![
-        Ok(Told::Data { data: Bytes::from_static(b"hi"), stat: stat() }),
+        Ok(Told::Data { data: Some(Bytes::from_static(b"hi")), stat: stat() }),
         Ok(Told::Children { names: vec!["b".to_string()], stat: stat() }),
         Err(Failure::NoAuth),
     ];

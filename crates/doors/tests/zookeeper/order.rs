@@ -238,7 +238,7 @@ const VERSION: crate::wire::Field<'_> = ("version", "ffffffff");
 #[test]
 fn a_client_that_takes_no_answers_is_not_read_from() {
     let mut world = World::open();
-    let data = || Told::Data { data: Bytes::from(vec![7; 500_000]), stat: stat() };
+    let data = || Told::Data { data: Some(Bytes::from(vec![7; 500_000])), stat: stat() };
     world.receive(&get(1, "/a", false));
     world.complete(0, replied(9, Ok(data())));
     world.receive(&(2..1000).flat_map(|xid| get(xid, "/a", false)).collect::<Vec<u8>>());

@@ -19,7 +19,7 @@ fn nodes_are_read_with_and_without_a_watch() {
         world.one(&about(1, 3, "/a", field), &act, told(), &answer(1, 9, 0, STAT));
 
         let act = Act::One(Item::Get { path: path(), watch });
-        let data = Bytes::from_static(b"hi");
+        let data = Some(Bytes::from_static(b"hi"));
         let told = Ok(Told::Data { data, stat: stat() });
         let fields = [&[("data", "00000002 6869")], STAT].concat();
         world.one(&about(2, 4, "/a", field), &act, told, &answer(2, 9, 0, &fields));
@@ -42,12 +42,14 @@ fn who_looks_for_an_absent_node_is_told_so_by_an_error() {
 }
 
 #[test]
-fn empty_data_is_an_empty_buffer() {
+fn empty_data_is_an_empty_buffer_and_no_data_is_none() {
     let mut world = World::open();
     let act = Act::One(Item::Get { path: path(), watch: false });
-    let told = Ok(Told::Data { data: Bytes::new(), stat: stat() });
-    let fields = [&[("data", "00000000")], STAT].concat();
-    world.one(&get(1, "/a", false), &act, told, &answer(1, 9, 0, &fields));
+    for (hex, data) in [("00000000", Some(Bytes::new())), ("ffffffff", None)] {
+        let told = Ok(Told::Data { data, stat: stat() });
+        let fields = [&[("data", hex)], STAT].concat();
+        world.one(&get(1, "/a", false), &act, told, &answer(1, 9, 0, &fields));
+    }
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use crate::wire::{get, ping};
 use crate::world::{CONNECT, Known, REGISTERS, TREES, World, door, keyspace, opened, replied};
 use quorate_doors::{Facts, NoFacts};
+use quorate_kernel::ids::LaneId;
 use quorate_kernel::time::Time;
 use quorate_kernel::tree::{Failure, Told};
 
@@ -48,9 +49,9 @@ fn a_server_tells_what_the_door_has_counted() {
     // The second read is in hand.
     let trees = || vec![keyspace("trees", 2, &TREES)];
     let counts = "Latency min/avg/max: 0/1/3\nReceived: 5\nSent: 3\nConnections: 2\n\
-                  Outstanding: 1\nZxid: 0x2a\nNode count: 12\n";
+                  Outstanding: 1\nZxid: 0x2a\nMode: follower\nNode count: 12\n";
     let mut asking = World::at(world.door, trees());
-    let version = "Zookeeper version: 3.9.0-quorate-0.1.0\n";
+    let version = "Zookeeper version: 3.9.0-quorate-0.1.0, built on 01/01/1970 00:00 UTC\n";
     assert_eq!(ask(&mut asking, "srvr"), format!("{version}{counts}"));
     // Whoever goes leaves nothing in hand.
     drop(world.session);
@@ -63,7 +64,8 @@ fn a_server_tells_what_the_door_has_counted() {
     let mut asking = World::at(asking.door, trees());
     let monitored = "zk_version\t3.9.0-quorate-0.1.0\nzk_min_latency\t0\nzk_avg_latency\t1\n\
                      zk_max_latency\t3\nzk_packets_received\t7\nzk_packets_sent\t3\n\
-                     zk_num_alive_connections\t2\nzk_outstanding_requests\t0\nzk_znode_count\t12\n";
+                     zk_num_alive_connections\t2\nzk_outstanding_requests\t0\nzk_znode_count\t12\n\
+                     zk_server_state\tfollower\n";
     assert_eq!(ask(&mut asking, "mntr"), monitored);
     let mut asking = World::at(asking.door, trees());
     let clients = " /10.0.0.1:5[0](queued=0,recved=1,sent=0)\n \
@@ -75,7 +77,31 @@ fn a_server_tells_what_the_door_has_counted() {
 fn what_the_host_does_not_know_has_no_line() {
     let mut asking = World::at(door(Box::new(NoFacts)), vec![keyspace("trees", 2, &TREES)]);
     let text = ask(&mut asking, "srvr");
-    assert!(!text.contains("Node count") && !text.contains("Mode"), "{text}");
+    assert!(!text.contains("Node count"), "{text}");
+    assert!(text.ends_with("\nMode: standalone\n"), "it leads nobody, and follows nobody: {text}");
+}
+
+#[test]
+fn a_host_says_whether_it_leads() {
+    struct Leading;
+    impl Facts for Leading {
+        fn shown(&self, lane: LaneId, name: &str) -> Option<u64> {
+            (lane == LaneId(2) && name.starts_with("groups")).then_some(1)
+        }
+    }
+    struct Without;
+    impl Facts for Without {
+        fn shown(&self, _: LaneId, name: &str) -> Option<u64> {
+            name.starts_with("groups").then_some(0)
+        }
+    }
+    let trees = || vec![keyspace("trees", 2, &TREES)];
+    let text = ask(&mut World::at(door(Box::new(Leading)), trees()), "stat");
+    assert!(text.contains("\nMode: leader\n"), "{text}");
+    let text = ask(&mut World::at(door(Box::new(Leading)), trees()), "mntr");
+    assert!(text.contains("\nzk_server_state\tleader\n"), "{text}");
+    let text = ask(&mut World::at(door(Box::new(Without)), trees()), "srvr");
+    assert!(text.contains("\nMode: standalone\n"), "{text}");
 }
 
 #[test]

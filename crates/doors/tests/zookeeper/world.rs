@@ -50,7 +50,7 @@ impl Requests for Asked {
     }
 }
 
-/// A host that knows of 12 nodes and another client.
+/// A host that follows, and knows of 12 nodes and another client.
 pub struct Known;
 
 impl Facts for Known {
@@ -58,8 +58,10 @@ impl Facts for Known {
         2
     }
 
-    fn keys(&self, lane: LaneId) -> Option<u64> {
-        (lane == LaneId(2)).then_some(12)
+    fn shown(&self, lane: LaneId, name: &str) -> Option<u64> {
+        let shown = [("groups", 1), ("groups_led", 0), ("nodes", 12)];
+        let found = shown.into_iter().find(|(of, _)| *of == name && lane == LaneId(2));
+        found.map(|(_, number)| number)
     }
 
     fn other_clients(&self, id: u64, each: &mut dyn FnMut(&str)) {

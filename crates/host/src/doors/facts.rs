@@ -3,6 +3,7 @@
 use crate::cluster::handshake::settings_hash;
 use crate::metrics::{DoorCells, Shared};
 use quorate_doors::{Facts, Identity};
+use quorate_kernel::ids::LaneId;
 use quorate_kernel::time::WallTime;
 use std::sync::Arc;
 
@@ -30,6 +31,13 @@ impl Facts for HostFacts {
 
     fn connections_total(&self) -> u64 {
         self.door.accepted.get()
+    }
+
+    fn shown(&self, lane: LaneId, name: &str) -> Option<u64> {
+        let keyspaces = self.shared.keyspaces();
+        let shown = keyspaces.iter().find(|cells| cells.lane() == lane)?.shown();
+        let (_, value) = shown.into_iter().find(|(of, _)| *of == name)?;
+        value.parse().ok()
     }
 
     fn memory_bytes(&self) -> u64 {

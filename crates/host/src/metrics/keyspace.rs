@@ -3,6 +3,7 @@
 use super::cell::{Counter, Gauge, Histogram};
 use super::labels::{Ending, Kind};
 use quorate_kernel::engine::Served;
+use quorate_kernel::ids::LaneId;
 use quorate_kernel::keyspace::Keyspace;
 use quorate_kernel::process::ROUNDS;
 use quorate_kernel::storage::Durability;
@@ -66,6 +67,12 @@ impl KeyspaceCells {
     #[must_use]
     pub fn name(&self) -> &str {
         &self.born.name
+    }
+
+    /// The lane that serves it.
+    #[must_use]
+    pub fn lane(&self) -> LaneId {
+        self.born.lane
     }
 
     /// Its engine's name.

@@ -1,5 +1,6 @@
 //! Tests of the engine: golden scripts, and hosts with disks and links, clients, and schedules.
 
 mod golden;
+mod order;
 mod sessions;
 mod world;

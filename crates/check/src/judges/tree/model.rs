@@ -12,7 +12,7 @@ use quorate_kernel::tree::{Acl, Act, Failure, Item, Kind, SessionId, Stat, Told,
 /// A node.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Node {
-    pub data: Bytes,
+    pub data: Option<Bytes>,
     pub owner: Option<SessionId>,
     czxid: u64,
     pub mzxid: u64,
@@ -39,8 +39,10 @@ impl Model {
     /// The tree before its first change.
     pub fn new() -> Model {
         // Those that were never made by anybody do not count as made.
-        let with =
-            |children: u32| Node { children, cversion: -children.cast_signed(), ..Node::default() };
+        let with = |children: u32| {
+            let data = Some(Bytes::new());
+            Node { data, children, cversion: -children.cast_signed(), ..Node::default() }
+        };
         let nodes =
             [("/", 1), ("/zookeeper", 2), ("/zookeeper/config", 0), ("/zookeeper/quota", 0)];
         Model {
@@ -116,7 +118,7 @@ impl Model {
                     Kind::Ephemeral => Some(session.ok_or(Failure::BadArguments)?),
                     _ => None,
                 };
-                self.create(path, data, owner, *sequential)
+                self.create(path, data.as_ref(), owner, *sequential)
             }
             Item::Delete { path, version } => {
                 let node = self.of_version(path, *version)?;
@@ -128,7 +130,7 @@ impl Model {
             }
             Item::Set { path, data, version } => {
                 self.of_version(path, *version)?;
-                self.set(path, data)
+                self.set(path, data.as_ref())
             }
             Item::Check { path, version } => self.of_version(path, *version).map(|_| Told::Done),
             Item::Exists { path, .. } => Ok(Told::Stat(self.there(path)?.stat())),
@@ -163,7 +165,7 @@ impl Model {
     /// Sets what a node has; makes it, and its parents, if it is not there.
     pub fn put(&mut self, path: &str, data: &Bytes) -> Result<Told, Failure> {
         if self.node(path).is_some() {
-            return self.set(path, data);
+            return self.set(path, Some(data));
         }
         let before = self.clone();
         let told = self.put_new(path, data);
@@ -177,10 +179,10 @@ impl Model {
         let ends = path.match_indices('/').map(|(at, _)| at).filter(|at| *at > 0);
         for above in ends.map(|end| &path[..end]) {
             if self.node(above).is_none() {
-                self.create(above, &Bytes::new(), None, false)?;
+                self.create(above, Some(&Bytes::new()), None, false)?;
             }
         }
-        self.create(path, data, None, false)
+        self.create(path, Some(data), None, false)
     }
 
     fn there(&self, path: &str) -> Result<&Node, Failure> {
@@ -201,7 +203,7 @@ impl Model {
     fn create(
         &mut self,
         path: &str,
-        data: &Bytes,
+        data: Option<&Bytes>,
         owner: Option<SessionId>,
         sequential: bool,
     ) -> Result<Told, Failure> {
@@ -225,7 +227,7 @@ impl Model {
             node.pzxid = zxid;
         }
         let made = Node {
-            data: data.clone(),
+            data: data.cloned(),
             owner,
             czxid: zxid,
             mzxid: zxid,
@@ -249,9 +251,9 @@ impl Model {
         self.changes.push((path.to_string(), What::Deleted));
     }
 
-    fn set(&mut self, path: &str, data: &Bytes) -> Result<Told, Failure> {
+    fn set(&mut self, path: &str, data: Option<&Bytes>) -> Result<Told, Failure> {
         let node = self.nodes.get_mut(path).ok_or(Failure::NoNode)?;
-        node.data = data.clone();
+        node.data = data.cloned();
         node.version += 1;
         node.mzxid = self.zxid;
         self.changes.push((path.to_string(), What::Data));
@@ -269,7 +271,10 @@ impl Node {
             version: self.version,
             cversion: self.cversion,
             ephemeral_owner: self.owner.unwrap_or_default(),
-            data_length: u32::try_from(self.data.len()).unwrap_or(u32::MAX),
+            data_length: self
+                .data
+                .as_ref()
+                .map_or(0, |data| u32::try_from(data.len()).unwrap_or(u32::MAX)),
             children: self.children,
             ..Stat::default()
         }

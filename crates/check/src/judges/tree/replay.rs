@@ -151,7 +151,8 @@ impl Replay<'_> {
             return;
         }
         for (path, had) in &mut self.had {
-            let data = self.model.node(path).map(|node| node.data.clone());
+            // Who reads values alone sees none as empty.
+            let data = self.model.node(path).map(|node| node.data.clone().unwrap_or_default());
             if had.last().is_none_or(|(_, last)| *last != data) {
                 had.push((zxid, data));
             }

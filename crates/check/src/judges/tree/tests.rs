@@ -136,7 +136,13 @@ fn bytes(text: &str) -> Bytes {
 }
 
 fn item(path: &str, data: &str, kind: Kind, sequential: bool) -> Item {
-    Item::Create { path: path.to_string(), data: bytes(data), acl: Acl::open(), kind, sequential }
+    Item::Create {
+        path: path.to_string(),
+        data: Some(bytes(data)),
+        acl: Acl::open(),
+        kind,
+        sequential,
+    }
 }
 
 fn create(path: &str, data: &str) -> Act {
@@ -152,7 +158,7 @@ fn sequential(path: &str) -> Act {
 }
 
 fn set_item(path: &str, data: &str) -> Item {
-    Item::Set { path: path.to_string(), data: bytes(data), version: None }
+    Item::Set { path: path.to_string(), data: Some(bytes(data)), version: None }
 }
 
 fn set(path: &str, data: &str) -> Act {
@@ -196,7 +202,7 @@ fn created(path: &str, stat: Stat) -> Result<Told, Failure> {
 }
 
 fn data(text: &str, stat: Stat) -> Result<Told, Failure> {
-    Ok(Told::Data { data: bytes(text), stat })
+    Ok(Told::Data { data: Some(bytes(text)), stat })
 }
 
 fn names(names: &[&str], stat: Stat) -> Result<Told, Failure> {

@@ -105,7 +105,7 @@ impl Form {
             }
             (Form::Stat, Told::Stat(stat)) => stat_of(frame, stat),
             (Form::Data, Told::Data { data, stat }) => {
-                frame.shared(data);
+                frame.shared(data.as_ref());
                 stat_of(frame, stat);
             }
             (Form::Names, Told::Children { names, .. }) => frame.strings(names),

@@ -42,14 +42,13 @@ fn version(reader: &mut Reader<'_>) -> Result<Option<i32>, Malformed> {
     Ok(Some(reader.int()?).filter(|version| *version != -1))
 }
 
-/// What a node shall have. Trees know no absent data; it is empty. It is copied: a node would keep
-/// alive all that was read from the connection together with it.
-fn data(bytes: Option<&[u8]>) -> Result<Bytes, Code> {
-    let bytes = bytes.unwrap_or_default();
-    if bytes.len() > DATA_BYTES_MAX {
+/// What a node shall have. It is copied: a node would keep alive all that was read from the
+/// connection together with it.
+fn data(bytes: Option<&[u8]>) -> Result<Option<Bytes>, Code> {
+    if bytes.is_some_and(|bytes| bytes.len() > DATA_BYTES_MAX) {
         return Err(Code::QUOTA_EXCEEDED);
     }
-    Ok(Bytes::copy_from_slice(bytes))
+    Ok(bytes.map(Bytes::copy_from_slice))
 }
 
 /// An access list. Some clients send empty texts as absent ones.

@@ -128,8 +128,9 @@ impl Frame {
         self.push(bytes);
     }
 
-    /// A buffer, not copied if it is long.
-    pub fn shared(&mut self, bytes: &Bytes) {
+    /// A buffer, not copied if it is long; the length -1 alone if there is none.
+    pub fn shared(&mut self, bytes: Option<&Bytes>) {
+        let Some(bytes) = bytes else { return self.int(-1) };
         if bytes.len() < SHARE_BYTES_MIN {
             return self.buffer(bytes);
         }
@@ -175,9 +176,10 @@ mod tests {
         frame.int(-2);
         frame.long(i64::MIN);
         frame.boolean(true);
-        frame.shared(&long);
+        frame.shared(Some(&long));
         frame.string("a/ü");
-        frame.shared(&long);
+        frame.shared(Some(&long));
+        frame.shared(None);
         frame.strings(&["b".to_string(), String::new()]);
         let (mut out, length) = (Rope::default(), frame.len());
         frame.send(&mut out);
@@ -190,6 +192,7 @@ mod tests {
         assert_eq!(reader.buffer(), Ok(Some(&long[..])));
         assert_eq!(reader.string(), Ok(Some("a/ü".to_string())));
         assert_eq!(reader.buffer(), Ok(Some(&long[..])));
+        assert_eq!(reader.buffer(), Ok(None));
         let texts = reader.vector::<_, Malformed>(Reader::string);
         assert_eq!(texts, Ok(vec![Some("b".to_string()), Some(String::new())]));
         assert_eq!(reader.boolean(), Err(Malformed));

@@ -12,8 +12,8 @@ pub enum Item {
     Create {
         /// Where; behind the last slash its name, of which a number is the end if it is sequential.
         path: String,
-        /// What it has.
-        data: Bytes,
+        /// What it has; none is not the same as empty, and is read as none.
+        data: Option<Bytes>,
         /// Who may do what with it.
         acl: Vec<Acl>,
         /// Which kind of node.
@@ -32,8 +32,8 @@ pub enum Item {
     Set {
         /// Which.
         path: String,
-        /// What it has from now on.
-        data: Bytes,
+        /// What it has from now on, as at a create.
+        data: Option<Bytes>,
         /// The version that it must have.
         version: Option<i32>,
     },
@@ -169,6 +169,17 @@ impl Item {
             | Item::GetAcl { path }
             | Item::CountBelow { path } => path,
             Item::Ephemerals { prefix } => prefix,
+        }
+    }
+
+    /// How many bytes of data it gives to a node.
+    #[must_use]
+    pub fn data_bytes(&self) -> usize {
+        match self {
+            Item::Create { data, .. } | Item::Set { data, .. } => {
+                data.as_ref().map_or(0, Bytes::len)
+            }
+            _ => 0,
         }
     }
 

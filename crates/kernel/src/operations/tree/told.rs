@@ -42,8 +42,8 @@ pub enum Told {
     Stat(Stat),
     /// What a node has.
     Data {
-        /// That.
-        data: Bytes,
+        /// That; none if it was given none.
+        data: Option<Bytes>,
         /// How it is.
         stat: Stat,
     },

@@ -151,10 +151,7 @@ impl Coordination {
             _ => &[],
         };
         let limit = self.settings.value_bytes_max;
-        let lengths = items.iter().map(|item| match item {
-            Item::Create { data, .. } | Item::Set { data, .. } => data.len(),
-            _ => 0,
-        });
+        let lengths = items.iter().map(Item::data_bytes);
         match lengths.max().filter(|length| *length > limit) {
             Some(length) => Err(Refusal::TooLarge { what: "value", length, limit }),
             None => Ok(()),

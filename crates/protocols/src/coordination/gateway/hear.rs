@@ -23,6 +23,9 @@ use quorate_kernel::watch::Event;
 impl Coordination {
     /// The primary tells something.
     pub(crate) fn on_told(&mut self, from: Incarnation, told: Told, cx: &mut Context<'_>) {
+        if !self.gateway.stream.is_asked(from.node) {
+            return;
+        }
         if told.has_ended {
             // A later start of this node is known, so this one has ended and does not know it yet.
             return self.end_all(cx);
@@ -346,7 +349,10 @@ fn outcome(form: Form, answer: Answer) -> Outcome {
     };
     match (form, reply.told) {
         (Form::Tree, told) => Outcome::Tree(Box::new(tree::TreeReply { zxid: reply.zxid, told })),
-        (Form::Value, Ok(tree::Told::Data { data, .. })) => Outcome::value(Some(data)),
+        (Form::Value, Ok(tree::Told::Data { data, .. })) => {
+            // A node that was given none is there, so its value is: the empty one.
+            Outcome::value(Some(data.unwrap_or_default()))
+        }
         (Form::Value, Err(Failure::NoNode)) => Outcome::value(None),
         (Form::Written, Ok(_)) => Outcome::written(),
         (Form::Deleted, Ok(_)) => Outcome::deleted(true),

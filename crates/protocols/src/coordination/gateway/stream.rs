@@ -272,6 +272,11 @@ impl<O> Stream<O> {
         Some(silent)
     }
 
+    /// Whether this is who is asked.
+    pub fn is_asked(&self, node: NodeId) -> bool {
+        self.primary == Some(node)
+    }
+
     /// What is sent now to whoever leads; nothing if there is nothing new and it was told just now
     /// that the gateway is there.
     pub fn asks(

@@ -31,6 +31,18 @@ impl Coordination {
             _ => false,
         };
         let needed = u8::try_from(self.routes.majority(GROUP)).unwrap_or(u8::MAX);
+        // First those that wait behind others: none begins when it is late.
+        for connection in self.gateway.connections.values_mut() {
+            connection.queue.retain(|(waiting, _)| {
+                let is_late = waiting.deadline <= now;
+                if is_late {
+                    let refusal = Refusal::NoQuorum { reached: 0, needed };
+                    // Nothing was done.
+                    cx.fx.answer_early(waiting.ticket, Outcome::Refused(refusal));
+                }
+                !is_late
+            });
+        }
         for (origin, question) in self.gateway.stream.give_up(is_late) {
             self.gateway.begun -= usize::from(question.is_some() && origin.begins());
             let Origin::Operation(Asking { waiting, client, .. }) = origin else { continue };
@@ -42,17 +54,6 @@ impl Coordination {
             if let (Some(client), Some(number)) = (client, question) {
                 self.end_question(client, number, cx);
             }
-        }
-        for connection in self.gateway.connections.values_mut() {
-            connection.queue.retain(|(waiting, _)| {
-                let is_late = waiting.deadline <= now;
-                if is_late {
-                    let refusal = Refusal::NoQuorum { reached: 0, needed };
-                    // Nothing was done.
-                    cx.fx.answer_early(waiting.ticket, Outcome::Refused(refusal));
-                }
-                !is_late
-            });
         }
     }
 

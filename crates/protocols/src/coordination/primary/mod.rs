@@ -12,7 +12,7 @@ mod silent;
 use super::message::{News, OpenQuestion};
 use crate::coordination::tree::{Command, Tree};
 use crate::smr::Part;
-use crate::vsr::ViewNumber;
+use crate::vsr::{Op, ViewNumber};
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 use quorate_kernel::ids::{Incarnation, NodeId, Ticket};
@@ -36,6 +36,8 @@ pub struct Primary {
     tickets: BTreeMap<Ticket, (NodeId, u64)>,
     /// The one question of its own whether it leads, on which rest the touches heard before it.
     touched: Option<Ticket>,
+    /// The last entry with commands of its own.
+    own: Op,
     /// When sessions of gateways that are gone were looked for, and nodes that end by themselves.
     looked: Time,
 }
@@ -84,6 +86,7 @@ impl Primary {
             parts: VecDeque::new(),
             tickets: BTreeMap::new(),
             touched: None,
+            own: Op(0),
             looked: now,
         }
     }
@@ -102,10 +105,13 @@ impl Primary {
     /// Asserts what must hold.
     pub fn check(&self) {
         let waits = |(node, number): &(NodeId, u64)| {
-            let served = self.gateways.get(node);
-            served.is_none_or(|it| it.questions.get(number).is_none_or(|it| !it.is_confirmed))
+            let question = self.gateways.get(node).and_then(|it| it.questions.get(number));
+            question.is_some_and(|it| !it.is_confirmed)
         };
         invariant!(self.tickets.values().all(waits), "what is confirmed waits for its commands");
+        let questions = self.gateways.values().flat_map(|it| it.questions.values());
+        let unconfirmed = questions.filter(|it| !it.is_confirmed).count();
+        invariant!(self.tickets.len() == unconfirmed, "a question is confirmed once");
     }
 }
 

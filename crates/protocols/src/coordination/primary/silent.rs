@@ -41,9 +41,10 @@ impl Coordination {
             };
             cx.now - heard(gateway) >= patience
         };
-        let waits = primary.parts.iter().any(|(part, _)| part.from.is_none());
+        let is_queued = primary.parts.iter().any(|(part, _)| part.from.is_none());
+        let waits = is_queued || hosted.replica.applied() < primary.own;
         if waits {
-            // The log takes nothing more at present.
+            // Nothing more is executed at present, or taken by the log.
             return;
         }
         let gone = sessions(objects).filter(|(_, it)| over(it.timeout_ms, it.gateway));
@@ -56,7 +57,6 @@ impl Coordination {
         hosted.reaped = found.next.unwrap_or_default();
         let due = found.due.into_iter();
         commands.extend(due.map(|(path, seen)| Command::Reap { path, seen }));
-        // What was proposed a second ago and is not executed is proposed again: both are guarded.
         commands.into_iter().for_each(|command| primary.add_own(command));
     }
 }

@@ -296,14 +296,14 @@ fn act(words: &[&str]) -> Act {
     let path = words.get(1).copied().unwrap_or_default().to_owned();
     let data = || Bytes::from(words.get(2).copied().unwrap_or_default().to_owned());
     let create = |kind, sequential| {
-        let (path, data, acl) = (path.clone(), data(), Acl::open());
+        let (path, data, acl) = (path.clone(), Some(data()), Acl::open());
         Act::One(Item::Create { path, data, acl, kind, sequential })
     };
     match words[0] {
         "create" => create(Kind::Persistent, false),
         "ephemeral" => create(Kind::Ephemeral, false),
         "sequential" => create(Kind::Persistent, true),
-        "set" => Act::One(Item::Set { path: path.clone(), data: data(), version: None }),
+        "set" => Act::One(Item::Set { path: path.clone(), data: Some(data()), version: None }),
         "delete" => Act::One(Item::Delete { path, version: None }),
         "get" => Act::One(Item::Get { path, watch }),
         "children" => Act::One(Item::Children { path, watch }),

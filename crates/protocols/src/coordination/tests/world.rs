@@ -302,7 +302,7 @@ impl World {
 /// What a node has.
 pub fn data_of(told: Result<Told, Failure>) -> Option<Bytes> {
     match told {
-        Ok(Told::Data { data, .. }) => Some(data),
+        Ok(Told::Data { data, .. }) => Some(data.unwrap_or_default()),
         Err(Failure::NoNode) => None,
         other => panic!("a node has something or is not there: {other:?}"),
     }

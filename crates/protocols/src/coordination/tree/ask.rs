@@ -6,7 +6,7 @@ use super::command::{Answer, Question, Who};
 use super::machine::Tree;
 use super::object::{Meta, Node, Object, Session};
 use crate::coordination::keys;
-use crate::smr::Execution;
+use crate::smr::{Execution, Objects};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use quorate_kernel::limits::{PAGE_BYTES_MAX, TRANSACTION_BYTES_MAX, TREE_PAGE_MAX};
@@ -82,6 +82,15 @@ pub fn meta(on: &Execution<'_, Tree>) -> Meta {
     match on.get(&keys::META) {
         Some(Object::Meta(meta)) => *meta,
         _ => Meta::default(),
+    }
+}
+
+/// How many nodes there are.
+#[must_use]
+pub fn nodes(objects: &Objects<Tree>) -> u64 {
+    match objects.get(&keys::META) {
+        Some(Object::Meta(meta)) => meta.nodes,
+        _ => 0,
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::command::{Command, Question, Who};
 use alloc::string::String;
+use bytes::Bytes;
 use quorate_kernel::tree::{Acl, Id, Item, Told};
 
 impl Who {
@@ -56,12 +57,10 @@ fn bytes_of(item: &Item) -> usize {
         list.iter().map(|acl| size_of::<Acl>() + acl.id.scheme.len() + acl.id.id.len()).sum()
     };
     let more: usize = match item {
-        Item::Create { data, acl, .. } => data.len() + list(acl),
-        Item::Set { data, .. } => data.len(),
-        Item::SetAcl { acl, .. } => list(acl),
+        Item::Create { acl, .. } | Item::SetAcl { acl, .. } => list(acl),
         _ => 0,
     };
-    item.path().len() + more
+    item.path().len() + item.data_bytes() + more
 }
 
 /// About how many bytes an answer has.
@@ -71,7 +70,7 @@ pub fn bytes_told(told: &Told) -> usize {
     let acl = |acl: &Acl| acl.id.scheme.len() + acl.id.id.len() + 32;
     64 + match told {
         Told::Created { path, .. } => path.len(),
-        Told::Data { data, .. } => data.len(),
+        Told::Data { data, .. } => data.as_ref().map_or(0, Bytes::len),
         Told::Children { names, .. } => all(names),
         Told::Paths(paths) => all(paths),
         Told::Acl { acl: list, .. } => list.iter().map(acl).sum(),

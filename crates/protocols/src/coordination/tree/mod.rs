@@ -57,7 +57,7 @@ mod step;
 pub(crate) mod tests;
 mod write;
 
-pub use ask::ask;
+pub use ask::{ask, nodes};
 pub use bytes::bytes_told;
 pub use check::check;
 pub use command::{Answer, Change, Command, Question, Who};

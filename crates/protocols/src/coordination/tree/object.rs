@@ -41,8 +41,8 @@ pub struct Meta {
 /// A node.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Node {
-    /// What it has.
-    pub data: Bytes,
+    /// What it has; none if it was given none, which clients tell from empty.
+    pub data: Option<Bytes>,
     /// Who may do what; none is everybody everything.
     pub acl: Option<Arc<[Acl]>>,
     /// When it ends.
@@ -93,11 +93,11 @@ pub struct Session {
 }
 
 impl Node {
-    /// A node that is made by a change, and has nothing yet.
+    /// A node that is made by a change, and has empty data yet.
     #[must_use]
     pub fn made(zxid: Zxid, now_ms: i64) -> Node {
         Node {
-            data: Bytes::new(),
+            data: Some(Bytes::new()),
             acl: None,
             life: Life::Persistent,
             czxid: zxid,
@@ -125,7 +125,7 @@ impl Node {
             cversion: self.creates.wrapping_mul(2).wrapping_sub(self.children.cast_signed()),
             aversion: self.aversion,
             ephemeral_owner: self.owner().unwrap_or_default(),
-            data_length: self.data.len() as u32,
+            data_length: self.data_bytes() as u32,
             children: self.children,
             pzxid: self.pzxid,
         }
@@ -168,6 +168,10 @@ impl Node {
     #[must_use]
     pub fn held(&self) -> usize {
         let of = |acl: &Acl| size_of::<Acl>() + acl.id.scheme.len() + acl.id.id.len();
-        self.data.len() + self.acl.iter().flat_map(|acl| acl.iter()).map(of).sum::<usize>()
+        self.data_bytes() + self.acl.iter().flat_map(|acl| acl.iter()).map(of).sum::<usize>()
+    }
+
+    fn data_bytes(&self) -> usize {
+        self.data.as_ref().map_or(0, Bytes::len)
     }
 }

@@ -24,7 +24,7 @@ pub fn item(step: &mut Step<'_, '_>, who: &Who, item: &Item) -> Result<Told, Fai
     match item {
         Item::Create { .. } => create(step, who, item),
         Item::Delete { path, version } => delete(step, who, path, *version),
-        Item::Set { path, data, version } => set(step, who, path, data, *version),
+        Item::Set { path, data, version } => set(step, who, path, data.as_ref(), *version),
         Item::SetAcl { path, acl: list, version } => {
             let path = Path::of(path)?;
             let list = acl::given(list, who)?;
@@ -53,7 +53,7 @@ pub fn item(step: &mut Step<'_, '_>, who: &Who, item: &Item) -> Result<Told, Fai
 pub fn put(step: &mut Step<'_, '_>, who: &Who, path: &str, data: &Bytes) -> Result<Told, Failure> {
     let of = Path::of(path)?;
     if ask::find(step.on, of).is_some() {
-        return set(step, who, path, data, None);
+        return set(step, who, path, Some(data), None);
     }
     let missing = of.whole().filter(|path| ask::find(step.on, *path).is_none()).count();
     if missing > TREE_PARENTS_MAX || data.len() > TREE_DATA_BYTES_MAX {
@@ -67,7 +67,7 @@ pub fn put(step: &mut Step<'_, '_>, who: &Who, path: &str, data: &Bytes) -> Resu
             return Err(Failure::NoChildrenForEphemerals);
         }
         let data = if path == of { data.clone() } else { Bytes::new() };
-        step.make(path, Node { data, ..Node::made(step.zxid(), step.now_ms()) })?;
+        step.make(path, Node { data: Some(data), ..Node::made(step.zxid(), step.now_ms()) })?;
     }
     let node = ask::find(step.on, of).ok_or(Failure::NoNode)?;
     Ok(Told::Stat(node.stat()))
@@ -99,7 +99,7 @@ fn create(step: &mut Step<'_, '_>, who: &Who, item: &Item) -> Result<Told, Failu
     if is_ephemeral {
         return Err(Failure::NoChildrenForEphemerals);
     }
-    let data = fitting(data)?;
+    let data = fitting(data.as_ref())?;
     let made = Node::made(step.zxid(), step.now_ms());
     let node = Node { data, acl: list, life, ..made };
     let stat = node.stat();
@@ -130,7 +130,7 @@ fn set(
     step: &mut Step<'_, '_>,
     who: &Who,
     path: &str,
-    data: &Bytes,
+    data: Option<&Bytes>,
     version: Option<i32>,
 ) -> Result<Told, Failure> {
     let path = Path::of(path)?;
@@ -163,6 +163,7 @@ fn change(
     stat.map(Told::Stat).ok_or(Failure::NoNode)
 }
 
-fn fitting(data: &Bytes) -> Result<Bytes, Failure> {
-    (data.len() <= TREE_DATA_BYTES_MAX).then(|| data.clone()).ok_or(Failure::Quota)
+fn fitting(data: Option<&Bytes>) -> Result<Option<Bytes>, Failure> {
+    let fits = data.is_none_or(|data| data.len() <= TREE_DATA_BYTES_MAX);
+    fits.then(|| data.cloned()).ok_or(Failure::Quota)
 }

@@ -152,7 +152,7 @@ impl Tree {
         let (mut path, data) = (self.draw_path(rng), self.value());
         if rng.chance_ppm(400_000) {
             let version = self.draw_version(index, &path, rng);
-            return Item::Set { path, data, version };
+            return Item::Set { path, data: Some(data), version };
         }
         let is_ephemeral = has_session && rng.chance_ppm(EPHEMERAL_PPM);
         let sequential = rng.chance_ppm(SEQUENTIAL_PPM);
@@ -162,7 +162,7 @@ impl Tree {
             path += "/s-";
         }
         let kind = if is_ephemeral { Kind::Ephemeral } else { Kind::Persistent };
-        Item::Create { path, data, acl: Acl::open(), kind, sequential }
+        Item::Create { path, data: Some(data), acl: Acl::open(), kind, sequential }
     }
 
     fn draw_delete(&mut self, index: usize, rng: &mut Rng) -> Item {

@@ -131,7 +131,7 @@ fn owned(reply: &TreeReply) -> Option<(String, SessionId)> {
     let Ok(Told::Many(many)) = &reply.told else { return Some((String::new(), SessionId(0))) };
     let of = |told: &Result<Told, Failure>| match told {
         Ok(Told::Data { stat: Stat { ephemeral_owner, .. }, data }) => {
-            let name = String::from_utf8_lossy(data).into_owned();
+            let name = String::from_utf8_lossy(data.as_deref().unwrap_or_default()).into_owned();
             (ephemeral_owner.0 != 0).then_some((name, *ephemeral_owner))
         }
         Ok(_) => None,

@@ -16,7 +16,7 @@ use std::vec::Vec;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModelNode {
-    pub data: bytes::Bytes,
+    pub data: Option<bytes::Bytes>,
     pub acl: Vec<Acl>,
     pub kind: Kind,
     pub stat: Stat,
@@ -99,7 +99,7 @@ impl Model {
             let acl = Vec::from([Acl { permissions, id: Id::anyone() }]);
             let stat = Stat { children, cversion: -(children as i32), ..Stat::default() };
             let node =
-                ModelNode { data: [][..].into(), acl, kind: Kind::Persistent, stat, made: 0 };
+                ModelNode { data: Some([][..].into()), acl, kind: Kind::Persistent, stat, made: 0 };
             nodes.insert(path.to_string(), node);
         }
         let sessions = BTreeMap::new();
@@ -123,7 +123,14 @@ impl Model {
         self.changes.push(Change::Node { zxid, path, what });
     }
 
-    fn make(&mut self, path: &str, kind: Kind, owner: u64, acl: Vec<Acl>, data: &[u8]) -> Stat {
+    fn make(
+        &mut self,
+        path: &str,
+        kind: Kind,
+        owner: u64,
+        acl: Vec<Acl>,
+        data: Option<&[u8]>,
+    ) -> Stat {
         let (zxid, time) = (Zxid(self.zxid + 1), self.now_ms as i64);
         let stat = Stat {
             czxid: zxid,
@@ -132,14 +139,14 @@ impl Model {
             ctime: time,
             mtime: time,
             ephemeral_owner: SessionId(owner),
-            data_length: data.len() as u32,
+            data_length: data.map_or(0, <[u8]>::len) as u32,
             ..Stat::default()
         };
         self.of_parent(path, |parent| {
             parent.stat.children += 1;
             parent.made = parent.made.wrapping_add(1);
         });
-        let data = bytes::Bytes::copy_from_slice(data);
+        let data = data.map(bytes::Bytes::copy_from_slice);
         self.nodes.insert(path.to_string(), ModelNode { data, acl, kind, stat, made: 0 });
         self.tell(path, What::Created);
         stat
@@ -151,7 +158,7 @@ impl Model {
         self.tell(path, What::Deleted);
     }
 
-    fn set(&mut self, who: &Who, path: &str, data: &[u8], version: Option<i32>) -> Result {
+    fn set(&mut self, who: &Who, path: &str, data: Option<&[u8]>, version: Option<i32>) -> Result {
         valid(path)?;
         let (zxid, time) = (Zxid(self.zxid + 1), self.now_ms as i64);
         let node = self.nodes.get_mut(path).ok_or(Failure::NoNode)?;
@@ -159,10 +166,10 @@ impl Model {
         if version.is_some_and(|version| version != node.stat.version) {
             return Err(Failure::BadVersion);
         }
-        node.data = bytes::Bytes::copy_from_slice(data);
+        node.data = data.map(bytes::Bytes::copy_from_slice);
         node.stat.version += 1;
         (node.stat.mzxid, node.stat.mtime) = (zxid, time);
-        node.stat.data_length = data.len() as u32;
+        node.stat.data_length = data.map_or(0, <[u8]>::len) as u32;
         let stat = node.stat;
         self.tell(path, What::Data);
         Ok(Told::Stat(stat))
@@ -193,7 +200,7 @@ impl Model {
                 if parent.stat.ephemeral_owner.0 != 0 {
                     return Err(Failure::NoChildrenForEphemerals);
                 }
-                let stat = self.make(&path, *kind, owner, acl, data);
+                let stat = self.make(&path, *kind, owner, acl, data.as_deref());
                 Ok(Told::Created { path, stat })
             }
             Item::Delete { path, version } => {
@@ -212,7 +219,7 @@ impl Model {
                 self.remove(path);
                 Ok(Told::Done)
             }
-            Item::Set { path, data, version } => self.set(who, path, data, *version),
+            Item::Set { path, data, version } => self.set(who, path, data.as_deref(), *version),
             Item::SetAcl { path, acl, version } => {
                 valid(path)?;
                 let acl = fixed(acl, who)?;
@@ -232,7 +239,7 @@ impl Model {
     fn put(&mut self, who: &Who, path: &str, data: &[u8]) -> Result {
         valid(path)?;
         if self.nodes.contains_key(path) {
-            return self.set(who, path, data, None);
+            return self.set(who, path, Some(data), None);
         }
         let parent = parent_of(path);
         if !self.nodes.contains_key(&parent) {
@@ -242,7 +249,7 @@ impl Model {
         if self.node(&parent)?.stat.ephemeral_owner.0 != 0 {
             return Err(Failure::NoChildrenForEphemerals);
         }
-        Ok(Told::Stat(self.make(path, Kind::Persistent, 0, Acl::open(), data)))
+        Ok(Told::Stat(self.make(path, Kind::Persistent, 0, Acl::open(), Some(data))))
     }
 
     fn end(&mut self, session: SessionId) {

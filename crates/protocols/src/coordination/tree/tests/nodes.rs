@@ -3,6 +3,7 @@
 use super::super::Command;
 use super::world::*;
 use quorate_kernel::tree::{Acl, Failure, Item, Kind, Stat, Told, What, Zxid};
+use std::string::String;
 
 #[test]
 fn what_is_there_before_the_first_command() {
@@ -37,6 +38,27 @@ fn a_node_is_made_once_below_a_node_that_is_there() {
     assert_eq!(world.told(Command::One(anybody(), create("/a", ""))).zxid, Zxid(1));
     assert_eq!((world.stat("/"), world.stat("/a"), world.zxid()), (root, stat, 1));
     assert_eq!(world.news(), []);
+}
+
+#[test]
+fn no_data_is_not_empty_data() {
+    let mut world = World::new();
+    let path = || String::from("/a");
+    let (acl, kind, sequential) = (Acl::open(), Kind::Persistent, false);
+    let item = Item::Create { path: path(), data: None, acl, kind, sequential };
+    let stat = made(1, 100);
+    assert_eq!(world.one(&anybody(), item), created("/a", stat));
+    assert_eq!(world.read(&anybody(), get("/a")), Ok(Told::Data { data: None, stat }));
+    let stat = Stat { mzxid: Zxid(2), version: 1, ..stat };
+    assert_eq!(world.done(set("/a", "", None)), Told::Stat(stat));
+    let told = Told::Data { data: Some(data("")), stat };
+    assert_eq!(world.read(&anybody(), get("/a")), Ok(told));
+    let stat = Stat { mzxid: Zxid(3), version: 2, ..stat };
+    let item = Item::Set { path: path(), data: None, version: Some(1) };
+    assert_eq!(world.done(item), Told::Stat(stat));
+    assert_eq!(world.read(&anybody(), get("/a")), Ok(Told::Data { data: None, stat }));
+    let stat = Stat { mzxid: Zxid(4), version: 3, data_length: 3, ..stat };
+    assert_eq!(world.done(set("/a", "two", None)), Told::Stat(stat));
 }
 
 #[test]

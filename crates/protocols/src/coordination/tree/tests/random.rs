@@ -95,6 +95,10 @@ impl Source {
         data(["", "x", "four"][self.rng.below(3) as usize])
     }
 
+    fn data_or_none(&mut self) -> Option<bytes::Bytes> {
+        (self.rng.below(8) != 0).then(|| self.data())
+    }
+
     fn write(&mut self) -> Item {
         let (path, version) = (self.path(), self.version());
         match self.rng.below(10) {
@@ -103,11 +107,11 @@ impl Source {
                 let kinds = [Kind::Persistent, Kind::Persistent, Kind::Ephemeral, Kind::Container];
                 let kind = if self.rng.below(6) == 0 { ttl } else { self.one_of(&kinds) };
                 let sequential = self.rng.below(4) == 0;
-                let (data, acl) = (self.data(), self.acl());
+                let (data, acl) = (self.data_or_none(), self.acl());
                 Item::Create { path, data, acl, kind, sequential }
             }
             4..7 => Item::Delete { path, version },
-            7..9 => Item::Set { path, data: self.data(), version },
+            7..9 => Item::Set { path, data: self.data_or_none(), version },
             _ => Item::SetAcl { path, acl: self.acl(), version },
         }
     }

@@ -20,7 +20,7 @@ fn is_sound(command: &Command) -> bool {
 }
 
 fn large(path: &str, bytes: usize) -> Item {
-    Item::Set { path: path.into(), data: Bytes::from(vec![0; bytes]), version: None }
+    Item::Set { path: path.into(), data: Some(Bytes::from(vec![0; bytes])), version: None }
 }
 
 #[test]
@@ -55,7 +55,7 @@ fn what_no_gateway_makes_is_not_put_into_a_log() {
 #[test]
 fn a_node_has_so_many_bytes_and_no_more() {
     let mut world = World::new();
-    let data = |bytes| Bytes::from(vec![1; bytes]);
+    let data = |bytes| Some(Bytes::from(vec![1; bytes]));
     let of = |bytes| {
         let mut item = create("/a", "");
         if let Item::Create { data: is, .. } = &mut item {

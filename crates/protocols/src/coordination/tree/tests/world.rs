@@ -51,7 +51,7 @@ pub fn create(path: &str, text: &str) -> Item {
 
 pub fn of_kind(path: &str, text: &str, kind: Kind) -> Item {
     let (acl, sequential) = (Acl::open(), false);
-    Item::Create { path: path.into(), data: data(text), acl, kind, sequential }
+    Item::Create { path: path.into(), data: Some(data(text)), acl, kind, sequential }
 }
 
 pub fn ephemeral(path: &str) -> Item {
@@ -73,7 +73,7 @@ pub fn with_acl(mut item: Item, list: &[Acl]) -> Item {
 }
 
 pub fn set(path: &str, text: &str, version: Option<i32>) -> Item {
-    Item::Set { path: path.into(), data: data(text), version }
+    Item::Set { path: path.into(), data: Some(data(text)), version }
 }
 
 pub fn delete(path: &str, version: Option<i32>) -> Item {
