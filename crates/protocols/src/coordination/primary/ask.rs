@@ -161,12 +161,12 @@ impl Coordination {
             let mut is_taken = false;
             self.call(cx, |log, on| is_taken = log.propose(bytes, on).is_ok());
             let has_own = entry.parts.iter().any(|part| part.from.is_none());
-            if is_taken && has_own {
-                if let Some(hosted) = &mut self.hosted
-                    && let Some(primary) = &mut hosted.primary
-                {
-                    primary.own = hosted.replica.log().end();
-                }
+            if is_taken
+                && has_own
+                && let Some(hosted) = &mut self.hosted
+                && let Some(primary) = &mut hosted.primary
+            {
+                primary.own = hosted.replica.log().end();
             }
             if !is_taken {
                 // Later: it may be too much at once, or the members change.
