@@ -41,6 +41,8 @@ pub struct Gateway {
     zxid: Zxid,
     connections: BTreeMap<Ticket, Connection>,
     sessions: BTreeMap<SessionId, Session>,
+    /// The primary could not be reached for a while.
+    was_unsure: bool,
 }
 
 /// A client that is connected, with a session or on its way to one. Its ticket names it.
@@ -131,6 +133,7 @@ impl Gateway {
             zxid: Zxid(0),
             connections: BTreeMap::new(),
             sessions: BTreeMap::new(),
+            was_unsure: false,
         }
     }
 

@@ -2,6 +2,7 @@
 
 use super::hear::answer_with;
 use super::{Asking, Origin};
+use crate::coordination::primary::silent::SURE;
 use crate::coordination::tree::Command;
 use crate::coordination::{Context, Coordination, GROUP};
 use alloc::vec::Vec;
@@ -76,6 +77,15 @@ impl Coordination {
     /// Clients that have said nothing for too long lose their sessions.
     fn expire_silent(&mut self, cx: &mut Context<'_>) {
         let now = cx.now;
+        if now - self.gateway.stream.confirmed >= SURE {
+            // Its clients are sent away: that nothing is heard of them is no wonder.
+            self.gateway.was_unsure = !mutant!("tree_ends_sessions_unsure");
+        } else if core::mem::take(&mut self.gateway.was_unsure) {
+            self.gateway.sessions.values_mut().for_each(|session| session.heard = now);
+        }
+        if self.gateway.was_unsure {
+            return;
+        }
         let sessions = self.gateway.sessions.iter();
         let silent: Vec<(SessionId, u64)> = sessions
             .filter(|(_, it)| !it.is_expiring && now - it.heard >= it.timeout)

@@ -120,10 +120,11 @@ impl Coordination {
     }
 
     /// This node has led after the question.
-    pub(crate) fn readable(&mut self, ticket: Ticket, _cx: &mut Context<'_>) {
+    pub(crate) fn readable(&mut self, ticket: Ticket, cx: &mut Context<'_>) {
         let Some(hosted) = &mut self.hosted else { return };
         let Some(primary) = &mut hosted.primary else { return };
         if primary.touched.take_if(|it| *it == ticket).is_some() {
+            primary.confirm(cx.now);
             return primary.gateways.values_mut().for_each(Served::confirm_touch);
         }
         let Some((node, number)) = primary.tickets.remove(&ticket) else { return };

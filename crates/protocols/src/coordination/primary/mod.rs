@@ -7,7 +7,7 @@
 
 mod ask;
 mod news;
-mod silent;
+pub mod silent;
 
 use super::message::{News, OpenQuestion};
 use crate::coordination::tree::{Command, Tree};
@@ -36,6 +36,8 @@ pub struct Primary {
     tickets: BTreeMap<Ticket, (NodeId, u64)>,
     /// The one question of its own whether it leads, on which rest the touches heard before it.
     touched: Option<Ticket>,
+    /// When a majority has last said that it leads.
+    confirmed: Time,
     /// The last entry with commands of its own.
     own: Op,
     /// When sessions of gateways that are gone were looked for, and nodes that end by themselves.
@@ -86,6 +88,7 @@ impl Primary {
             parts: VecDeque::new(),
             tickets: BTreeMap::new(),
             touched: None,
+            confirmed: now,
             own: Op(0),
             looked: now,
         }

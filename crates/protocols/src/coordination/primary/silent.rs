@@ -2,7 +2,7 @@
 //!
 //! No replica looks at a clock. The primary proposes, by its own monotonic clock, guarded by what
 //! it has seen; a new one waits anew. So a session may last longer than its client can be silent,
-//! and never ends earlier.
+//! and never ends earlier. The same where no majority could be reached for a while.
 
 use crate::coordination::primary::Primary;
 use crate::coordination::tree::{Command, Tree, reapable, sessions};
@@ -16,6 +16,8 @@ use quorate_kernel::time::{Span, Time};
 
 /// How often it is looked.
 const LOOKED: Span = Span::secs(1);
+/// How long ago a majority may have said that this node leads, for it to say who is silent.
+pub const SURE: Span = Span::secs(2);
 /// The most that is proposed at a time.
 const PROPOSED_MAX: usize = 1024;
 
@@ -31,8 +33,13 @@ impl Coordination {
         primary.looked = cx.now;
         let objects = hosted.machine.objects();
         primary.forget_starts(objects);
+        if cx.now - primary.confirmed >= SURE && !mutant!("tree_ends_sessions_unsure") {
+            // Nobody could show that it is there to who leads without a majority.
+            return;
+        }
         let heard = |gateway: Incarnation| -> Time {
-            primary.heard.get(&gateway).copied().unwrap_or(primary.began)
+            let heard = primary.heard.get(&gateway).copied();
+            heard.unwrap_or(primary.began).max(primary.began)
         };
         let over = |timeout_ms: u32, gateway| {
             let patience = match mutant!("tree_new_primary_waits_no_more") {
@@ -62,6 +69,14 @@ impl Coordination {
 }
 
 impl Primary {
+    /// A majority says that it leads. If none has for a while, all wait anew, as for a new primary.
+    pub(super) fn confirm(&mut self, now: Time) {
+        if now - self.confirmed >= SURE && !mutant!("tree_ends_sessions_unsure") {
+            self.began = now;
+        }
+        self.confirmed = now;
+    }
+
     /// Earlier starts of gateways are forgotten when they have no sessions any more.
     fn forget_starts(&mut self, objects: &Objects<Tree>) {
         let is_newest = |start: &Incarnation| {

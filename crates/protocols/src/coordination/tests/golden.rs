@@ -8,6 +8,7 @@
 //! | `again C H` | client C goes on with its session at host H |
 //! | `ask C WORDS` | client C asks: `create`, `get`, `children`, `set`, `delete`, `close`, `ping` ... |
 //! | `cut H` | all that host H sends or would get is lost from now on |
+//! | `heal` | nothing is lost any more |
 //! | `run MS` | time passes |
 
 use crate::coordination::message::{Message, News};
@@ -336,6 +337,7 @@ fn run(script: &str) -> String {
             Some("again") => world.connect(number(1), number(2) - 1),
             Some("ask") => world.ask(number(1), act(&words[2..])),
             Some("cut") => _ = world.cut.insert(number(1) - 1),
+            Some("heal") => world.cut.clear(),
             Some("run") => world.run(Span::millis(number(1) as u64)),
             _ => panic!("no command: {line}"),
         }
