@@ -87,14 +87,20 @@ impl Shares {
         let clients = left - store;
         let http = admin::CONNECTIONS_MAX.min(clients / DOOR_PART);
         let grpc = grpc.min(clients / DOOR_PART);
-        let each = (clients - http - grpc) / doors.len().max(1);
-        Some(Shares {
-            store,
-            doors: doors.iter().map(|most| each.min(*most)).collect(),
-            http,
-            grpc,
-        })
+        Some(Shares { store, doors: evenly(clients - http - grpc, doors), http, grpc })
     }
+}
+
+/// Shares `left` out to who wants so many each: what one does not want, the others get.
+fn evenly(mut left: usize, wanted: &[usize]) -> Vec<usize> {
+    let mut modest: Vec<usize> = (0..wanted.len()).collect();
+    modest.sort_by_key(|door| wanted[*door]);
+    let mut given = vec![0; wanted.len()];
+    for (before, door) in modest.into_iter().enumerate() {
+        given[door] = wanted[door].min(left / (wanted.len() - before));
+        left -= given[door];
+    }
+    given
 }
 
 #[cfg(test)]
@@ -118,5 +124,13 @@ mod tests {
         assert_eq!(Shares::of(1 << 20, &[20_000], 1_000), Some(whole));
         let few = Shares::of(1 << 20, &[5], 7).expect("there are enough");
         assert_eq!((few.doors, few.grpc), (vec![5], 7));
+    }
+
+    #[test]
+    fn what_one_door_does_not_want_the_others_get() {
+        assert_eq!(evenly(90, &[50, 50, 50]), [30, 30, 30]);
+        assert_eq!(evenly(90, &[50, 10, 50]), [40, 10, 40]);
+        assert_eq!(evenly(90, &[10, 70, 5]), [10, 70, 5]);
+        assert_eq!(evenly(90, &[]), [0; 0]);
     }
 }
