@@ -15,6 +15,8 @@ pub(super) enum Mark {
     Node(String),
     /// Which children a node has.
     Below(String),
+    /// How many nodes there are below one, at any depth.
+    Under(String),
     /// Whether a session is there.
     Session(SessionId),
 }
@@ -34,15 +36,25 @@ pub(super) fn node(path: &str) -> Mark {
 
 /// A node that is made or removed.
 pub(super) fn whole(path: &str) -> Vec<Mark> {
-    let above = parent(path).map(|above| Mark::Below(above.to_string()));
-    [node(path)].into_iter().chain(above).collect()
+    let below = parent(path).map(|above| Mark::Below(above.to_string()));
+    let under = core::iter::successors(parent(path), |above| parent(above));
+    let under = under.map(|above| Mark::Under(above.to_string()));
+    [node(path)].into_iter().chain(below).chain(under).collect()
 }
 
 /// All that the answer of an item rests on.
 pub(super) fn shown(path: &str) -> Vec<Mark> {
-    let mut marks = whole(path);
-    marks.push(Mark::Below(path.to_string()));
-    marks.extend(parent(path).map(node));
+    let above = parent(path).map(|above| [node(above), Mark::Below(above.to_string())]);
+    let own = [node(path), Mark::Below(path.to_string())];
+    own.into_iter().chain(above.into_iter().flatten()).collect()
+}
+
+/// All that the answer of a read rests on.
+fn read(item: &Item) -> Vec<Mark> {
+    let mut marks = shown(item.path());
+    if let Item::CountBelow { path } = item {
+        marks.push(Mark::Under(path.clone()));
+    }
     marks
 }
 
@@ -92,9 +104,7 @@ pub(super) fn of_ephemerals(asked: &Invocation) -> Vec<Mark> {
 /// What the answer of an operation rests on.
 pub(super) fn of_answer(asked: &Invocation) -> Vec<Mark> {
     let mut marks: Vec<Mark> = match &asked.operation {
-        Operation::Tree(ask) => {
-            items(&ask.act).iter().flat_map(|item| shown(item.path())).collect()
-        }
+        Operation::Tree(ask) => items(&ask.act).iter().flat_map(read).collect(),
         Operation::Get { key, .. } | Operation::Put { key, .. } | Operation::Delete { key, .. } => {
             shown(&path_of(key))
         }

@@ -24,6 +24,7 @@
 //! | `order` | time, and the order of each session |
 //! | `replay` | all changes one after the other, held against what was told |
 //! | `stream`, `follow` | what comes on a connection, and what it follows |
+//! | `forced` | the open changes whose zxids are certain |
 //! | `search` | which open change has which zxid |
 //!
 //! Lists of who may do what, and nodes that end by themselves, are not judged here. What a client
@@ -32,6 +33,7 @@
 mod evidence;
 mod facts;
 mod follow;
+mod forced;
 mod marks;
 mod model;
 mod order;

@@ -108,7 +108,8 @@ impl Replay<'_> {
     fn step(&mut self, zxid: u64) -> Result<(), Conflict> {
         self.model.begin(zxid);
         let open = self.placed.get(&zxid).map(|open| self.facts.open[*open].change);
-        match self.facts.known.get(&zxid).copied().or(open) {
+        let change = self.facts.known.get(&zxid).copied().or(open);
+        match change {
             None => {}
             Some(Change::Open(session)) => {
                 self.model.sessions.insert(session);
@@ -125,7 +126,9 @@ impl Replay<'_> {
                 let mut marks = marks::shown(path);
                 marks.push(Mark::Below(path.clone()));
                 let asked = seen.asked.into_iter().collect();
-                return Err(Conflict { at: zxid, is_here: true, only: None, marks, why, asked });
+                // If it is known which change that is, one before it may have left another tree.
+                let is_here = change.is_none();
+                return Err(Conflict { at: zxid, is_here, only: None, marks, why, asked });
             }
         }
         self.keep(zxid);

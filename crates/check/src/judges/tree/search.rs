@@ -1,12 +1,13 @@
 //! The search for the zxids of open changes.
 //!
-//! At first none has any. Whatever is not explained then names what it has to do with; an open
-//! change that touches that is given a zxid at which it could explain it, and everything is held
-//! against the changes again. If that leads nowhere, the next zxid is tried, and the next change;
+//! At first only those have one of which it is certain. Whatever is not explained then names what
+//! it has to do with; an open change that touches that is given a zxid at which it could explain
+//! it, and everything is held against the changes again. If that leads nowhere, the next zxid is tried, and the next change;
 //! but not where what is left unexplained has nothing to do with the change.
 
 use super::evidence::AllEvidence;
 use super::facts::Facts;
+use super::forced::{candidates, forced};
 use super::marks::Mark;
 use super::replay::{Conflict, Placed, replay};
 use super::stream::Stream;
@@ -40,14 +41,14 @@ pub(super) struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    /// Nothing is tried yet.
+    /// Nothing is tried yet; what is certain is placed.
     pub fn new(
         facts: &'a Facts<'a>,
         evidence: &'a AllEvidence,
         streams: &'a [Stream<'a>],
         left: u64,
     ) -> Search<'a> {
-        let (placed, is_cut, worst) = (Placed::new(), false, None);
+        let (placed, is_cut, worst) = (forced(facts, evidence), false, None);
         Search { facts, evidence, streams, left, placed, is_cut, worst }
     }
 
@@ -104,9 +105,15 @@ impl<'a> Search<'a> {
         let facts = self.facts;
         let taken: BTreeSet<usize> = self.placed.values().copied().collect();
         let mut options = Vec::new();
+        let seen = self.evidence.of.get(&conflict.at).map_or(&[][..], |seen| seen);
+        let may: BTreeSet<usize> = match conflict.is_here {
+            true => candidates(facts, conflict.at, seen).collect(),
+            false => BTreeSet::new(),
+        };
         for (number, open) in facts.open.iter().enumerate() {
             let is_of_it = match conflict.only {
                 Some(only) => number == only,
+                None if conflict.is_here => may.contains(&number),
                 None => open.marks.iter().any(|mark| conflict.marks.contains(mark)),
             };
             if !is_of_it || taken.contains(&number) {

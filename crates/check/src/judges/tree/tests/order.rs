@@ -54,6 +54,34 @@ fn two_changes_with_one_zxid_are_wrong() {
 }
 
 #[test]
+fn what_a_change_made_may_have_been_removed_by_an_open_one_before_it() {
+    let (mut story, one, other) = begun();
+    let put = |value: &str| Operation::put(bytes("/a"), bytes(value));
+    story.plain(3, put("z"), Completion::Written);
+    let gone = Completion::Deleted { existed: true };
+    story.plain(3, Operation::delete(bytes("/a")), gone);
+    story.plain(3, put("w"), Completion::Written);
+    story.tell(other, get("/a", false), 7, data("w", made(7, "w")));
+    story.tell(one, set("/a", "v"), 8, Ok(Told::Stat(changed(made(7, "v"), 8, 1))));
+    story.holds();
+}
+
+#[test]
+fn who_counts_nodes_counts_those_of_unknown_writes_deep_below() {
+    let (mut story, one, other) = begun();
+    let asked = story.ask(one, create("/a/b", "x"));
+    story.unknown(asked);
+    let count =
+        |of: u64| (Act::One(Item::CountBelow { path: "/".to_string() }), Ok(Told::Count(of)));
+    let (act, told) = count(5);
+    story.tell(other, act, 5, told);
+    story.holds();
+    let (act, told) = count(6);
+    story.tell(other, act, 5, told);
+    story.is_wrong("must have been told");
+}
+
+#[test]
 fn a_change_that_began_later_has_a_higher_zxid() {
     let mut story = Story::default();
     let one = story.open(1, 1);
