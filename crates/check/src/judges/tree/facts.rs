@@ -6,6 +6,7 @@
 //! changes no node.
 
 use super::marks::{self, Mark};
+use super::quiet::changes_a_node;
 use super::record::{Event, Invocation, NEVER, Record};
 use crate::history::Completion;
 use alloc::collections::BTreeMap;
@@ -15,6 +16,9 @@ use alloc::{format, vec};
 use bytes::Bytes;
 use quorate_kernel::operation::Operation;
 use quorate_kernel::tree::{Act, Failure, SessionId, Told, TreeReply};
+
+/// How long at least a millisecond of a session's time-out takes: clocks drift.
+const TIMEOUT_LEAST_NS_PER_MS: u64 = 980_000;
 
 /// One change of the tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -36,6 +40,8 @@ pub(super) struct Open {
     pub most: u64,
     /// It has happened.
     pub must: bool,
+    /// Whether it changes a node, if it is done.
+    pub changes_a_node: bool,
     /// What it may have to do with.
     pub marks: Vec<Mark>,
 }
@@ -234,11 +240,10 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// When somebody was first told of a change of this zxid, or of a later one, in nanoseconds.
-    pub fn first_told(&self, zxid: u64) -> u64 {
-        let at = self.floors.partition_point(|floor| *floor < zxid);
-        // What was told at an event shows in the floor behind it.
-        at.checked_sub(1).map_or(0, |at| self.record.time(at).0)
+    /// The newest zxid that anybody was told of before a time in nanoseconds.
+    fn known_before(&self, ns: u64) -> u64 {
+        let at = self.record.events.partition_point(|(time, _)| time.0 < ns);
+        self.floors[at]
     }
 
     /// The highest zxid of what ends at an event.
@@ -296,7 +301,8 @@ impl<'a> Facts<'a> {
             if must || may {
                 let most = most[index].min(self.ceiling(asked.ended));
                 let change = Change::Write(index);
-                self.open.push(Open { change, above, most, must, marks });
+                let changes_a_node = changes_a_node(&asked.operation);
+                self.open.push(Open { change, above, most, must, changes_a_node, marks });
             }
         }
         for connection in &record.connections {
@@ -307,14 +313,23 @@ impl<'a> Facts<'a> {
                 known.gone_by = Some(known.gone_by.map_or(by, |had| had.min(by)));
             }
         }
-        for (session, known) in &mut self.sessions {
+        let mut sessions = core::mem::take(&mut self.sessions);
+        for (session, known) in &mut sessions {
             known.marks.push(Mark::Session(*session));
             known.marks.sort();
             known.marks.dedup();
-            let change = Change::Expire(*session);
-            let (above, marks) = (known.alive, known.marks.clone());
-            self.open.push(Open { change, above, most: u64::MAX, must: false, marks });
+            // It ends unasked only when nothing was heard of its client for its time-out.
+            let over = known.heard + u64::from(known.timeout_ms) * TIMEOUT_LEAST_NS_PER_MS;
+            self.open.push(Open {
+                change: Change::Expire(*session),
+                above: known.alive.max(self.known_before(over)),
+                most: known.gone_by.unwrap_or(u64::MAX),
+                must: false,
+                changes_a_node: false,
+                marks: known.marks.clone(),
+            });
         }
+        self.sessions = sessions;
         // The ends of sessions that ask for them have to do with their nodes, too.
         for open in &mut self.open {
             if let Change::Write(index) = open.change

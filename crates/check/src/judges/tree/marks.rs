@@ -42,18 +42,23 @@ pub(super) fn whole(path: &str) -> Vec<Mark> {
     [node(path)].into_iter().chain(below).chain(under).collect()
 }
 
-/// All that the answer of an item rests on.
+/// All that what is told of a node rests on: the node, those above it, and its children.
 pub(super) fn shown(path: &str) -> Vec<Mark> {
-    let above = parent(path).map(|above| [node(above), Mark::Below(above.to_string())]);
-    let own = [node(path), Mark::Below(path.to_string())];
-    own.into_iter().chain(above.into_iter().flatten()).collect()
+    let above = parent(path).map(node);
+    [node(path), Mark::Below(path.to_string())].into_iter().chain(above).collect()
 }
 
-/// All that the answer of a read rests on.
-fn read(item: &Item) -> Vec<Mark> {
+/// All that the answer of an item rests on.
+fn answer(item: &Item) -> Vec<Mark> {
     let mut marks = shown(item.path());
-    if let Item::CountBelow { path } = item {
-        marks.push(Mark::Under(path.clone()));
+    match item {
+        // The number is that of children that were ever made.
+        Item::Create { path, sequential: true, .. } => {
+            marks.extend(parent(path).map(|above| Mark::Below(above.to_string())));
+        }
+        Item::CountBelow { path } => marks.push(Mark::Under(path.clone())),
+        Item::Ephemerals { .. } => marks.push(Mark::Under("/".to_string())),
+        _ => {}
     }
     marks
 }
@@ -104,10 +109,13 @@ pub(super) fn of_ephemerals(asked: &Invocation) -> Vec<Mark> {
 /// What the answer of an operation rests on.
 pub(super) fn of_answer(asked: &Invocation) -> Vec<Mark> {
     let mut marks: Vec<Mark> = match &asked.operation {
-        Operation::Tree(ask) => items(&ask.act).iter().flat_map(read).collect(),
-        Operation::Get { key, .. } | Operation::Put { key, .. } | Operation::Delete { key, .. } => {
-            shown(&path_of(key))
+        Operation::Tree(ask) => items(&ask.act).iter().flat_map(answer).collect(),
+        Operation::Put { key, .. } => {
+            let path = path_of(key);
+            let above = core::iter::successors(parent(&path), |above| parent(above)).map(node);
+            shown(&path).into_iter().chain(above).collect()
         }
+        Operation::Get { key, .. } | Operation::Delete { key, .. } => shown(&path_of(key)),
         _ => Vec::new(),
     };
     marks.extend(asked.session().map(Mark::Session));

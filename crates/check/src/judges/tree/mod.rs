@@ -24,6 +24,7 @@
 //! | `order` | time, and the order of each session |
 //! | `replay` | all changes one after the other, held against what was told |
 //! | `stream`, `follow` | what comes on a connection, and what it follows |
+//! | `quiet` | the zxids that have changed no node |
 //! | `forced` | the open changes whose zxids are certain |
 //! | `search` | which open change has which zxid |
 //!
@@ -37,6 +38,7 @@ mod forced;
 mod marks;
 mod model;
 mod order;
+mod quiet;
 mod record;
 mod replay;
 mod search;

@@ -164,11 +164,6 @@ impl Record {
         asked.ended = if completion == Completion::Unknown { NEVER } else { ended };
         asked.completed = Some((time, completion));
     }
-
-    /// When something happened.
-    pub(super) fn time(&self, place: usize) -> Time {
-        self.events.get(place).map_or(Time(u64::MAX), |(time, _)| *time)
-    }
 }
 
 impl Invocation {

@@ -9,6 +9,7 @@ use super::evidence::AllEvidence;
 use super::facts::Facts;
 use super::forced::{candidates, forced};
 use super::marks::Mark;
+use super::quiet::quiet;
 use super::replay::{Conflict, Placed, replay};
 use super::stream::Stream;
 use alloc::collections::BTreeSet;
@@ -35,6 +36,8 @@ pub(super) struct Search<'a> {
     /// How many replays are left.
     pub left: u64,
     placed: Placed,
+    /// The zxids that have changed no node.
+    quiet: BTreeSet<u64>,
     is_cut: bool,
     /// The conflict that came latest.
     worst: Option<Conflict>,
@@ -49,7 +52,8 @@ impl<'a> Search<'a> {
         left: u64,
     ) -> Search<'a> {
         let (placed, is_cut, worst) = (forced(facts, evidence), false, None);
-        Search { facts, evidence, streams, left, placed, is_cut, worst }
+        let quiet = quiet(facts.record, streams);
+        Search { facts, evidence, streams, left, placed, quiet, is_cut, worst }
     }
 
     /// Searches.
@@ -122,7 +126,8 @@ impl<'a> Search<'a> {
             let most = open.most.min(conflict.at).min(facts.end());
             let least = if conflict.is_here { conflict.at } else { open.above + 1 };
             for zxid in (least.max(open.above + 1)..=most).rev() {
-                if facts.known.contains_key(&zxid) {
+                let is_quiet = open.changes_a_node && self.quiet.contains(&zxid);
+                if is_quiet || facts.known.contains_key(&zxid) {
                     continue;
                 }
                 match self.placed.get(&zxid) {

@@ -44,7 +44,7 @@ fn a_session_that_was_not_silent_does_not_end() {
     let (mut story, _, other) = begun();
     story.wait(50);
     story.tell(other, exists("/e", false), 4, Err(Failure::NoNode));
-    story.is_wrong("it may be silent for 100 ms");
+    story.is_wrong("must have been told Stat");
 }
 
 #[test]
