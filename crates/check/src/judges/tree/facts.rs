@@ -56,6 +56,8 @@ pub(super) struct Session {
     pub timeout_ms: u32,
     /// Its client was told that it has ended; what is asked behind that shows it.
     pub gone_by: Option<u64>,
+    /// It ended as its client has asked.
+    is_closed: bool,
     pub marks: Vec<Mark>,
 }
 
@@ -202,6 +204,8 @@ impl<'a> Facts<'a> {
             let known = self.sessions.entry(session).or_default();
             known.alive = known.alive.max(alive);
             known.heard = known.heard.max(asked.invoked.0);
+            let is_change = matches!(place(asked), Some(Place::Change(_)));
+            known.is_closed |= is_change && matches!(asked.act(), Some(Act::Close));
         }
         Ok(())
     }
@@ -318,6 +322,9 @@ impl<'a> Facts<'a> {
             known.marks.push(Mark::Session(*session));
             known.marks.sort();
             known.marks.dedup();
+            if known.is_closed {
+                continue;
+            }
             // It ends unasked only when nothing was heard of its client for its time-out.
             let over = known.heard + u64::from(known.timeout_ms) * TIMEOUT_LEAST_NS_PER_MS;
             self.open.push(Open {

@@ -25,7 +25,7 @@
 //! | `replay` | all changes one after the other, held against what was told |
 //! | `stream`, `follow` | what comes on a connection, and what it follows |
 //! | `quiet` | the zxids that have changed no node |
-//! | `forced` | the open changes whose zxids are certain |
+//! | `places` | where open changes can be |
 //! | `search` | which open change has which zxid |
 //!
 //! Lists of who may do what, and nodes that end by themselves, are not judged here. What a client
@@ -34,10 +34,10 @@
 mod evidence;
 mod facts;
 mod follow;
-mod forced;
 mod marks;
 mod model;
 mod order;
+mod places;
 mod quiet;
 mod record;
 mod replay;

@@ -7,9 +7,8 @@
 
 use super::evidence::AllEvidence;
 use super::facts::Facts;
-use super::forced::{candidates, forced};
 use super::marks::Mark;
-use super::quiet::quiet;
+use super::places::Places;
 use super::replay::{Conflict, Placed, replay};
 use super::stream::Stream;
 use alloc::collections::BTreeSet;
@@ -36,8 +35,9 @@ pub(super) struct Search<'a> {
     /// How many replays are left.
     pub left: u64,
     placed: Placed,
-    /// The zxids that have changed no node.
-    quiet: BTreeSet<u64>,
+    /// Those of which it is certain.
+    certain: BTreeSet<usize>,
+    places: Places,
     is_cut: bool,
     /// The conflict that came latest.
     worst: Option<Conflict>,
@@ -51,9 +51,11 @@ impl<'a> Search<'a> {
         streams: &'a [Stream<'a>],
         left: u64,
     ) -> Search<'a> {
-        let (placed, is_cut, worst) = (forced(facts, evidence), false, None);
-        let quiet = quiet(facts.record, streams);
-        Search { facts, evidence, streams, left, placed, quiet, is_cut, worst }
+        let places = Places::of(facts, evidence, streams);
+        let placed = places.certain(facts);
+        let certain = placed.values().copied().collect();
+        let (is_cut, worst) = (false, None);
+        Search { facts, evidence, streams, left, placed, certain, places, is_cut, worst }
     }
 
     /// Searches.
@@ -85,10 +87,15 @@ impl<'a> Search<'a> {
             return Err(marks);
         }
         for (open, zxid) in self.options(&conflict, &mut marks) {
+            let before = self.placed.iter().find(|(_, placed)| **placed == open);
+            let before = before.map(|(zxid, _)| *zxid);
+            let setbacks = setbacks + usize::from(before.is_some());
+            before.iter().for_each(|before| _ = self.placed.remove(before));
             self.placed.insert(zxid, open);
             let found = self.solve(conflict.at, setbacks);
             let Err(others) = found else { return Ok(()) };
             self.placed.remove(&zxid);
+            self.placed.extend(before.map(|before| (before, open)));
             let touches = &self.facts.open[open].marks;
             let is_to_blame = touches.iter().any(|mark| others.contains(mark));
             if !is_to_blame {
@@ -104,30 +111,29 @@ impl<'a> Search<'a> {
     }
 
     /// Which open changes may explain a conflict, and at which zxids: first where something seems
-    /// to have changed, then the latest ones.
+    /// to have changed, then the latest ones. Where something was seen to have changed, one that is
+    /// placed elsewhere may be moved.
     fn options(&self, conflict: &Conflict, marks: &mut BTreeSet<Mark>) -> Vec<(usize, u64)> {
         let facts = self.facts;
         let taken: BTreeSet<usize> = self.placed.values().copied().collect();
         let mut options = Vec::new();
-        let seen = self.evidence.of.get(&conflict.at).map_or(&[][..], |seen| seen);
-        let may: BTreeSet<usize> = match conflict.is_here {
-            true => candidates(facts, conflict.at, seen).collect(),
-            false => BTreeSet::new(),
-        };
+        let none = BTreeSet::new();
+        let may = self.places.seen.get(&conflict.at).unwrap_or(&none);
         for (number, open) in facts.open.iter().enumerate() {
             let is_of_it = match conflict.only {
                 Some(only) => number == only,
                 None if conflict.is_here => may.contains(&number),
                 None => open.marks.iter().any(|mark| conflict.marks.contains(mark)),
             };
-            if !is_of_it || taken.contains(&number) {
+            let is_placed = taken.contains(&number);
+            let can_move = conflict.is_here && !self.certain.contains(&number);
+            if !is_of_it || (is_placed && !can_move) {
                 continue;
             }
             let most = open.most.min(conflict.at).min(facts.end());
             let least = if conflict.is_here { conflict.at } else { open.above + 1 };
             for zxid in (least.max(open.above + 1)..=most).rev() {
-                let is_quiet = open.changes_a_node && self.quiet.contains(&zxid);
-                if is_quiet || facts.known.contains_key(&zxid) {
+                if !self.places.allows(facts, number, zxid) {
                     continue;
                 }
                 match self.placed.get(&zxid) {
@@ -136,9 +142,11 @@ impl<'a> Search<'a> {
                 }
             }
         }
-        let is_seen = |zxid: u64| self.evidence.of.get(&zxid).is_some_and(|all| !all.is_empty());
         // Where something is seen to have changed without a known change, that is one of these.
-        options.sort_by_key(|(_, zxid)| (!is_seen(*zxid), u64::MAX - zxid));
+        let is_seen = |zxid: u64| self.places.seen.contains_key(&zxid);
+        options.sort_by_key(|(number, zxid)| {
+            (taken.contains(number), !is_seen(*zxid), u64::MAX - zxid)
+        });
         options
     }
 }

@@ -1,43 +1,82 @@
-//! Open changes whose zxid is certain: what is seen of a zxid fits no other change.
+//! Where open changes can be.
 //!
 //! Something that was seen to have changed without a known change was one of the open changes that
-//! can have had that zxid and can have done that. Where only one can, it was that one; and then it
-//! cannot have been any other.
+//! can have had that zxid and can have done that; no other has that zxid. Where only one can, it
+//! was that one; and what has happened and has one zxid left has that.
 
 use super::evidence::{AllEvidence, Evidence};
 use super::facts::{Change, Facts, path_of};
 use super::marks::{self, Mark};
 use super::model::{is_below, parent};
+use super::quiet::quiet;
 use super::record::Invocation;
 use super::replay::Placed;
-use alloc::collections::BTreeSet;
+use super::stream::Stream;
+use alloc::collections::{BTreeMap, BTreeSet};
 use quorate_kernel::operation::Operation;
 use quorate_kernel::tree::{Act, Item, What};
 
-/// Finds the open changes whose zxids are certain.
-pub(super) fn forced(facts: &Facts<'_>, evidence: &AllEvidence) -> Placed {
-    let mut placed = Placed::new();
-    let mut taken = BTreeSet::new();
-    loop {
-        let before = placed.len();
-        for (zxid, seen) in &evidence.of {
-            if seen.is_empty() || facts.known.contains_key(zxid) || placed.contains_key(zxid) {
-                continue;
+/// Where open changes can be.
+pub(super) struct Places {
+    /// Of zxids at which something was seen to have changed: which open changes can have done that.
+    pub seen: BTreeMap<u64, BTreeSet<usize>>,
+    /// The zxids that have changed no node.
+    quiet: BTreeSet<u64>,
+}
+
+impl Places {
+    /// What a record says of them.
+    pub fn of(facts: &Facts<'_>, evidence: &AllEvidence, streams: &[Stream<'_>]) -> Places {
+        let unknown = |zxid: &u64| !facts.known.contains_key(zxid);
+        let seen = evidence.of.iter().filter(|(zxid, seen)| !seen.is_empty() && unknown(zxid));
+        let seen = seen.map(|(zxid, seen)| (*zxid, candidates(facts, *zxid, seen).collect()));
+        Places { seen: seen.collect(), quiet: quiet(facts.record, streams) }
+    }
+
+    /// Whether an open change can have a zxid within its bounds.
+    pub fn allows(&self, facts: &Facts<'_>, open: usize, zxid: u64) -> bool {
+        let is_quiet = facts.open[open].changes_a_node && self.quiet.contains(&zxid);
+        let fits = self.seen.get(&zxid).is_none_or(|may| may.contains(&open));
+        fits && !is_quiet && !facts.known.contains_key(&zxid)
+    }
+
+    /// The open changes whose zxids are certain.
+    pub fn certain(&self, facts: &Facts<'_>) -> Placed {
+        let mut placed = Placed::new();
+        let mut taken = BTreeSet::new();
+        loop {
+            let before = placed.len();
+            for (zxid, may) in &self.seen {
+                let mut all = may.iter().filter(|open| !taken.contains(*open));
+                if let (Some(one), None) = (all.next(), all.next())
+                    && !placed.contains_key(zxid)
+                {
+                    placed.insert(*zxid, *one);
+                    taken.insert(*one);
+                }
             }
-            let mut all = candidates(facts, *zxid, seen).filter(|open| !taken.contains(open));
-            if let (Some(one), None) = (all.next(), all.next()) {
-                placed.insert(*zxid, one);
-                taken.insert(one);
+            for (number, open) in facts.open.iter().enumerate() {
+                if !open.must || taken.contains(&number) {
+                    continue;
+                }
+                let all = open.above + 1..=open.most.min(facts.end());
+                let free =
+                    |zxid: &u64| !placed.contains_key(zxid) && self.allows(facts, number, *zxid);
+                let mut all = all.filter(free);
+                if let (Some(one), None) = (all.next(), all.next()) {
+                    placed.insert(one, number);
+                    taken.insert(number);
+                }
             }
-        }
-        if placed.len() == before {
-            return placed;
+            if placed.len() == before {
+                return placed;
+            }
         }
     }
 }
 
 /// The open changes that may have this zxid and have done all of this.
-pub(super) fn candidates<'a>(
+fn candidates<'a>(
     facts: &'a Facts<'_>,
     zxid: u64,
     seen: &'a [Evidence],
