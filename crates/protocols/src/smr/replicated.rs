@@ -92,6 +92,12 @@ impl<M: Machine> Replicated<M> {
         self.head.clients.get(&client.node).is_some_and(|it| it.start > client.start)
     }
 
+    /// The clients of which answers are kept, and the last command of each.
+    pub fn unacknowledged(&self) -> impl Iterator<Item = (Incarnation, u64)> {
+        let kept = self.head.clients.iter().filter(|(_, client)| !client.replies.is_empty());
+        kept.map(|(node, client)| (Incarnation { node: *node, start: client.start }, client.done))
+    }
+
     /// Which commands were executed since this was last asked.
     pub fn take_executed(&mut self) -> Vec<Executed> {
         mem::take(&mut self.executed)
@@ -174,6 +180,12 @@ impl<M: Machine> vsr::Machine for Replicated<M> {
         let is_later = entry.at_ms > self.head.now_ms || mutant!("smr_time_runs_back");
         self.head.now_ms = if is_later { entry.at_ms } else { self.head.now_ms };
         for part in entry.parts {
+            if let Some(Origin { client, acked, .. }) = part.from
+                && part.commands.is_empty()
+                && let Some(known) = self.head.clients.get_mut(&client.node)
+            {
+                known.acknowledge(client.start, acked);
+            }
             for (at, command) in part.commands.iter().enumerate() {
                 match part.from {
                     Some(from) => self.execute_of(from, at, command),

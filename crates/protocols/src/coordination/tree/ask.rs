@@ -85,13 +85,19 @@ pub fn meta(on: &Execution<'_, Tree>) -> Meta {
     }
 }
 
+/// What is known of the whole tree.
+#[must_use]
+pub fn whole(objects: &Objects<Tree>) -> Meta {
+    match objects.get(&keys::META) {
+        Some(Object::Meta(meta)) => *meta,
+        _ => Meta::default(),
+    }
+}
+
 /// How many nodes there are.
 #[must_use]
 pub fn nodes(objects: &Objects<Tree>) -> u64 {
-    match objects.get(&keys::META) {
-        Some(Object::Meta(meta)) => meta.nodes,
-        _ => 0,
-    }
+    whole(objects).nodes
 }
 
 /// A node.
@@ -116,7 +122,8 @@ pub fn session(on: &Execution<'_, Tree>, id: SessionId) -> Option<Session> {
 /// It has ended, or is elsewhere.
 pub fn admit(on: &Execution<'_, Tree>, who: &Who) -> Result<(), Failure> {
     let Some(id) = who.session else { return Ok(()) };
-    let session = session(on, id).ok_or(Failure::SessionExpired)?;
+    let session = session(on, id).filter(|_| !meta(on).outlives(id));
+    let session = session.ok_or(Failure::SessionExpired)?;
     let is_here = session.gateway == who.gateway || mutant!("tree_serves_moved_sessions");
     is_here.then_some(()).ok_or(Failure::SessionMoved)
 }

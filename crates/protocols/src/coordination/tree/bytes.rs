@@ -25,6 +25,7 @@ impl Command {
             Command::Open { .. }
             | Command::Attach { .. }
             | Command::Expire { .. }
+            | Command::Begin { .. }
             | Command::Close(_) => 0,
         };
         bytes + self.who().map_or(0, Who::bytes)

@@ -65,6 +65,11 @@ pub enum Command {
         /// Its last change, or the last change of its children.
         seen: Zxid,
     },
+    /// The tree goes on with what is left of it, in another life. [`Answer::Told`].
+    Begin {
+        /// Which.
+        life: u64,
+    },
 }
 
 /// A question: it changes nothing. New variants are only appended.

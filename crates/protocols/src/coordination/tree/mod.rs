@@ -37,6 +37,7 @@
 //! | `step.rs` | one change, and what goes with it |
 //! | `write.rs` | what changes nodes |
 //! | `sessions.rs` | sessions: made, moved and ended |
+//! | `life.rs` | what follows when something was lost |
 //! | `reap.rs` | nodes that end by themselves |
 //! | `ask.rs` | what changes nothing |
 //! | `bytes.rs` | how much is asked and answered |
@@ -48,6 +49,7 @@ mod ask;
 mod bytes;
 mod check;
 mod command;
+mod life;
 mod machine;
 mod object;
 mod reap;
@@ -57,7 +59,7 @@ mod step;
 pub(crate) mod tests;
 mod write;
 
-pub use ask::{ask, nodes};
+pub use ask::{ask, nodes, whole};
 pub use bytes::bytes_told;
 pub use check::check;
 pub use command::{Answer, Change, Command, Question, Who};

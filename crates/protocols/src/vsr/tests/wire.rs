@@ -317,7 +317,8 @@ fn the_longest_heads_fit() {
     let prepare = Message::Prepare { view, from, entries, commit };
     assert!(pieces(&prepare).0.len() > VSR_ENTRIES_MAX * GROUP_MEMBERS_MAX * 9);
     let (before, members) = (most.clone().into(), most.into());
-    let full = Configuration { epoch: view.epoch, members, since: commit, before };
+    let full =
+        Configuration { epoch: view.epoch, members, since: commit, before, life: view.epoch };
     let (head, read) = copied(Some(std::vec![255; VSR_CURSOR_BYTES_MAX]), full);
     assert!(head.len() > VSR_CURSOR_BYTES_MAX && read.is_ok());
 }

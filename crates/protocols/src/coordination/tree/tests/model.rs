@@ -339,6 +339,7 @@ impl Model {
                 Ok(Told::Done)
             }
             Command::Reap { path, seen } => self.reap(path, *seen),
+            Command::Begin { .. } => unreachable!("nothing is lost here"),
             Command::Expire { session, attached } => match self.sessions.get(session) {
                 Some(known) if known.attached != *attached => Ok(Told::Done),
                 Some(_) => {
