@@ -4,5 +4,6 @@ mod golden;
 mod late;
 mod losses;
 mod order;
+mod readers;
 mod sessions;
 mod world;

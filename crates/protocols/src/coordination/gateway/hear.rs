@@ -4,7 +4,7 @@ use super::stream::Waiting;
 use super::watches::How;
 use super::{Asking, Form, Origin, Session, Then};
 use crate::coordination::message::{News, Told};
-use crate::coordination::tree::{Answer, Change};
+use crate::coordination::tree::{Answer, Change, grants};
 use crate::coordination::values::{cursor_of, is_key, key_of};
 use crate::coordination::{Context, Coordination};
 use alloc::boxed::Box;
@@ -12,6 +12,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use quorate_kernel::ids::{Incarnation, Ticket};
 use quorate_kernel::invariant;
+use quorate_kernel::mutant;
 use quorate_kernel::operation::{Outcome, Refusal};
 use quorate_kernel::probe;
 use quorate_kernel::time::Span;
@@ -69,6 +70,17 @@ impl Coordination {
                 for (ticket, changed) in self.gateway.watches.change(zxid, &path, what) {
                     tell_change(ticket, changed, cx);
                 }
+            }
+            Change::Guarded { zxid, path, what, acl } => {
+                self.gateway.zxid = self.gateway.zxid.max(zxid);
+                let mut watches = core::mem::take(&mut self.gateway.watches);
+                let may_read = |client: Ticket| {
+                    let who = self.gateway.who(cx.me, Some(client));
+                    grants(&acl, tree::READ, &who) || mutant!("tree_tells_who_may_not_read")
+                };
+                let told = watches.change_of(zxid, &path, what, may_read);
+                self.gateway.watches = watches;
+                told.into_iter().for_each(|(ticket, changed)| tell_change(ticket, changed, cx));
             }
             Change::Session { session, gateway, is_moved } if gateway == cx.me => {
                 let client = self.client_of(session);

@@ -48,7 +48,9 @@ impl Served {
         let behind = changes.after(self.upto);
         let lacks = behind.is_none() && (self.follows || !mutant!("tree_lacks_in_silence"));
         let is_told = |change: &Change| match change {
-            Change::Node { .. } => self.follows || mutant!("tree_tells_all"),
+            Change::Node { .. } | Change::Guarded { .. } => {
+                self.follows || mutant!("tree_tells_all")
+            }
             Change::Session { gateway, .. } => *gateway == self.client,
         };
         let behind = behind.into_iter().flatten().filter(|(_, change)| is_told(change));
@@ -101,6 +103,10 @@ impl Served {
 fn bytes_of(news: &News) -> usize {
     let bytes = match news {
         News::Change(_, Change::Node { path, .. }) => path.len(),
+        News::Change(_, Change::Guarded { path, acl, .. }) => {
+            let ids = acl.iter().map(|acl| acl.id.scheme.len() + acl.id.id.len() + 8);
+            path.len() + ids.sum::<usize>()
+        }
         News::Change(_, Change::Session { .. }) => 0,
         News::Done(_, answer) | News::Answer(_, answer) => match answer {
             Answer::Told(words::TreeReply { told: Ok(told), .. }) => bytes_told(told),

@@ -6,6 +6,7 @@ use quorate_kernel::operation::{Operation, Outcome, Refusal};
 use quorate_kernel::ring::Standing;
 use quorate_kernel::time::Span;
 use quorate_kernel::tree::{Act, Ask, Connect, Told, Zxid};
+use std::format;
 
 #[test]
 fn a_gateway_that_missed_what_nobody_remembers_sends_its_clients_away() {
@@ -15,7 +16,10 @@ fn a_gateway_that_missed_what_nobody_remembers_sends_its_clients_away() {
     world.isolate(3);
     let moved = world.attach(&one, 0);
     assert_eq!(world.act(&moved, Act::Close), Ok(Told::Done));
-    // Whoever restarts does not remember what has happened.
+    // Whoever restarts does not remember what has happened before what it has stored.
+    for name in 0..60 {
+        assert!(world.anyone(0, create(&format!("/{name}"), "")).is_ok());
+    }
     for at in 0..3 {
         world.crash(at);
         world.unlink(at);
