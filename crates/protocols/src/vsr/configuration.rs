@@ -203,6 +203,19 @@ mod tests {
     }
 
     #[test]
+    fn what_was_lost_last_is_known_in_all_later_epochs() {
+        let next = |ended: &Configuration| {
+            Configuration::after(ended.epoch, &[NodeId(1)], Op(9)).following(ended)
+        };
+        let second = next(&of(3));
+        assert_eq!((second.epoch, second.life), (Epoch(2), Epoch(0)));
+        let third = next(&second).of_what_is_left();
+        let fourth = next(&third);
+        assert_eq!([&third, &fourth].map(|it| (it.epoch.0, it.life.0)), [(3, 3), (4, 3)]);
+        assert_eq!(next(&fourth).of_what_is_left().life, Epoch(5));
+    }
+
+    #[test]
     fn only_ascending_members_within_the_limit_are_members() {
         let nodes = |ids: &[u64]| ids.iter().copied().map(NodeId).collect::<Vec<_>>();
         assert!(are_members(&nodes(&[1])) && are_members(&nodes(&[1, 2, 9])));
