@@ -12,6 +12,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use quorate_kernel::ids::{Incarnation, Ticket};
 use quorate_kernel::invariant;
+use quorate_kernel::mutant;
 use quorate_kernel::operation::{Outcome, Refusal};
 use quorate_kernel::probe;
 use quorate_kernel::time::Span;
@@ -23,7 +24,7 @@ use quorate_kernel::watch::Event;
 impl Coordination {
     /// The primary tells something.
     pub(crate) fn on_told(&mut self, from: Incarnation, told: Told, cx: &mut Context<'_>) {
-        if !self.gateway.stream.is_asked(from.node) {
+        if !self.gateway.stream.is_asked(from.node) && !mutant!("tree_anybody_tells") {
             return;
         }
         if told.has_ended {
@@ -34,7 +35,7 @@ impl Coordination {
         if !self.gateway.stream.is_next((from, told.view), told.turn, told.number) {
             return;
         }
-        if told.lacks {
+        if told.lacks && !mutant!("tree_lacks_nothing") {
             probe!("coordination/lacks_changes");
             // What a client follows may have changed unseen, and its session may have ended, or
             // moved: it comes again, and looks.
@@ -52,7 +53,7 @@ impl Coordination {
         for news in told.news {
             match news {
                 News::Change(number, change) => {
-                    if number > self.gateway.seen {
+                    if number > self.gateway.seen || mutant!("tree_event_twice") {
                         self.gateway.seen = number;
                         self.on_change(change, cx);
                     }
@@ -162,7 +163,7 @@ impl Coordination {
         });
         let connection = client.and_then(|client| self.gateway.connections.get(&client));
         let first = connection.and_then(|it| it.questions.first().copied()).unwrap_or(number);
-        let overtakes = first < number;
+        let overtakes = first < number && !mutant!("tree_read_overtakes_read");
         if overtakes {
             probe!("coordination/overtakes");
             [first, number].into_iter().for_each(|number| stream.ask_again(number));

@@ -211,12 +211,13 @@ impl<O> Stream<O> {
     /// asked anew.
     pub fn is_next(&mut self, source: Source, turn: u64, number: u64) -> bool {
         if turn != self.turn {
-            return false;
+            return mutant!("tree_hears_earlier_turns");
         }
-        let is_same = self.source.is_none_or(|known| known == source);
+        let is_same = self.source.is_none_or(|known| known == source)
+            || mutant!("tree_hears_two_primaries_as_one");
         if is_same && number <= self.number {
             // It has come before.
-            return false;
+            return mutant!("tree_hears_twice");
         }
         let is_next = is_same && number == self.number + 1;
         if !is_next && !mutant!("tree_misses_a_message") {
@@ -343,7 +344,7 @@ impl<O> Stream<O> {
         {
             let Some(open) = self.questions.get_mut(&number) else { continue };
             open.asked_at = now;
-            bytes += open.question.bytes();
+            bytes += if mutant!("tree_asks_without_bound") { 0 } else { open.question.bytes() };
             let after = if mutant!("tree_read_overtakes_write") { 0 } else { open.after };
             questions.push(OpenQuestion { number, after, question: open.question.clone() });
         }

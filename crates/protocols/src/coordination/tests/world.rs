@@ -1,8 +1,9 @@
 //! The world of [`hosts`], with the lane of this engine, and clients with sessions.
 
+pub use crate::coordination::Settings;
 use crate::coordination::keys;
 use crate::coordination::tree;
-use crate::coordination::{Coordination, GROUP, Message, Settings};
+use crate::coordination::{Coordination, GROUP, Message};
 use crate::groups::{FAILED, founders};
 use crate::testing::hosts::{self, Simulated};
 use crate::vsr::{Kept, Replica};
@@ -236,6 +237,12 @@ impl World {
         let told = self.told(ticket);
         assert_eq!(told.len(), 1, "one answer to one question");
         told[0].clone()
+    }
+
+    /// The same of what may take longer.
+    pub fn answer_within(&mut self, ticket: Ticket, most: Span) -> Outcome {
+        assert!(self.run_to(most, |world| !world.told(ticket).is_empty()), "it is answered");
+        self.told(ticket)[0].clone()
     }
 
     /// What is told of what was asked of the tree.

@@ -53,7 +53,7 @@ fn each(items: &[Item], who: &Who, on: &Execution<'_, Tree>) -> Vec<Result<Told,
     let mut read = |item: &Item| {
         let told = one(item, who, on)?;
         let bytes = bytes_told(&told);
-        let fits = bytes <= room;
+        let fits = bytes <= room || mutant!("tree_answers_without_bound");
         room = room.saturating_sub(bytes);
         if fits { Ok(told) } else { Err(Failure::Quota) }
     };
