@@ -3,10 +3,15 @@
 
 mod asked;
 mod bounds;
+mod customers;
+mod followers;
 mod frames;
 mod golden;
 mod hears;
+mod judge;
 mod memory;
 mod order;
+mod random;
+mod replay;
 mod sessions;
 mod world;
