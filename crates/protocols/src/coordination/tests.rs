@@ -14,4 +14,5 @@ mod order;
 mod random;
 mod replay;
 mod sessions;
+mod watches;
 mod world;
