@@ -11,6 +11,7 @@ mod hears;
 mod judge;
 mod memory;
 mod order;
+mod primaries;
 mod random;
 mod replay;
 mod sessions;

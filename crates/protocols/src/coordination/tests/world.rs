@@ -285,6 +285,13 @@ impl World {
         data_of(self.anyone(at, tree::tests::world::get(path)))
     }
 
+    /// How many sessions there are, as a host has it.
+    pub fn sessions_there(&self, at: usize) -> usize {
+        let process = self.hosts[at].process.as_ref();
+        let hosted = process.and_then(|it| it.hosted.as_ref()).expect("it has the tree");
+        tree::sessions(hosted.machine.objects()).count()
+    }
+
     /// All hosts that are up have the same tree, which is sound.
     pub fn agree(&mut self) {
         let applied = |world: &World, at: usize| {
