@@ -12,6 +12,7 @@ mod judge;
 mod memory;
 mod order;
 mod primaries;
+mod questions;
 mod random;
 mod replay;
 mod sessions;
