@@ -15,6 +15,7 @@ mod primaries;
 mod questions;
 mod random;
 mod replay;
+mod seats;
 mod sessions;
 mod watches;
 mod world;
