@@ -86,8 +86,9 @@ impl Coordination {
                     self.gateway.connections.get(&ticket).is_some_and(|it| it.is_closing);
                 match (is_closing, is_moved) {
                     // Its answer follows.
-                    (true, _) => {}
-                    (false, true) => self.end_connection(ticket, Refusal::NoSession, cx),
+                    (true, false) => {}
+                    // Where it is now it goes on, though it was to be closed here.
+                    (_, true) => self.end_connection(ticket, Refusal::NoSession, cx),
                     (false, false) => self.expire_client(ticket, cx),
                 }
             }
