@@ -154,6 +154,12 @@ impl Customers {
             self.all[index].connection = None;
             return world.turn(host, |process, cx| process.on_unwatch(ticket, cx));
         }
+        let elsewhere = self.rng.below(world.hosts.len() as u64) as usize;
+        if self.rng.below(40) == 0 && world.is_up(elsewhere) {
+            // It goes on elsewhere, though its connection is there, and is asked yet.
+            self.all[index].connection = None;
+            self.connect(world, index, elsewhere);
+        }
         for _ in 0..self.rng.between(1, 4) {
             let act = self.act(index);
             let is_last = act == Act::Close;

@@ -92,6 +92,8 @@ fn are_answered_once(answers: &Answers<'_>, customers: &Customers) {
         let is_more = |(_, outcome): &(usize, &Outcome)| matches!(outcome, Outcome::More(_));
         let before = told.iter().take_while(|told| is_more(told)).count();
         assert!(before + 1 >= told.len(), "a connection ends once: {told:?}");
+        let is_settled = connection.over.is_some() || connection.session.is_some();
+        assert!(is_settled, "{:?} is given a session, or sent away", connection.ticket);
     }
 }
 

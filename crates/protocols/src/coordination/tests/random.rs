@@ -98,7 +98,8 @@ fn run(
                 }
             }
             10 => world.isolate(rng.below(hosts) as usize),
-            11..16 => world.cut.clear(),
+            11 => _ = world.leader().map(|leader| world.isolate(leader)),
+            12..16 => world.cut.clear(),
             16 => world.loss_percent = rng.below(15),
             17 => world.double_percent = rng.below(15),
             18 => world.delay_max = Span::millis(rng.between(1, 60)),
