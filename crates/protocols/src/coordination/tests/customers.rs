@@ -8,7 +8,7 @@ use quorate_kernel::ids::{Incarnation, Ticket};
 use quorate_kernel::operation::{Operation, Outcome};
 use quorate_kernel::process::Process;
 use quorate_kernel::rng::Rng;
-use quorate_kernel::time::Span;
+use quorate_kernel::time::{Span, Time};
 use quorate_kernel::tree::{
     Act, Ask, Connect, Followed, Item, Password, SessionEvent, SessionId, Zxid,
 };
@@ -27,8 +27,9 @@ pub struct Asked {
     pub connection: Option<usize>,
     pub session: Option<SessionId>,
     pub act: Act,
-    /// How much had been told to all when it was asked.
+    /// How much had been told to all when it was asked, and when that was.
     pub place: usize,
+    pub at: Time,
     /// The host has stopped since: it is answered no more.
     pub is_lost: bool,
 }
@@ -38,8 +39,12 @@ pub struct Connection {
     pub ticket: Ticket,
     pub at: usize,
     pub session: Option<SessionId>,
-    /// How much had been told to all when it was over.
+    /// How long the client may be silent, in milliseconds, and since when it has the session.
+    pub timeout_ms: u32,
+    pub opened: Time,
+    /// How much had been told to all when it was over, and when that was seen.
     pub over: Option<usize>,
+    pub ended: Option<Time>,
 }
 
 /// A client.
@@ -78,6 +83,7 @@ impl Customers {
 
     /// What connections were told since this was called last.
     pub fn hear(&mut self, world: &World) {
+        let now = world.now;
         for place in self.heard..world.answers.len() {
             let (_, ticket, outcome) = &world.answers[place];
             let Some(index) = self.by_ticket.get(ticket).copied() else { continue };
@@ -88,8 +94,13 @@ impl Customers {
                 Outcome::More(events) => {
                     for event in events {
                         let known = match event {
-                            Event::Session(SessionEvent::Open { session, password, .. }) => {
+                            Event::Session(SessionEvent::Open {
+                                session,
+                                password,
+                                timeout_ms,
+                            }) => {
                                 connection.session = Some(*session);
+                                (connection.timeout_ms, connection.opened) = (*timeout_ms, now);
                                 Some((*session, *password))
                             }
                             Event::Session(SessionEvent::Expired) => None,
@@ -102,6 +113,7 @@ impl Customers {
                 }
                 _ => {
                     connection.over.get_or_insert(place);
+                    connection.ended.get_or_insert(now);
                     if let Some(customer) = customer {
                         customer.connection = None;
                     }
@@ -118,7 +130,7 @@ impl Customers {
         let is_at = |connection: &Connection| connection.at == host && connection.over.is_none();
         for (index, connection) in self.connections.iter_mut().enumerate() {
             if is_at(connection) {
-                connection.over = Some(place);
+                (connection.over, connection.ended) = (Some(place), Some(world.now));
                 let mut customers = self.all.iter_mut();
                 if let Some(it) = customers.find(|it| it.connection == Some(index)) {
                     it.connection = None;
@@ -150,7 +162,9 @@ impl Customers {
         let (host, ticket) = (connection.at, connection.ticket);
         if self.rng.below(60) == 0 {
             // The connection is closed.
-            self.connections[at].over = Some(world.answers.len());
+            let connection = &mut self.connections[at];
+            connection.over = Some(world.answers.len());
+            connection.ended = Some(world.now);
             self.all[index].connection = None;
             return world.turn(host, |process, cx| process.on_unwatch(ticket, cx));
         }
@@ -179,7 +193,15 @@ impl Customers {
         let (at, place) = (self.connections.len(), world.answers.len());
         let connect = Connect { session, timeout_ms, seen: Zxid(0), peer: None };
         let ticket = world.connect(host, connect);
-        self.connections.push(Connection { ticket, at: host, session: None, over: None });
+        self.connections.push(Connection {
+            ticket,
+            at: host,
+            session: None,
+            timeout_ms: 0,
+            opened: world.now,
+            over: None,
+            ended: None,
+        });
         self.by_ticket.insert(ticket, at);
         self.all[index].connection = Some(at);
         // It may have been told something in the same turn.
@@ -190,11 +212,11 @@ impl Customers {
     fn ask(&mut self, world: &mut World, (host, connection): (usize, Option<usize>), act: Act) {
         let session = connection.and_then(|at| self.connections[at].session);
         let within = Span::millis(self.rng.between(300, 4000));
-        let (place, gateway) = (world.answers.len(), world.hosts[host].me);
+        let (place, at, gateway) = (world.answers.len(), world.now, world.hosts[host].me);
         let operation = Operation::Tree(Ask { session, act: act.clone() }.into());
         let ticket = world.request(host, operation, within);
         let is_lost = false;
-        self.asked.push(Asked { ticket, gateway, connection, session, act, place, is_lost });
+        self.asked.push(Asked { ticket, gateway, connection, session, act, place, at, is_lost });
     }
 
     fn path(&mut self) -> String {

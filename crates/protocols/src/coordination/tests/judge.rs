@@ -11,6 +11,7 @@ use crate::coordination::tree::{Answer, Command, Question, Who};
 use bytes::Bytes;
 use quorate_kernel::ids::Ticket;
 use quorate_kernel::operation::{Outcome, Refusal};
+use quorate_kernel::time::{Span, Time};
 use quorate_kernel::tree::{Act, Failure, Item, SessionEvent, TreeReply};
 use quorate_kernel::watch::Event;
 use std::collections::{BTreeMap, BTreeSet};
@@ -77,6 +78,7 @@ pub fn judge(world: &World, customers: &Customers) -> Judged {
     }
     let replay = Replay::of(world, reads);
     judged.writes = are_executed(&answers, customers, &replay);
+    end_in_time(customers, &replay);
     judged.events = are_told_what_they_follow(&answers, customers, &replay);
     judged
 }
@@ -193,6 +195,27 @@ fn are_executed(answers: &Answers<'_>, customers: &Customers, replay: &Replay) -
         judged += 1;
     }
     judged
+}
+
+/// Nobody's session ends who is connected, and has not been silent for its time-out: who is at a
+/// host that is cut off has been sent away before.
+fn end_in_time(customers: &Customers, replay: &Replay) {
+    for (session, at_ms) in &replay.ends {
+        let end = Time(at_ms * 1_000_000);
+        for (index, connection) in customers.connections.iter().enumerate() {
+            let is_there = connection.opened <= end && connection.ended.is_none_or(|it| it > end);
+            if connection.session != Some(*session) || !is_there {
+                continue;
+            }
+            let own = customers.asked.iter().filter(|asked| asked.connection == Some(index));
+            let heard = own.map(|asked| asked.at).filter(|at| *at <= end).max();
+            let silent = end - heard.unwrap_or(connection.opened);
+            // That it is connected it has heard some milliseconds later.
+            let least = u64::from(connection.timeout_ms).saturating_sub(200);
+            let is_silent = silent >= Span::millis(least);
+            assert!(is_silent, "{session:?} of {least} ms has ended after {silent:?}");
+        }
+    }
 }
 
 /// Whoever follows something is told of each change once, in order, and before what shows it.

@@ -174,7 +174,7 @@ fn all(many: u64, mut run: impl FnMut(u64) -> Judged) -> (Judged, usize) {
 
 #[test]
 fn every_promise_is_kept_whatever_fails() {
-    let (judged, count) = all(6, |seed| run_seed(seed, Durability::Sync));
+    let (judged, count) = all(12, |seed| run_seed(seed, Durability::Sync));
     let Judged { reads, writes, events } = judged;
     assert!(reads > 40 * count, "{reads} reads");
     assert!(writes > 40 * count, "{writes} writes");
@@ -184,7 +184,7 @@ fn every_promise_is_kept_whatever_fails() {
 #[test]
 fn one_host_at_a_time_may_forget_what_is_only_in_memory() {
     for durability in [Durability::Memory, Durability::Periodic { every_ms: 50 }] {
-        let (judged, count) = all(2, |seed| run_seed(seed, durability));
+        let (judged, count) = all(3, |seed| run_seed(seed, durability));
         assert!(judged.writes > 20 * count, "{judged:?}");
     }
 }
@@ -192,7 +192,7 @@ fn one_host_at_a_time_may_forget_what_is_only_in_memory() {
 #[test]
 fn members_change_and_every_promise_is_kept() {
     let mut changes = 0;
-    let (judged, count) = all(6, |seed| {
+    let (judged, count) = all(10, |seed| {
         let (judged, changed) = run_seats(seed);
         changes += changed;
         judged

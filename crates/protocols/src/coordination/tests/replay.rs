@@ -8,7 +8,7 @@ use crate::coordination::tree::{self, Answer, Change, Command, Question, Tree, a
 use crate::smr::tests::member::Member;
 use crate::smr::{Entry, Origin, Part};
 use quorate_kernel::ids::Ticket;
-use quorate_kernel::tree::{TreeReply, What};
+use quorate_kernel::tree::{SessionId, TreeReply, What};
 use std::collections::BTreeMap;
 use std::string::String;
 use std::vec::Vec;
@@ -25,6 +25,9 @@ pub struct Replay {
     zxid: u64,
     /// What clients' commands were answered.
     pub executed: Vec<(Command, Answer)>,
+    /// Sessions that ended because somebody was silent, and when that was proposed, in
+    /// milliseconds.
+    pub ends: Vec<(SessionId, u64)>,
     /// What became of nodes: by which change, where, and what.
     pub changes: Vec<(u64, String, What)>,
 }
@@ -34,7 +37,8 @@ impl Replay {
     pub fn of(world: &World, mut reads: Reads) -> Replay {
         let member = Member::new();
         let (executed, changes) = (Vec::new(), Vec::new());
-        let mut replay = Replay { member, looked: 0, zxid: 0, executed, changes };
+        let (ends, looked, zxid) = (Vec::new(), 0, 0);
+        let mut replay = Replay { member, looked, zxid, executed, ends, changes };
         replay.compare(&mut reads);
         for bytes in world.logs[&GROUP].values().flatten() {
             let entry = Entry::<Tree>::of(bytes).expect("it is one");
@@ -57,6 +61,7 @@ impl Replay {
             client.map_or(0, |client| client.done)
         };
         let before = done(self);
+        let is_end = matches!(command, Command::Expire { .. });
         let commands = Vec::from([command.clone()]);
         let parts = Vec::from([Part { from, commands }]);
         self.member.execute(&Entry::<Tree> { at_ms, parts }.bytes());
@@ -67,8 +72,12 @@ impl Replay {
         let changes = self.member.changes_after(self.looked).expect("few are told");
         self.looked += changes.len() as u64;
         for change in changes {
-            if let Change::Node { zxid, path, what } = change {
-                self.changes.push((zxid.0, path, what));
+            match change {
+                Change::Node { zxid, path, what } => self.changes.push((zxid.0, path, what)),
+                Change::Session { session, is_moved: false, .. } if is_end => {
+                    self.ends.push((session, at_ms));
+                }
+                Change::Session { .. } => {}
             }
         }
         self.zxid = newest(&self.member);
