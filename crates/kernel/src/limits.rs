@@ -243,6 +243,8 @@ pub const TREE_ACL_MAX: usize = 256;
 pub const TREE_IDS_MAX: usize = 64;
 /// The most parents that are made with one node.
 pub const TREE_PARENTS_MAX: usize = 256;
+/// The most nodes that are counted at a client's request, but for all nodes of a tree.
+pub const TREE_COUNTED_MAX: usize = 1 << 18;
 /// The most paths of one page of a tree.
 pub const TREE_PAGE_MAX: usize = 4096;
 

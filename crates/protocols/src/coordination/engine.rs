@@ -6,6 +6,7 @@ use super::timer::Timer;
 use crate::vsr::{Replica, TICK};
 use quorate_kernel::ids::{Incarnation, Ticket};
 use quorate_kernel::invariant;
+use quorate_kernel::mutant;
 use quorate_kernel::news::{News, Topic};
 use quorate_kernel::operation::{Control, Outcome, Refusal};
 use quorate_kernel::part::Part;
@@ -16,6 +17,8 @@ use quorate_kernel::watch::Watch;
 impl Coordination {
     fn on_tick(&mut self, cx: &mut Context<'_>) {
         cx.fx.arm(Timer::Tick, cx.now + TICK);
+        let halts = !mutant!("tree_judges_before_it_hears");
+        self.judged = if halts { self.ticked } else { cx.now };
         self.ticked = cx.now;
         self.tick_group(cx);
         self.tick_gateway(cx);

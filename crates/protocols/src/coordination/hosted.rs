@@ -3,7 +3,7 @@
 use super::primary::Primary;
 use super::timer::Timer;
 use super::{Context, Coordination, GROUP, Message, Settings};
-use crate::coordination::tree::Tree;
+use crate::coordination::tree::{Command, Tree, whole};
 use crate::groups::{Hint, Leads, Seat};
 use crate::smr::Replicated;
 use crate::vsr::{self, Action, Event, Replica};
@@ -58,6 +58,22 @@ impl Hosted {
     /// Whether this node leads the group, and serves.
     pub fn leads(&self) -> bool {
         self.primary.is_some()
+    }
+
+    /// Which life of the tree this is, as far as it was executed here.
+    pub fn life(&self) -> u64 {
+        self.replica.configuration().life.0
+    }
+
+    /// This node leads from now on.
+    fn serve(&mut self, now: Time) {
+        let mut primary = Primary::new(self.replica.view(), now);
+        let life = self.life();
+        if whole(self.machine.objects()).life < life {
+            // Before all that anybody asks in this life.
+            primary.add_own(Command::Begin { life });
+        }
+        self.primary = Some(primary);
     }
 }
 
@@ -117,7 +133,7 @@ impl Coordination {
             match event {
                 Event::Serving => {
                     if let Some(hosted) = &mut self.hosted {
-                        hosted.primary = Some(Primary::new(hosted.replica.view(), cx.now));
+                        hosted.serve(cx.now);
                     }
                     self.spread(cx);
                 }

@@ -52,6 +52,9 @@ pub struct GatewayAsks {
     /// Grows when the gateway begins with another primary, or has missed something: it is told
     /// again what it was told behind `seen`, and what is behind `acked`; it asks everything anew.
     pub turn: u64,
+    /// The life of the tree in which all numbers count, if the gateway knows it: it asks nothing
+    /// else before.
+    pub life: Option<u64>,
     /// The number of the last change that the gateway knows of.
     pub seen: u64,
     /// Whether the gateway is told of all changes; otherwise of its own sessions' alone.
@@ -83,6 +86,10 @@ pub struct Told {
     /// The newest `touch` after which the sender has led: no other primary has begun before it was
     /// sent.
     pub touch: u64,
+    /// The life of the tree, in which all numbers count.
+    pub life: u64,
+    /// If the gateway has asked in another life: its last command that is left in this one.
+    pub done: u64,
     /// In which view the sender leads. One that leads again begins anew.
     pub view: ViewNumber,
     /// The newest `turn` that was heard.

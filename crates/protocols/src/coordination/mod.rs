@@ -25,7 +25,16 @@
 //! when it was silent for too long. If the gateway itself is silent for as long, the primary does.
 //! Both are guarded by how often the session was attached: one that is at another gateway by then
 //! goes on. A gateway that has not heard of the primary for two thirds of a session's time-out ends
-//! its client's connection, so that the client looks elsewhere in time.
+//! its client's connection, so that the client looks elsewhere in time. What a client waits for that
+//! looks elsewhere is withdrawn. Both judge silence as of the last tick: what had come by then was
+//! heard, also where a host was halted.
+//!
+//! # When data is lost
+//! Below durability `sync` members may lose what was acknowledged. The group goes on with what is
+//! left, in another *life* of the tree. Whoever counts says in which life: a gateway that has asked
+//! in an earlier one ends its connections, and begins anew behind what is left of its commands.
+//! Changes of a later life have numbers above all of earlier ones, and sessions of earlier lives
+//! are over.
 //!
 //! # Known limits
 //! - One partition: the tree is one group of hosts.

@@ -92,6 +92,9 @@ pub struct Coordination {
     pub(super) tickets: u64,
     /// When the last tick was.
     pub(super) ticked: Time,
+    /// When the one before it was: what had come by then was heard when the last one came, whatever
+    /// has halted this host. So it is then that somebody is found to be silent.
+    pub(super) judged: Time,
     /// Times that the group here went on with less than was acknowledged.
     pub(super) losses: u64,
 }
@@ -118,6 +121,7 @@ impl Coordination {
             is_resumed: false,
             tickets: 0,
             ticked: Time(0),
+            judged: Time(0),
             losses: 0,
         }
     }

@@ -28,7 +28,7 @@ pub struct Part<M: Machine> {
     /// Whose they are. None are the primary's own: nobody waits for them, and to execute them twice
     /// must do no harm.
     pub from: Option<Origin>,
-    /// The commands.
+    /// The commands. None at all say only which answers the client has, or waits for no more.
     pub commands: Vec<M::Command>,
 }
 

@@ -3,7 +3,7 @@
 //! | key | value | class | written by | may be dropped |
 //! |---|---|---|---|---|
 //! | `smr`, group u64, `h` | version byte, then postcard of (place, [`Head`]) | data | each time that it stores, the end of a copy | with the group's log |
-//! | `smr`, group u64, `o`, key | version byte, then postcard of an object | data | each time that it stores, a page of a copy | when the object is removed, and when a copy begins |
+//! | `smr`, group u64, `o`, key | version byte, then postcard of an object | data | each time that it stores, a page of a copy | when the object is removed, and while a copy is under way |
 //!
 //! Integers are big-endian. All that is stored at a time is one batch, so it is of one entry.
 //! Nothing of it is synced for anybody: the log is.

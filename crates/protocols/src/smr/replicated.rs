@@ -27,6 +27,9 @@ pub struct Executed {
     pub number: u64,
 }
 
+/// How many objects of the state before go with one of a copy.
+const GONE: usize = 2;
+
 /// The replica of a machine.
 #[derive(Debug)]
 pub struct Replicated<M: Machine> {
@@ -41,6 +44,8 @@ pub struct Replicated<M: Machine> {
     dirty_bytes: usize,
     stored: Op,
     copies: Copies<M::Object>,
+    /// What is stored of the state before a copy that is under way, and is to be removed.
+    gone: BTreeSet<Bytes>,
 }
 
 impl<M: Machine> Replicated<M> {
@@ -57,6 +62,7 @@ impl<M: Machine> Replicated<M> {
             dirty_bytes: 0,
             stored: Op(0),
             copies: Copies::default(),
+            gone: BTreeSet::new(),
         };
         replicated.begin();
         replicated
@@ -90,6 +96,12 @@ impl<M: Machine> Replicated<M> {
     #[must_use]
     pub fn has_ended(&self, client: Incarnation) -> bool {
         self.head.clients.get(&client.node).is_some_and(|it| it.start > client.start)
+    }
+
+    /// The clients of which answers are kept, and the last command of each.
+    pub fn unacknowledged(&self) -> impl Iterator<Item = (Incarnation, u64)> {
+        let kept = self.head.clients.iter().filter(|(_, client)| !client.replies.is_empty());
+        kept.map(|(node, client)| (Incarnation { node: *node, start: client.start }, client.done))
     }
 
     /// Which commands were executed since this was last asked.
@@ -157,7 +169,18 @@ impl<M: Machine> Replicated<M> {
         self.dirty_bytes = 0;
         self.executed.clear();
         self.copies = Copies::default();
+        self.gone.clear();
         self.stored = Op(0);
+    }
+
+    /// Removes some of what is stored of an earlier state.
+    fn remove_gone(&mut self, count: usize, store: &mut Store<'_>) {
+        for _ in 0..count {
+            let Some(key) = self.gone.pop_first() else { return };
+            if !self.objects.contains_key(&key) {
+                store.write(keys::object(self.group, &key), None);
+            }
+        }
     }
 }
 
@@ -174,6 +197,12 @@ impl<M: Machine> vsr::Machine for Replicated<M> {
         let is_later = entry.at_ms > self.head.now_ms || mutant!("smr_time_runs_back");
         self.head.now_ms = if is_later { entry.at_ms } else { self.head.now_ms };
         for part in entry.parts {
+            if let Some(Origin { client, acked, .. }) = part.from
+                && part.commands.is_empty()
+                && let Some(known) = self.head.clients.get_mut(&client.node)
+            {
+                known.acknowledge(client.start, acked);
+            }
             for (at, command) in part.commands.iter().enumerate() {
                 match part.from {
                     Some(from) => self.execute_of(from, at, command),
@@ -246,12 +275,14 @@ impl<M: Machine> vsr::Machine for Replicated<M> {
         let is_empty = head.is_empty();
         let read = if is_empty { Some(Head::default()) } else { keys::read(head) };
         let Some(head) = read else { return false };
-        // What was removed, and is stored yet, is among what differs.
-        let gone = self.objects.keys().chain(&self.dirty);
-        gone.for_each(|key| store.write(keys::object(self.group, key), None));
+        // Nothing of it counts from now on: it is removed little by little, while the copy comes.
         store.write(keys::head(self.group), None);
+        // What was removed, and is stored yet, is among what differs.
+        let mut gone = mem::take(&mut self.gone);
+        gone.append(&mut mem::take(&mut self.dirty));
+        gone.extend(mem::take(&mut self.objects).into_keys());
         self.forget();
-        self.head = head;
+        (self.gone, self.head) = (gone, head);
         self.changes = Changes::new(self.head.changes);
         if is_empty {
             self.begin();
@@ -261,14 +292,20 @@ impl<M: Machine> vsr::Machine for Replicated<M> {
 
     fn install(&mut self, items: &Bytes, store: &mut Store<'_>) -> bool {
         let Some(items) = keys::read::<Vec<(Bytes, M::Object)>>(items) else { return false };
+        let count = GONE * items.len();
         for (key, object) in items {
+            self.gone.remove(&key);
             store.write(keys::object(self.group, &key), Some(keys::encode(&object)));
             self.objects.insert(key, object);
         }
+        self.remove_gone(count, store);
         true
     }
 
     fn end_install(&mut self, op: Op, store: &mut Store<'_>) {
+        // What is left of it: little, if the state before was about as large.
+        let count = self.gone.len();
+        self.remove_gone(count * usize::from(!mutant!("smr_leaves_what_is_gone")), store);
         self.store(op, 0, store);
     }
 }

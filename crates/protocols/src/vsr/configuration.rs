@@ -19,6 +19,9 @@ pub struct Configuration {
     pub since: Op,
     /// The members of the epoch before, ascending; none if they were the same, or nobody knows.
     pub before: Arc<[NodeId]>,
+    /// The last epoch that began with what was left when something that had been acknowledged may
+    /// have been lost; 0 if none did.
+    pub life: Epoch,
 }
 
 /// Whether members are as a configuration lists them: ascending, not too many, at least one.
@@ -33,14 +36,14 @@ impl Configuration {
     #[must_use]
     pub fn none() -> Configuration {
         let (members, before) = (Arc::from([]), Arc::from([]));
-        Configuration { epoch: Epoch(0), members, since: Op(0), before }
+        Configuration { epoch: Epoch(0), members, since: Op(0), before, life: Epoch(0) }
     }
 
     /// The one that an entry with these members makes, which ends an epoch.
     #[must_use]
     pub fn after(ended: Epoch, members: &[NodeId], since: Op) -> Configuration {
-        let before = Arc::from([]);
-        Configuration { epoch: ended.next(), members: members.into(), since, before }
+        let (before, life) = (Arc::from([]), Epoch(0));
+        Configuration { epoch: ended.next(), members: members.into(), since, before, life }
     }
 
     /// The same where that epoch had this configuration. Of an earlier one nothing follows: the
@@ -49,7 +52,13 @@ impl Configuration {
     pub(super) fn following(self, ended: &Configuration) -> Configuration {
         let is_next = ended.epoch.next() == self.epoch && ended.members != self.members;
         let before = if is_next { ended.members.clone() } else { Arc::from([]) };
-        Configuration { before, ..self }
+        Configuration { before, life: ended.life, ..self }
+    }
+
+    /// The same where the log goes on with what is left of it.
+    #[must_use]
+    pub(super) fn of_what_is_left(self) -> Configuration {
+        Configuration { life: self.epoch, ..self }
     }
 
     /// Whether a correct peer can tell of it.
@@ -59,7 +68,7 @@ impl Configuration {
             Epoch(0) => self.members.is_empty() && self.before.is_empty(),
             _ => are_members(&self.members),
         };
-        may_be && may_be_before
+        may_be && may_be_before && self.life <= self.epoch
     }
 
     /// Whether a node was a member of the epoch before, and is none of this one.
@@ -191,6 +200,19 @@ mod tests {
         }
         let later = Configuration::after(Epoch(2), &[NodeId(9)], Op(9)).following(&of(3));
         assert!(later.before.is_empty(), "the epoch between was lost");
+    }
+
+    #[test]
+    fn what_was_lost_last_is_known_in_all_later_epochs() {
+        let next = |ended: &Configuration| {
+            Configuration::after(ended.epoch, &[NodeId(1)], Op(9)).following(ended)
+        };
+        let second = next(&of(3));
+        assert_eq!((second.epoch, second.life), (Epoch(2), Epoch(0)));
+        let third = next(&second).of_what_is_left();
+        let fourth = next(&third);
+        assert_eq!([&third, &fourth].map(|it| (it.epoch.0, it.life.0)), [(3, 3), (4, 3)]);
+        assert_eq!(next(&fourth).of_what_is_left().life, Epoch(5));
     }
 
     #[test]

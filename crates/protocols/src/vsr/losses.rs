@@ -13,7 +13,9 @@
 //!
 //! Going on is a view change in which every member has a vote, and none may be missing. It ends the
 //! epoch: the first entry of the new log makes the same nodes the members of the next one. So
-//! whoever copies the log learns who they are, though the entry that once said so may be lost.
+//! whoever copies the log learns who they are, though the entry that once said so may be lost. The
+//! entry says that something may be lost, and the configuration keeps which epoch began with that
+//! last: whoever rests on what was acknowledged before knows that it may not be so any more.
 //!
 //! A member that has left the cluster, and is not heard any more, gives nothing back: it counts as
 //! one that has lost all, and nobody waits for its vote. What only such members had is gone with
@@ -169,7 +171,7 @@ impl Replica {
         }
         invariant!(self.known_primary() == Some(self.me), "its primary chooses a view's log");
         let members = self.head.configuration.members.clone();
-        self.log.append(Entry::members(self.head.view, &members), cx.out);
+        self.log.append(Entry::left(self.head.view, &members), cx.out);
         invariant!(self.closing().is_some(), "what is left ends its epoch");
     }
 

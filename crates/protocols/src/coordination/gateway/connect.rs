@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 use quorate_kernel::ids::Ticket;
 use quorate_kernel::mutant;
 use quorate_kernel::operation::{Outcome, Refusal};
+use quorate_kernel::time::Span;
 use quorate_kernel::tree::{Connect, Failure, SessionEvent, SessionId, Told};
 use quorate_kernel::watch::Event;
 
@@ -37,7 +38,8 @@ impl Coordination {
 
     /// A client wants a session.
     pub(crate) fn connect(&mut self, ticket: Ticket, connect: Connect, cx: &mut Context<'_>) {
-        let connection = Connection { peer: connect.peer, ..Connection::default() };
+        let until = cx.now + self.patience(&connect);
+        let connection = Connection { peer: connect.peer, until, ..Connection::default() };
         let command = match connect.session {
             None => {
                 let (least, most) = self.settings.timeouts;
@@ -70,6 +72,21 @@ impl Coordination {
         }
     }
 
+    /// How long a client waits for a session: as long as it may be silent when it has one.
+    fn patience(&self, connect: &Connect) -> Span {
+        let (least, most) = self.settings.timeouts;
+        Span::millis(u64::from(connect.timeout_ms.clamp(least, most)))
+    }
+
+    /// Clients that have waited for sessions for too long look elsewhere.
+    pub(super) fn end_waiting(&mut self, cx: &mut Context<'_>) {
+        let connections = self.gateway.connections.iter();
+        let waits = connections.filter(|(_, it)| it.session.is_none() && it.until <= cx.now);
+        for ticket in waits.map(|(ticket, _)| *ticket).collect::<Vec<Ticket>>() {
+            self.end_connection(ticket, Refusal::NoRoute, cx);
+        }
+    }
+
     /// Tells a client that its session has expired; it is told nothing more.
     pub(super) fn expire_client(&mut self, ticket: Ticket, cx: &mut Context<'_>) {
         let event = Event::Session(SessionEvent::Expired);
@@ -98,6 +115,11 @@ impl Coordination {
             && session.connection == Some(ticket)
         {
             session.connection = None;
+        }
+        if connection.session.is_none() && !mutant!("tree_attaches_late") {
+            // A session is not to be taken away from where its client may be by then.
+            let is_its = |origin: &Origin| matches!(origin, Origin::Open(of, _) if *of == ticket);
+            self.gateway.stream.withdraw(is_its, &Command::NOTHING);
         }
         for (waiting, _) in connection.queue {
             // Nothing was done.

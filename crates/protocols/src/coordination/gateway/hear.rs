@@ -4,7 +4,7 @@ use super::stream::Waiting;
 use super::watches::How;
 use super::{Asking, Form, Origin, Session, Then};
 use crate::coordination::message::{News, Told};
-use crate::coordination::tree::{Answer, Change};
+use crate::coordination::tree::{Answer, Change, grants};
 use crate::coordination::values::{cursor_of, is_key, key_of};
 use crate::coordination::{Context, Coordination};
 use alloc::boxed::Box;
@@ -31,23 +31,16 @@ impl Coordination {
             // A later start of this node is known, so this one has ended and does not know it yet.
             return self.end_all(cx);
         }
+        if self.gateway.stream.life() != Some(told.life) {
+            return self.begin_life(told.life, told.done, cx);
+        }
         self.gateway.stream.heard(from.node, told.touch, cx.now);
         if !self.gateway.stream.is_next((from, told.view), told.turn, told.number) {
             return;
         }
         if told.lacks && !mutant!("tree_lacks_nothing") {
             probe!("coordination/lacks_changes");
-            // What a client follows may have changed unseen, and its session may have ended, or
-            // moved: it comes again, and looks.
-            let connections = self.gateway.connections.iter();
-            let all: Vec<Ticket> = connections
-                .filter(|(_, connection)| connection.session.is_some())
-                .map(|(ticket, _)| *ticket)
-                .collect();
-            for ticket in all {
-                self.end_connection(ticket, Refusal::TooSlow, cx);
-            }
-            // Changes may count from less on, if some were lost.
+            self.end_sessions(Refusal::TooSlow, cx);
             self.gateway.seen = 0;
         }
         for news in told.news {
@@ -77,6 +70,17 @@ impl Coordination {
                 for (ticket, changed) in self.gateway.watches.change(zxid, &path, what) {
                     tell_change(ticket, changed, cx);
                 }
+            }
+            Change::Guarded { zxid, path, what, acl } => {
+                self.gateway.zxid = self.gateway.zxid.max(zxid);
+                let mut watches = core::mem::take(&mut self.gateway.watches);
+                let may_read = |client: Ticket| {
+                    let who = self.gateway.who(cx.me, Some(client));
+                    grants(&acl, tree::READ, &who) || mutant!("tree_tells_who_may_not_read")
+                };
+                let told = watches.change_of(zxid, &path, what, may_read);
+                self.gateway.watches = watches;
+                told.into_iter().for_each(|(ticket, changed)| tell_change(ticket, changed, cx));
             }
             Change::Session { session, gateway, is_moved } if gateway == cx.me => {
                 let client = self.client_of(session);
@@ -261,6 +265,8 @@ impl Coordination {
     fn on_open(&mut self, ticket: Ticket, connect: Connect, answer: &Answer, cx: &mut Context<'_>) {
         let Answer::Open { session, timeout_ms, attached, zxid } = *answer else {
             return match answer {
+                // It has waited for too long, or is gone.
+                _ if !self.gateway.connections.contains_key(&ticket) => {}
                 // There are as many sessions as there can be.
                 Answer::Told(_) => self.end_connection(ticket, Refusal::Overloaded, cx),
                 _ => self.expire_client(ticket, cx),
@@ -307,20 +313,6 @@ impl Coordination {
     /// Answers an operation.
     fn answer(&mut self, asking: &Asking, answer: Answer, cx: &mut Context<'_>) {
         answer_with(asking.waiting, outcome(asking.form, answer), cx);
-    }
-
-    /// Nothing that this start of the node asks is done any more.
-    fn end_all(&mut self, cx: &mut Context<'_>) {
-        for (origin, _) in self.gateway.stream.give_up(|_| true) {
-            if let Origin::Operation(asking) = origin {
-                answer_with(asking.waiting, Outcome::Refused(Refusal::OutcomeUnknown), cx);
-            }
-        }
-        self.gateway.begun = 0;
-        let all: Vec<Ticket> = self.gateway.connections.keys().copied().collect();
-        for ticket in all {
-            self.end_connection(ticket, Refusal::Stopping, cx);
-        }
     }
 }
 

@@ -8,6 +8,7 @@ mod begin;
 mod connect;
 mod credential;
 mod hear;
+mod life;
 mod session;
 pub mod stream;
 mod tick;
@@ -52,6 +53,8 @@ struct Connection {
     /// Who it has shown that it is.
     ids: Vec<Id>,
     peer: Option<IpAddr>,
+    /// Until when it waits for a session.
+    until: Time,
     /// Commands that wait for answers of questions before them, and what comes behind.
     queue: VecDeque<(Waiting, Act)>,
     /// The questions that are not answered.

@@ -4,13 +4,13 @@
 //! Commands have numbers, and are sent in their order. When another host leads, or something was
 //! missed, all that is not answered is sent again; the machine knows what it has executed.
 
-use crate::coordination::message::{GatewayAsks, OpenQuestion};
+mod asks;
+
 use crate::coordination::tree::{Command, Question};
 use crate::vsr::ViewNumber;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 use quorate_kernel::ids::{Incarnation, NodeId, Ticket};
-use quorate_kernel::invariant;
 use quorate_kernel::mutant;
 use quorate_kernel::time::{Span, Time};
 
@@ -24,8 +24,13 @@ pub const QUESTIONS_MAX: usize = 65_536;
 const ASK_BYTES_MAX: usize = 1024 * 1024;
 /// The most questions, and the most commands, of one message.
 const ASK_MAX: usize = 1024;
-/// How long a primary may say nothing before it is asked again.
+/// How long something waits before it is asked again.
 pub const SILENT: Span = Span::millis(300);
+/// How long a gateway that waits for something waits for a word that rests on a majority, before it
+/// asks another host; longer each time that no host has one, up to [`WAIT_MAX`].
+const PATIENCE: Span = Span::millis(600);
+/// How often a primary is asked for such a word while something waits.
+const ASKED: Span = Span::millis(100);
 /// The longest that something waits before it is asked again.
 const WAIT_MAX: Span = Span::secs(2);
 /// How often a primary is told that the gateway is there.
@@ -51,6 +56,8 @@ pub struct Stream<O> {
     /// Commands, the oldest first.
     commands: VecDeque<(Command, usize, Option<O>)>,
     bytes: usize,
+    /// The life of the tree in which numbers count, once it is known.
+    life: Option<u64>,
     /// The number of the last command that was answered, with all before it.
     acked: u64,
     /// Answers of later ones, which have come before.
@@ -78,10 +85,13 @@ pub struct Stream<O> {
     touches: VecDeque<(u64, Time)>,
     /// When the newest that an answer has named was sent.
     pub confirmed: Time,
-    /// When something was last sent, and when a message of the primary has come.
+    /// When something was last sent, and when the primary has last said something that rests on a
+    /// majority.
     pub sent_at: Time,
     /// See there.
     pub heard_at: Time,
+    /// How long it is asked yet while something waits.
+    patience: Span,
 }
 
 impl<O> Stream<O> {
@@ -90,6 +100,7 @@ impl<O> Stream<O> {
         Stream {
             commands: VecDeque::new(),
             bytes: 0,
+            life: None,
             acked: 0,
             questions: BTreeMap::new(),
             asked: 0,
@@ -107,6 +118,7 @@ impl<O> Stream<O> {
             confirmed: now,
             sent_at: Time(0),
             heard_at: now,
+            patience: PATIENCE,
         }
     }
 
@@ -196,6 +208,16 @@ impl<O> Stream<O> {
         given_up
     }
 
+    /// Nobody wants commands that are picked any more: unless they are executed already, or are on
+    /// their way, others take their places.
+    pub fn withdraw(&mut self, pick: impl Fn(&O) -> bool, instead: &Command) {
+        for (command, _, origin) in &mut self.commands {
+            if origin.as_ref().is_some_and(&pick) {
+                command.clone_from(instead);
+            }
+        }
+    }
+
     /// Everything is asked anew, of whoever leads now.
     pub fn resume(&mut self) {
         self.turn += 1;
@@ -204,6 +226,24 @@ impl<O> Stream<O> {
         self.is_told = false;
         self.sent = self.acked;
         self.unsent = self.questions.keys().copied().collect();
+    }
+
+    /// The life of the tree in which numbers count, once it is known.
+    pub fn life(&self) -> Option<u64> {
+        self.life
+    }
+
+    /// Numbers count in this life from now on. What of this gateway's was done before it, up to
+    /// `done`, is left in it; nobody waits for anything.
+    pub fn begin_life(&mut self, life: u64, done: u64) {
+        if self.life.is_some() || done > 0 {
+            self.commands.clear();
+            self.questions.clear();
+            self.bytes = 0;
+            self.acked = done;
+            self.resume();
+        }
+        (self.life, self.is_told) = (Some(life), false);
     }
 
     /// Whether a message of a primary is the next one of this turn. If it is of this turn and a
@@ -228,16 +268,20 @@ impl<O> Stream<O> {
         true
     }
 
-    /// A message of the primary says which of this gateway's it has heard last.
+    /// A message of the primary says which of this gateway's it has heard last, so that a majority
+    /// has followed it since. Who leads no more says nothing new.
     pub fn heard(&mut self, from: NodeId, touch: u64, now: Time) {
         if self.primary != Some(from) {
             return;
         }
-        self.heard_at = now;
+        if mutant!("tree_hears_who_leads_no_more") {
+            self.heard_at = now;
+        }
         while let Some((number, at)) = self.touches.front().copied()
             && number <= touch
         {
-            self.confirmed = self.confirmed.max(at);
+            (self.confirmed, self.heard_at) = (self.confirmed.max(at), now);
+            self.patience = PATIENCE;
             self.touches.pop_front();
         }
     }
@@ -267,88 +311,16 @@ impl<O> Stream<O> {
             self.wait = Span(2 * self.wait.0).min(WAIT_MAX);
             self.resume();
         }
-        let patience = if self.waits() { SILENT } else { Span(2 * TOUCH.0 + SILENT.0) };
+        let patience = if self.waits() { self.patience } else { Span(2 * TOUCH.0 + SILENT.0) };
         let silent = self.primary.filter(|_| now - self.heard_at >= patience)?;
         self.heard_at = now;
+        self.patience = Span(2 * self.patience.0).min(WAIT_MAX);
         Some(silent)
     }
 
     /// Whether this is who is asked.
     pub fn is_asked(&self, node: NodeId) -> bool {
         self.primary == Some(node)
-    }
-
-    /// What is sent now to whoever leads; nothing if there is nothing new and it was told just now
-    /// that the gateway is there.
-    pub fn asks(
-        &mut self,
-        primary: NodeId,
-        seen: u64,
-        follows: bool,
-        now: Time,
-    ) -> Vec<GatewayAsks> {
-        if self.primary != Some(primary) {
-            self.primary = Some(primary);
-            self.heard_at = now;
-            self.touches.clear();
-            self.resume();
-        }
-        let is_due = now - self.sent_at >= TOUCH || !self.is_told;
-        let last = self.last();
-        let mut asks = Vec::new();
-        while self.sent < last || !self.unsent.is_empty() || (is_due && asks.is_empty()) {
-            self.touch += 1;
-            self.touches.push_back((self.touch, now));
-            let (first, commands) = self.next_commands();
-            let questions = self.next_questions(now);
-            let (touch, turn, acked) = (self.touch, self.turn, self.acked);
-            asks.push(GatewayAsks {
-                touch,
-                turn,
-                seen,
-                follows,
-                acked,
-                first,
-                commands,
-                questions,
-            });
-        }
-        if !asks.is_empty() {
-            (self.sent_at, self.is_told) = (now, true);
-        }
-        invariant!(self.sent >= self.acked, "what is answered was sent");
-        asks
-    }
-
-    fn next_commands(&mut self) -> (u64, Vec<Command>) {
-        let first = self.sent + 1;
-        let skipped = (self.sent - self.acked) as usize;
-        let (mut bytes, mut commands) = (0, Vec::new());
-        for (command, size, _) in self.commands.iter().skip(skipped) {
-            let is_full = commands.len() >= ASK_MAX || bytes + size > ASK_BYTES_MAX;
-            if is_full && !commands.is_empty() {
-                break;
-            }
-            bytes += size;
-            commands.push(command.clone());
-        }
-        self.sent += commands.len() as u64;
-        (first, commands)
-    }
-
-    fn next_questions(&mut self, now: Time) -> Vec<OpenQuestion> {
-        let (mut bytes, mut questions) = (0, Vec::new());
-        while questions.len() < ASK_MAX
-            && bytes < ASK_BYTES_MAX
-            && let Some(number) = self.unsent.pop_first()
-        {
-            let Some(open) = self.questions.get_mut(&number) else { continue };
-            open.asked_at = now;
-            bytes += if mutant!("tree_asks_without_bound") { 0 } else { open.question.bytes() };
-            let after = if mutant!("tree_read_overtakes_write") { 0 } else { open.after };
-            questions.push(OpenQuestion { number, after, question: open.question.clone() });
-        }
-        questions
     }
 
     /// Whether what is answered was sent, and nothing else is waited for.

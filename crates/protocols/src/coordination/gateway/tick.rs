@@ -21,6 +21,7 @@ impl Coordination {
             self.routes.is_silent(GROUP, silent);
         }
         self.end_unsure(cx);
+        self.end_waiting(cx);
         self.expire_silent(cx);
     }
 
@@ -74,9 +75,11 @@ impl Coordination {
         }
     }
 
-    /// Clients that have said nothing for too long lose their sessions.
+    /// Clients that have said nothing for too long lose their sessions. What they had said by the
+    /// last tick was heard by now, also if this host was halted in between.
     fn expire_silent(&mut self, cx: &mut Context<'_>) {
         let now = cx.now;
+        let judged = self.judged;
         if now - self.gateway.stream.confirmed >= SURE {
             // Its clients are sent away: that nothing is heard of them is no wonder.
             self.gateway.was_unsure = !mutant!("tree_ends_sessions_unsure");
@@ -88,7 +91,7 @@ impl Coordination {
         }
         let sessions = self.gateway.sessions.iter();
         let silent: Vec<(SessionId, u64)> = sessions
-            .filter(|(_, it)| !it.is_expiring && now - it.heard >= it.timeout)
+            .filter(|(_, it)| !it.is_expiring && judged - it.heard >= it.timeout)
             .map(|(session, it)| (*session, it.attached))
             .collect();
         for (session, attached) in silent {

@@ -109,17 +109,34 @@ impl Watches {
     /// A node was made, removed, or has other data: who is told what. Who follows it once does so
     /// no more.
     pub fn change(&mut self, zxid: Zxid, path: &str, what: What) -> Vec<(Ticket, Changed)> {
+        self.change_of(zxid, path, what, |_| true)
+    }
+
+    /// The same of a node that not everybody may read. Who follows a node above it is told only if
+    /// it may: it would learn of names otherwise that nobody tells it.
+    pub fn change_of(
+        &mut self,
+        zxid: Zxid,
+        path: &str,
+        what: What,
+        may_read: impl Fn(Ticket) -> bool,
+    ) -> Vec<(Ticket, Changed)> {
         let mut told = BTreeSet::new();
         let is_gone = what == What::Deleted;
         for (how, client) in self.at(path) {
-            if how != How::Children || is_gone {
+            let is_told = match how {
+                How::Children => is_gone,
+                How::Recursive => may_read(client),
+                How::Data | How::Persistent => true,
+            };
+            if is_told {
                 told.insert((client, 0, path, what));
             }
         }
         let mut above = path;
         while let Some(parent) = parent(above) {
             for (how, client) in self.at(parent) {
-                if how == How::Recursive {
+                if how == How::Recursive && may_read(client) {
                     told.insert((client, 0, path, what));
                 }
             }

@@ -1,6 +1,7 @@
 //! What gateways ask.
 
 use super::{Served, Waiting};
+use crate::coordination::hosted::Hosted;
 use crate::coordination::message::{GatewayAsks, Message, News, Told};
 use crate::coordination::tree::{self, Command, Tree};
 use crate::coordination::{Context, Coordination};
@@ -20,10 +21,18 @@ const ENTRY_COMMANDS_MAX: usize = 1024;
 impl Coordination {
     /// A gateway asks, or says that it is there.
     pub(crate) fn on_ask(&mut self, from: Incarnation, ask: GatewayAsks, cx: &mut Context<'_>) {
+        let life = self.hosted.as_ref().map_or(0, Hosted::life);
         let leading = self.hosted.as_mut().and_then(|it| Some((&it.machine, it.primary.as_mut()?)));
         let Some((machine, primary)) = leading else { return self.say_who_leads(from, cx) };
         if machine.has_ended(from) {
             let told = Told { has_ended: true, ..Told::default() };
+            // It rests on a majority.
+            return cx.fx.send_early(from, Message::Told(told));
+        }
+        if ask.life != Some(life) && !mutant!("tree_counts_over_losses") {
+            // What it has asked and knows may be lost, and numbers may have been given again.
+            let done = machine.client(from).map_or(0, |client| client.done);
+            let told = Told { turn: ask.turn, view: primary.view, life, done, ..Told::default() };
             // It rests on a majority.
             return cx.fx.send_early(from, Message::Told(told));
         }
@@ -274,6 +283,6 @@ fn is_of(command: &Command, gateway: Incarnation) -> bool {
         Command::Close(who) => who.gateway == gateway,
         Command::Open { gateway: of, .. } | Command::Attach { gateway: of, .. } => *of == gateway,
         Command::Expire { .. } => true,
-        Command::Reap { .. } => false,
+        Command::Reap { .. } | Command::Begin { .. } => false,
     }
 }

@@ -100,7 +100,7 @@ impl Primary {
     }
 
     /// A command of its own.
-    fn add_own(&mut self, command: Command) {
+    pub fn add_own(&mut self, command: Command) {
         let bytes = command.bytes();
         self.parts.push_back((Part { from: None, commands: Vec::from([command]) }, bytes));
     }

@@ -21,11 +21,12 @@ impl Coordination {
     /// Tells each gateway what there is to tell.
     pub(crate) fn tell_gateways(&mut self, cx: &mut Context<'_>) {
         let Some(hosted) = &mut self.hosted else { return };
+        let life = hosted.life();
         let Some(primary) = &mut hosted.primary else { return };
         let changes = hosted.machine.changes();
         for served in primary.gateways.values_mut() {
             for told in served.told(changes, cx.now) {
-                let told = Told { view: primary.view, ..told };
+                let told = Told { view: primary.view, life, ..told };
                 // It rests on a majority: nothing waits for this node's disk.
                 cx.fx.send_early(served.client, Message::Told(told));
             }
@@ -45,9 +46,11 @@ impl Served {
             return Vec::new();
         }
         let behind = changes.after(self.upto);
-        let lacks = behind.is_none();
+        let lacks = behind.is_none() && (self.follows || !mutant!("tree_lacks_in_silence"));
         let is_told = |change: &Change| match change {
-            Change::Node { .. } => self.follows || mutant!("tree_tells_all"),
+            Change::Node { .. } | Change::Guarded { .. } => {
+                self.follows || mutant!("tree_tells_all")
+            }
             Change::Session { gateway, .. } => *gateway == self.client,
         };
         let behind = behind.into_iter().flatten().filter(|(_, change)| is_told(change));
@@ -71,22 +74,23 @@ impl Served {
 
     fn messages(&mut self, all: Vec<(u64, News)>, lacks: bool) -> Vec<Told> {
         let mut messages = Vec::new();
-        let (mut news, mut bytes) = (Vec::new(), 0);
-        for (_, one) in all {
+        let (mut news, mut bytes, mut upto) = (Vec::new(), 0, 0);
+        for (at, one) in all {
             let size = bytes_of(&one);
             let is_full = bytes + size > TOLD_BYTES_MAX || news.len() >= NEWS_MAX;
             if is_full && !news.is_empty() {
-                messages.push(core::mem::take(&mut news));
+                messages.push((upto, core::mem::take(&mut news)));
                 bytes = 0;
             }
             bytes += size;
+            // Changes of this number and below are before what comes next: an answer in this
+            // message may show them, and if the next one is lost they are not told behind it.
+            upto = if mutant!("tree_says_late_how_far") { 0 } else { at };
             news.push(one);
         }
-        messages.push(news);
-        let count = messages.len();
-        let told = |(at, news): (usize, Vec<News>)| {
+        messages.push((self.upto, news));
+        let told = |(at, (upto, news)): (usize, (u64, Vec<News>))| {
             self.number += 1;
-            let upto = if at + 1 == count { self.upto } else { 0 };
             let (touch, turn, number) = (self.touch_confirmed, self.turn, self.number);
             let lacks = lacks && at == 0;
             Told { touch, turn, number, upto, lacks, news, ..Told::default() }
@@ -99,6 +103,10 @@ impl Served {
 fn bytes_of(news: &News) -> usize {
     let bytes = match news {
         News::Change(_, Change::Node { path, .. }) => path.len(),
+        News::Change(_, Change::Guarded { path, acl, .. }) => {
+            let ids = acl.iter().map(|acl| acl.id.scheme.len() + acl.id.id.len() + 8);
+            path.len() + ids.sum::<usize>()
+        }
         News::Change(_, Change::Session { .. }) => 0,
         News::Done(_, answer) | News::Answer(_, answer) => match answer {
             Answer::Told(words::TreeReply { told: Ok(told), .. }) => bytes_told(told),
@@ -108,4 +116,34 @@ fn bytes_of(news: &News) -> usize {
         },
     };
     64 + bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use quorate_kernel::ids::{Incarnation, NodeId, Start};
+    use quorate_kernel::tree::{Told as Reply, What, Zxid};
+    use std::string::String;
+
+    #[test]
+    fn each_message_says_how_far_it_goes() {
+        let client = Incarnation { node: NodeId(1), start: Start(1) };
+        let mut served = Served { upto: 9, ..Served::new(client) };
+        let change = |number| {
+            let change =
+                Change::Node { zxid: Zxid(number), path: String::from("/"), what: What::Data };
+            (number, News::Change(number, change))
+        };
+        let answer = |at, number| {
+            let reply = words::TreeReply { zxid: Zxid(at), told: Ok(Reply::Done) };
+            (at, News::Answer(number, Answer::Told(reply)))
+        };
+        let mut all = Vec::from([answer(4, 1), change(5)]);
+        all.extend((2..2 * NEWS_MAX as u64).map(|number| answer(7, number)));
+        all.push(change(8));
+        let messages = served.messages(all, true);
+        let said: Vec<_> = messages.iter().map(|it| (it.number, it.upto, it.lacks)).collect();
+        assert_eq!(said, [(1, 7, true), (2, 7, false), (3, 9, false)]);
+        assert!(messages.iter().all(|it| it.news.len() <= NEWS_MAX));
+    }
 }

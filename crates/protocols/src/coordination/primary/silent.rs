@@ -5,12 +5,12 @@
 //! and never ends earlier. The same where no majority could be reached for a while.
 
 use crate::coordination::primary::Primary;
-use crate::coordination::tree::{Command, Tree, reapable, sessions};
+use crate::coordination::tree::{Command, Session, Tree, reapable, sessions, whole};
 use crate::coordination::{Context, Coordination};
-use crate::smr::Objects;
+use crate::smr::{Objects, Origin, Part, Replicated};
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
-use quorate_kernel::ids::Incarnation;
+use quorate_kernel::ids::{Incarnation, NodeId};
 use quorate_kernel::mutant;
 use quorate_kernel::time::{Span, Time};
 
@@ -25,6 +25,7 @@ impl Coordination {
     /// Time has passed.
     pub(crate) fn tick_primary(&mut self, cx: &mut Context<'_>) {
         self.confirm_touches(cx);
+        let judged = self.judged;
         let Some(hosted) = &mut self.hosted else { return };
         let Some(primary) = &mut hosted.primary else { return };
         if cx.now - primary.looked < LOOKED {
@@ -33,6 +34,9 @@ impl Coordination {
         primary.looked = cx.now;
         let objects = hosted.machine.objects();
         primary.forget_starts(objects);
+        if primary.parts.is_empty() {
+            primary.acknowledge_gone(&hosted.machine, |node| self.hosts.has_left(node));
+        }
         if cx.now - primary.confirmed >= SURE && !mutant!("tree_ends_sessions_unsure") {
             // Nobody could show that it is there to who leads without a majority.
             return;
@@ -46,7 +50,7 @@ impl Coordination {
                 true => Span(0),
                 false => Span::millis(u64::from(timeout_ms)),
             };
-            cx.now - heard(gateway) >= patience
+            judged - heard(gateway) >= patience
         };
         let is_queued = primary.parts.iter().any(|(part, _)| part.from.is_none());
         let waits = is_queued || hosted.replica.applied() < primary.own;
@@ -54,7 +58,13 @@ impl Coordination {
             // Nothing more is executed at present, or taken by the log.
             return;
         }
-        let gone = sessions(objects).filter(|(_, it)| over(it.timeout_ms, it.gateway));
+        let tree = whole(objects);
+        // Their clients may not know it yet, and are given time as if nothing had been heard.
+        let is_over = |session, it: &Session| match tree.outlives(session) {
+            true => judged - primary.began >= Span::millis(u64::from(it.timeout_ms)),
+            false => over(it.timeout_ms, it.gateway),
+        };
+        let gone = sessions(objects).filter(|(session, it)| is_over(*session, it));
         let mut commands: Vec<Command> = gone
             .take(PROPOSED_MAX)
             .map(|(session, it)| Command::Expire { session, attached: it.attached })
@@ -75,6 +85,15 @@ impl Primary {
             self.began = now;
         }
         self.confirmed = now;
+    }
+
+    /// Hosts that have left say no more that they have their answers: nobody waits for those.
+    fn acknowledge_gone(&mut self, machine: &Replicated<Tree>, is_gone: impl Fn(NodeId) -> bool) {
+        let gone = machine.unacknowledged().filter(|(client, _)| is_gone(client.node));
+        for (client, done) in gone.filter(|_| !mutant!("tree_keeps_answers_of_the_gone")) {
+            let from = Some(Origin { client, first: done + 1, acked: done });
+            self.parts.push_back((Part { from, commands: Vec::new() }, 0));
+        }
     }
 
     /// Earlier starts of gateways are forgotten when they have no sessions any more.

@@ -15,7 +15,7 @@ use quorate_kernel::process::Process;
 use quorate_kernel::rng::Rng;
 use quorate_kernel::time::Span;
 use quorate_kernel::tree::{
-    self as words, Failure, Id, Refollow, SessionId, TreeReply, What, Zxid,
+    self as words, Acl, Failure, Id, Refollow, SessionId, TreeReply, What, Zxid,
 };
 use quorate_kernel::wire::{Body, Decoder, Encoder, Wire};
 use std::format;
@@ -66,6 +66,7 @@ fn commands() -> Vec<Command> {
         Command::Expire { session: SessionId(5), attached: 2 },
         Command::Close(who()),
         Command::Reap { path: "/e".into(), seen: Zxid(9) },
+        Command::Begin { life: 3 },
     ])
 }
 
@@ -95,12 +96,14 @@ fn questions() -> Vec<OpenQuestion> {
 fn news() -> Vec<News> {
     let reply = |told| Answer::Told(TreeReply { zxid: Zxid(7), told });
     let (session, zxid) = (SessionId(5), Zxid(7));
+    let (what, acl) = (What::Data, Acl::open().into());
     let open = Answer::Open { session, timeout_ms: 6000, attached: 2, zxid };
     let changed = Answer::Changed { zxid, changed: [("/a".into(), What::Children)].into() };
     let paths = Answer::Paths { paths: ["/a".into()].into(), next: Some("/b".into()) };
     Vec::from([
         News::Change(1, Change::Node { zxid, path: "/a".into(), what: What::Created }),
         News::Change(2, Change::Session { session, gateway: GATEWAY, is_moved: true }),
+        News::Change(3, Change::Guarded { zxid, path: "/b".into(), what, acl }),
         News::Done(1, reply(Ok(words::Told::Done))),
         News::Done(2, reply(Err(Failure::NoNode))),
         News::Done(3, open),
@@ -137,14 +140,30 @@ fn messages() -> Vec<Message> {
         owes: false,
         brings: true,
     };
-    let (touch, turn, seen, acked) = (8, 2, 40, 6);
-    let (commands, questions) = (commands(), questions());
-    let ask =
-        GatewayAsks { touch, turn, seen, follows: true, acked, first: 7, commands, questions };
-    let (number, upto, news) = (3, 44, news());
-    let flags = (false, true);
-    let told =
-        Told { touch, view: VIEW, turn, number, has_ended: flags.0, upto, lacks: flags.1, news };
+    let (touch, turn, life) = (8, 2, 1);
+    let ask = GatewayAsks {
+        touch,
+        turn,
+        life: Some(life),
+        seen: 40,
+        follows: true,
+        acked: 6,
+        first: 7,
+        commands: commands(),
+        questions: questions(),
+    };
+    let told = Told {
+        touch,
+        view: VIEW,
+        turn,
+        number: 3,
+        life,
+        done: 5,
+        has_ended: false,
+        upto: 44,
+        lacks: true,
+        news: news(),
+    };
     let all = Vec::from([
         Message::Log([(group, prepare)].into()),
         Message::Leads(Leads { group, members, view: VIEW, serves: true }),
@@ -241,8 +260,8 @@ fn what_no_gateway_makes_of_anything_is_refused() {
     assert!(ask(1, [Command::All(who(), [get("/a")].into())].into()).is_err());
     let ids = (0..65).map(|id| Id { scheme: "digest".into(), id: format!("{id}:") }).collect();
     assert!(ask(1, [Command::Close(Who { ids, ..who() })].into()).is_err());
-    assert!(ask(u64::MAX - 8, commands()).is_ok());
-    assert!(ask(u64::MAX - 7, commands()).is_err());
+    assert!(ask(u64::MAX - 9, commands()).is_ok());
+    assert!(ask(u64::MAX - 8, commands()).is_err());
     let stands = |members: &[u64], epoch| {
         let members = members.iter().copied().map(NodeId).collect();
         let (is_whole, owes, brings) = (true, false, false);

@@ -73,7 +73,9 @@ impl Replay {
         self.looked += changes.len() as u64;
         for change in changes {
             match change {
-                Change::Node { zxid, path, what } => self.changes.push((zxid.0, path, what)),
+                Change::Node { zxid, path, what } | Change::Guarded { zxid, path, what, .. } => {
+                    self.changes.push((zxid.0, path, what));
+                }
                 Change::Session { session, is_moved: false, .. } if is_end => {
                     self.ends.push((session, at_ms));
                 }

@@ -14,8 +14,21 @@ use quorate_kernel::tree::{self as words, Acl, Failure, Id};
 /// [`Failure::NoAuth`]: it has none.
 pub fn require(node: &Node, permissions: u32, who: &Who) -> Result<(), Failure> {
     let Some(acl) = &node.acl else { return Ok(()) };
+    grants(acl, permissions, who).then_some(()).ok_or(Failure::NoAuth)
+}
+
+/// Whether a list gives a client one of these permissions.
+#[must_use]
+pub fn grants(acl: &[Acl], permissions: u32, who: &Who) -> bool {
     let grants = |entry: &Acl| entry.permissions & permissions != 0 && is_of(&entry.id, who);
-    acl.iter().any(grants).then_some(()).ok_or(Failure::NoAuth)
+    acl.iter().any(grants)
+}
+
+/// The list of a node that not everybody may read.
+#[must_use]
+pub fn guard(node: &Node) -> Option<Arc<[Acl]>> {
+    let anyone = |entry: &Acl| entry.permissions & words::READ != 0 && entry.id == Id::anyone();
+    node.acl.clone().filter(|acl| !acl.iter().any(anyone))
 }
 
 /// The list of a node as somebody sees it who may read it: the digests of passwords are for those

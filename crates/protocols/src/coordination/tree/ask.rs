@@ -1,7 +1,7 @@
 //! What is asked of the tree, and changes nothing.
 
 use super::acl;
-use super::bytes::bytes_told;
+use super::bytes::{bytes_listed, bytes_told};
 use super::command::{Answer, Question, Who};
 use super::machine::Tree;
 use super::object::{Meta, Node, Object, Session};
@@ -9,12 +9,17 @@ use crate::coordination::keys;
 use crate::smr::{Execution, Objects};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use quorate_kernel::limits::{PAGE_BYTES_MAX, TRANSACTION_BYTES_MAX, TREE_PAGE_MAX};
+use quorate_kernel::limits::{
+    PAGE_BYTES_MAX, TRANSACTION_BYTES_MAX, TREE_COUNTED_MAX, TREE_PAGE_MAX,
+};
 use quorate_kernel::mutant;
 use quorate_kernel::path::Path;
 use quorate_kernel::tree::{
     self as words, Failure, Item, Refollow, SessionId, Told, TreeReply, What, Zxid,
 };
+
+/// The most bytes of an answer: it must fit a message between hosts, whatever it is.
+const ROOM: usize = TRANSACTION_BYTES_MAX;
 
 /// Answers a question about the tree as it is; [`crate::smr::Replicated::look`] shows it.
 #[must_use]
@@ -47,15 +52,17 @@ pub fn ask(question: &Question, on: &Execution<'_, Tree>) -> Answer {
     }
 }
 
-/// Several reads, each by itself. Those for whose answers there is no room in one message fail.
+/// Several reads, each by itself. Behind the first for whose answer there is no room in one message
+/// all fail that are answered with more than a word: no list is made for nothing.
 fn each(items: &[Item], who: &Who, on: &Execution<'_, Tree>) -> Vec<Result<Told, Failure>> {
-    let mut room = TRANSACTION_BYTES_MAX;
+    let mut room = ROOM;
     let mut read = |item: &Item| {
-        let told = one(item, who, on)?;
-        let bytes = bytes_told(&told);
-        let fits = bytes <= room || mutant!("tree_answers_without_bound");
-        room = room.saturating_sub(bytes);
-        if fits { Ok(told) } else { Err(Failure::Quota) }
+        let told = one_within(room, item, who, on);
+        let bytes = told.as_ref().map_or(0, bytes_told);
+        let is_bound = !mutant!("tree_answers_without_bound");
+        let is_full = is_bound && (bytes > room || matches!(told, Err(Failure::Quota)));
+        room = if is_full { 0 } else { room.saturating_sub(bytes) };
+        if is_full { Err(Failure::Quota) } else { told }
     };
     items.iter().map(&mut read).collect()
 }
@@ -85,13 +92,19 @@ pub fn meta(on: &Execution<'_, Tree>) -> Meta {
     }
 }
 
+/// What is known of the whole tree.
+#[must_use]
+pub fn whole(objects: &Objects<Tree>) -> Meta {
+    match objects.get(&keys::META) {
+        Some(Object::Meta(meta)) => *meta,
+        _ => Meta::default(),
+    }
+}
+
 /// How many nodes there are.
 #[must_use]
 pub fn nodes(objects: &Objects<Tree>) -> u64 {
-    match objects.get(&keys::META) {
-        Some(Object::Meta(meta)) => meta.nodes,
-        _ => 0,
-    }
+    whole(objects).nodes
 }
 
 /// A node.
@@ -116,7 +129,8 @@ pub fn session(on: &Execution<'_, Tree>, id: SessionId) -> Option<Session> {
 /// It has ended, or is elsewhere.
 pub fn admit(on: &Execution<'_, Tree>, who: &Who) -> Result<(), Failure> {
     let Some(id) = who.session else { return Ok(()) };
-    let session = session(on, id).ok_or(Failure::SessionExpired)?;
+    let session = session(on, id).filter(|_| !meta(on).outlives(id));
+    let session = session.ok_or(Failure::SessionExpired)?;
     let is_here = session.gateway == who.gateway || mutant!("tree_serves_moved_sessions");
     is_here.then_some(()).ok_or(Failure::SessionMoved)
 }
@@ -157,8 +171,18 @@ fn read<'a>(
 }
 
 fn one(item: &Item, who: &Who, on: &Execution<'_, Tree>) -> Result<Told, Failure> {
+    one_within(ROOM, item, who, on)
+}
+
+/// Answers one thing; if it is a list, with so many bytes at most.
+fn one_within(
+    room: usize,
+    item: &Item,
+    who: &Who,
+    on: &Execution<'_, Tree>,
+) -> Result<Told, Failure> {
     if let Item::Ephemerals { prefix } = item {
-        return ephemerals(prefix, who, on);
+        return ephemerals(prefix, who, room, on);
     }
     let path = Path::of(item.path())?;
     match item {
@@ -170,7 +194,7 @@ fn one(item: &Item, who: &Who, on: &Execution<'_, Tree>) -> Result<Told, Failure
         }
         Item::Children { .. } => {
             let stat = read(on, who, path, words::READ)?.stat();
-            Ok(Told::Children { names: names(path, on), stat })
+            Ok(Told::Children { names: names(path, room, on)?, stat })
         }
         Item::GetAcl { .. } => {
             let node = read(on, who, path, words::READ | words::ADMIN)?;
@@ -178,8 +202,7 @@ fn one(item: &Item, who: &Who, on: &Execution<'_, Tree>) -> Result<Told, Failure
         }
         Item::CountBelow { .. } => {
             let children = read(on, who, path, words::READ)?.children;
-            let below = on.below(&keys::below_children(path)).count() as u64;
-            Ok(Told::Count(if path == Path::ROOT { below } else { u64::from(children) + below }))
+            count_below(path, children, on).map(Told::Count)
         }
         Item::Create { .. }
         | Item::Delete { .. }
@@ -189,18 +212,48 @@ fn one(item: &Item, who: &Who, on: &Execution<'_, Tree>) -> Result<Told, Failure
     }
 }
 
-fn names(path: Path<'_>, on: &Execution<'_, Tree>) -> Vec<String> {
-    let prefix = keys::children(path);
-    let name = |key: &[u8]| Some(str::from_utf8(&key[prefix.len()..]).ok()?.to_string());
-    on.below(&prefix).filter_map(|(key, _)| name(key)).collect()
+/// How many nodes are below one that has so many children. They are looked at one after the other,
+/// and nothing else is done meanwhile, so only so many are counted; all that there are is known.
+fn count_below(path: Path<'_>, children: u32, on: &Execution<'_, Tree>) -> Result<u64, Failure> {
+    if path == Path::ROOT {
+        return Ok(meta(on).nodes.saturating_sub(1));
+    }
+    let most = TREE_COUNTED_MAX + 1;
+    let below = on.below(&keys::below_children(path)).take(most).count();
+    let fits = below < most || mutant!("tree_counts_all");
+    fits.then_some(u64::from(children) + below as u64).ok_or(Failure::Quota)
 }
 
-fn ephemerals(prefix: &str, who: &Who, on: &Execution<'_, Tree>) -> Result<Told, Failure> {
+fn names(path: Path<'_>, room: usize, on: &Execution<'_, Tree>) -> Result<Vec<String>, Failure> {
+    let prefix = keys::children(path);
+    let name = |key: &'_ [u8]| Some(str::from_utf8(&key[prefix.len()..]).ok()?.to_string());
+    within(room, on.below(&prefix).filter_map(|(key, _)| name(key)))
+}
+
+/// A list, if it has so many bytes at most.
+fn within(room: usize, texts: impl Iterator<Item = String>) -> Result<Vec<String>, Failure> {
+    let (mut bytes, mut list) = (0, Vec::new());
+    for text in texts {
+        bytes += bytes_listed(&text);
+        if bytes > room && !mutant!("tree_lists_all") {
+            return Err(Failure::Quota);
+        }
+        list.push(text);
+    }
+    Ok(list)
+}
+
+fn ephemerals(
+    prefix: &str,
+    who: &Who,
+    room: usize,
+    on: &Execution<'_, Tree>,
+) -> Result<Told, Failure> {
     let session = who.session.ok_or(Failure::BadArguments)?;
     let begin = keys::ephemerals(session);
     let prefix = [&begin[..], prefix.as_bytes()].concat();
     let path = |key: &[u8]| Some(keys::ephemeral_of(key)?.1.to_string());
-    Ok(Told::Paths(on.below(&prefix).filter_map(|(key, _)| path(key)).collect()))
+    within(room, on.below(&prefix).filter_map(|(key, _)| path(key))).map(Told::Paths)
 }
 
 /// What has become of followed nodes since, as ZooKeeper tells it: of what is followed until it is

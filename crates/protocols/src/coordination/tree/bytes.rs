@@ -25,6 +25,7 @@ impl Command {
             Command::Open { .. }
             | Command::Attach { .. }
             | Command::Expire { .. }
+            | Command::Begin { .. }
             | Command::Close(_) => 0,
         };
         bytes + self.who().map_or(0, Who::bytes)
@@ -63,10 +64,16 @@ fn bytes_of(item: &Item) -> usize {
     item.path().len() + item.data_bytes() + more
 }
 
+/// About how many bytes one text of a list has.
+#[must_use]
+pub fn bytes_listed(text: &str) -> usize {
+    text.len() + 4
+}
+
 /// About how many bytes an answer has.
 #[must_use]
 pub fn bytes_told(told: &Told) -> usize {
-    let all = |texts: &[String]| texts.iter().map(|text| text.len() + 4).sum();
+    let all = |texts: &[String]| texts.iter().map(|text| bytes_listed(text)).sum();
     let acl = |acl: &Acl| acl.id.scheme.len() + acl.id.id.len() + 32;
     64 + match told {
         Told::Created { path, .. } => path.len(),

@@ -20,7 +20,7 @@ pub fn check(objects: &Objects<Tree>) {
         match object {
             Object::Meta(meta) => {
                 assert_eq!(*key, keys::META, "there is one count of the whole tree");
-                counted.zxid = meta.zxid;
+                (counted.zxid, counted.life, counted.began) = (meta.zxid, meta.life, meta.began);
             }
             Object::Node(node) => {
                 let text = keys::path(key).expect("a node has the key of a path");

@@ -1,11 +1,12 @@
 //! What is asked of the tree, and answered; as logs, stores and messages carry it.
 
 use alloc::string::String;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use bytes::Bytes;
 use core::net::IpAddr;
 use quorate_kernel::ids::Incarnation;
-use quorate_kernel::tree::{Id, Item, Refollow, SessionId, TreeReply, What, Zxid};
+use quorate_kernel::tree::{Acl, Id, Item, Refollow, SessionId, TreeReply, What, Zxid};
 use serde::{Deserialize, Serialize};
 
 /// Who asks.
@@ -64,6 +65,11 @@ pub enum Command {
         path: String,
         /// Its last change, or the last change of its children.
         seen: Zxid,
+    },
+    /// The tree goes on with what is left of it, in another life. [`Answer::Told`].
+    Begin {
+        /// Which.
+        life: u64,
     },
 }
 
@@ -141,5 +147,16 @@ pub enum Change {
         gateway: Incarnation,
         /// Whether it goes on elsewhere.
         is_moved: bool,
+    },
+    /// As [`Change::Node`], of a node that not everybody may read.
+    Guarded {
+        /// By which change.
+        zxid: Zxid,
+        /// Where.
+        path: String,
+        /// What.
+        what: What,
+        /// Who may do what with it; if it was removed, until then.
+        acl: Arc<[Acl]>,
     },
 }

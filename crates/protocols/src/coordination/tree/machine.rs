@@ -4,14 +4,14 @@ use super::command::{Answer, Change, Command, Who};
 use super::object::{Meta, Node, Object};
 use super::step::Step;
 use super::write::SPECIAL;
-use super::{acl, ask, reap, sessions, write};
+use super::{acl, ask, life, reap, sessions, write};
 use crate::coordination::keys;
 use crate::smr::{Execution, Machine};
 use bytes::Bytes;
 use quorate_kernel::limits::{TRANSACTION_BYTES_MAX, TRANSACTION_ITEMS_MAX, TREE_IDS_MAX};
 use quorate_kernel::mutant;
 use quorate_kernel::path::Path;
-use quorate_kernel::tree::{Item, TreeReply, Zxid};
+use quorate_kernel::tree::{Item, SessionId, TreeReply, Zxid};
 
 /// The tree, as a type: what it holds is objects.
 #[derive(Debug)]
@@ -69,6 +69,7 @@ impl Machine for Tree {
             Command::Expire { session, attached } => sessions::expire(on, *session, *attached),
             Command::Close(who) => sessions::close(on, who),
             Command::Reap { path, seen } => reap::reap(on, path, *seen),
+            Command::Begin { life } => life::begin(on, *life),
         }
     }
 
@@ -97,6 +98,9 @@ impl Machine for Tree {
 }
 
 impl Command {
+    /// One that does nothing: no session has this name.
+    pub const NOTHING: Command = Command::Expire { session: SessionId(0), attached: 0 };
+
     /// Whose it is; none of what hosts ask for themselves.
     #[must_use]
     pub fn who(&self) -> Option<&Who> {
@@ -108,7 +112,8 @@ impl Command {
             Command::Open { .. }
             | Command::Attach { .. }
             | Command::Expire { .. }
-            | Command::Reap { .. } => None,
+            | Command::Reap { .. }
+            | Command::Begin { .. } => None,
         }
     }
 }

@@ -13,6 +13,8 @@
 //!   gateway that it has left is not done either.
 //! - Sessions and nodes end by commands, never by a clock here; whoever proposes such an end says
 //!   what it has seen, and nothing ends that has changed since.
+//! - What is left when something was lost goes on in another life: its changes have greater numbers
+//!   than any before, and no session of an earlier life is served.
 //!
 //! # Invariants
 //! - Each node but the root has a parent, which ends with no session.
@@ -27,7 +29,8 @@
 //!   field what kind of node it is.
 //! - What is in `/zookeeper` everybody may read, and nobody change. Limits of parts of the tree are
 //!   kept there by ZooKeeper's tools; here is no such thing, and it is said at once.
-//! - Paths and lists have limits of their own, and the whole tree has.
+//! - Paths and lists have limits of their own, and the whole tree has; no more than some nodes are
+//!   counted, and no longer list is told than fits one message.
 //!
 //! | file | what it holds |
 //! |---|---|
@@ -37,6 +40,7 @@
 //! | `step.rs` | one change, and what goes with it |
 //! | `write.rs` | what changes nodes |
 //! | `sessions.rs` | sessions: made, moved and ended |
+//! | `life.rs` | what follows when something was lost |
 //! | `reap.rs` | nodes that end by themselves |
 //! | `ask.rs` | what changes nothing |
 //! | `bytes.rs` | how much is asked and answered |
@@ -48,6 +52,7 @@ mod ask;
 mod bytes;
 mod check;
 mod command;
+mod life;
 mod machine;
 mod object;
 mod reap;
@@ -57,7 +62,8 @@ mod step;
 pub(crate) mod tests;
 mod write;
 
-pub use ask::{ask, nodes};
+pub use acl::grants;
+pub use ask::{ask, nodes, whole};
 pub use bytes::bytes_told;
 pub use check::check;
 pub use command::{Answer, Change, Command, Question, Who};

@@ -4,6 +4,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::ids::Incarnation;
+use quorate_kernel::mutant;
 use quorate_kernel::path::Path;
 use quorate_kernel::tree::{Acl, SessionId, Stat, Zxid};
 use serde::{Deserialize, Serialize};
@@ -36,6 +37,20 @@ pub struct Meta {
     pub bytes: u64,
     /// How many sessions there are.
     pub sessions: u32,
+    /// Which life of the tree this is: it grows when something that was acknowledged may have been
+    /// lost. 0 if nothing ever was.
+    pub life: u64,
+    /// The change with which it began.
+    pub began: Zxid,
+}
+
+impl Meta {
+    /// Whether a session is of an earlier life: what its client has seen may be lost, and what it
+    /// relies on with it.
+    #[must_use]
+    pub fn outlives(&self, session: SessionId) -> bool {
+        session.0 < self.began.0 && !mutant!("tree_sessions_outlive_losses")
+    }
 }
 
 /// A node.

@@ -32,6 +32,11 @@ pub fn open(on: &mut Execution<'_, Tree>, gateway: Incarnation, timeout_ms: u32)
 pub fn attach(on: &mut Execution<'_, Tree>, gateway: Incarnation, id: SessionId) -> Answer {
     let mut step = Step::begin(on);
     let Some(before) = ask::session(step.on, id) else { return Answer::Expired };
+    if ask::meta(step.on).outlives(id) {
+        step.end_session(id);
+        step.take_effect();
+        return Answer::Expired;
+    }
     let session = Session { gateway, attached: before.attached + 1, ..before };
     step.put_session(id, session);
     if before.gateway != gateway {

@@ -4,18 +4,19 @@
 //! parent's counts, the keys that say when it ends, and the counts of the whole tree. All that it
 //! does has one zxid, and happens at one moment.
 
-use super::ask;
 use super::command::{Answer, Change};
 use super::machine::Tree;
 use super::object::{Life, Meta, Node, Object, Session};
+use super::{acl, ask};
 use crate::coordination::keys;
 use crate::smr::Execution;
 use alloc::string::{String, ToString};
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use quorate_kernel::invariant;
 use quorate_kernel::limits::{TREE_BYTES_MAX, TREE_NODES_MAX};
 use quorate_kernel::path::Path;
-use quorate_kernel::tree::{Failure, SessionId, Told, TreeReply, What, Zxid};
+use quorate_kernel::tree::{Acl, Failure, SessionId, Told, TreeReply, What, Zxid};
 
 /// A change that is under way.
 pub struct Step<'a, 'b> {
@@ -95,8 +96,9 @@ impl<'a, 'b> Step<'a, 'b> {
         }
         self.meta.nodes += 1;
         self.resize(0, node.bytes(path));
+        let guard = acl::guard(&node);
         self.on.put(keys::node(path), Object::Node(node));
-        self.tell(path, What::Created);
+        self.tell(path, What::Created, guard);
         self.has_room()
     }
 
@@ -104,6 +106,7 @@ impl<'a, 'b> Step<'a, 'b> {
     pub fn remove(&mut self, path: Path<'_>) {
         let Some(node) = ask::find(self.on, path) else { return };
         let (life, bytes, zxid) = (node.life, node.bytes(path), self.zxid());
+        let guard = acl::guard(node);
         invariant!(node.children == 0, "a node goes behind its children");
         let is_below = path.parent().is_some_and(|parent| {
             self.change(parent, |parent| {
@@ -124,7 +127,7 @@ impl<'a, 'b> Step<'a, 'b> {
         self.meta.nodes -= 1;
         self.resize(bytes, 0);
         self.on.remove(keys::node(path));
-        self.tell(path, What::Deleted);
+        self.tell(path, What::Deleted, guard);
     }
 
     /// Changes a node where it stands; its parent, children and life stay. Whether there is one.
@@ -142,10 +145,14 @@ impl<'a, 'b> Step<'a, 'b> {
         is_there
     }
 
-    /// What a node has was set, or a node was made or removed.
-    pub fn tell(&mut self, path: Path<'_>, what: What) {
-        let path = path.text().to_string();
-        self.on.tell(Change::Node { zxid: self.zxid(), path, what });
+    /// What a node has was set, or a node was made or removed. `guard` says who may read it, if not
+    /// everybody may.
+    pub fn tell(&mut self, path: Path<'_>, what: What, guard: Option<Arc<[Acl]>>) {
+        let (zxid, path) = (self.zxid(), path.text().to_string());
+        self.on.tell(match guard {
+            Some(acl) => Change::Guarded { zxid, path, what, acl },
+            None => Change::Node { zxid, path, what },
+        });
         self.is_change = true;
     }
 

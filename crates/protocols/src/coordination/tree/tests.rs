@@ -1,6 +1,7 @@
 //! Tests of the tree, which clients ask through entries of a log.
 
 mod kinds;
+mod life;
 mod lists;
 mod model;
 mod nodes;

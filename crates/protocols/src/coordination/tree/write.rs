@@ -138,13 +138,14 @@ fn set(
     acl::require(node, words::WRITE, who)?;
     ask::is_version(node.version, version)?;
     let (data, zxid, now_ms) = (fitting(data)?, step.zxid(), step.now_ms());
+    let guard = acl::guard(node);
     let told = change(step, path, |node| {
         node.data = data;
         node.version = node.version.wrapping_add(1);
         node.mzxid = zxid;
         node.mtime = now_ms;
     })?;
-    step.tell(path, What::Data);
+    step.tell(path, What::Data, guard);
     Ok(told)
 }
 

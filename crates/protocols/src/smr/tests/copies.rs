@@ -143,3 +143,27 @@ fn a_copy_that_was_interrupted_is_begun_anew() {
     copied.restart();
     copied.is_as(&source);
 }
+
+#[test]
+fn what_was_there_before_a_copy_goes_with_its_pages() {
+    let mut source = Member::<Numbers>::new();
+    source.ask(1, from(client(1, 1), 1), &[add("b", 1), add("y", 2)]);
+    let mut copied = Member::<Numbers>::new();
+    let names: Vec<_> = (10..40).map(|name| add(&format!("{name}"), 7)).collect();
+    copied.ask(1, from(client(2, 1), 1), &names);
+    copied.store();
+    let before = copied.disk.keys();
+    let (at, head) = (source.op, source.head());
+    assert!(copied.call(|machine, store| machine.begin_install(at, &head, store)));
+    assert_eq!(copied.disk.keys(), before - 1, "all but the head is there yet");
+    let page = source.page(at, &Bytes::new(), 1).expect("the copy is kept");
+    assert!(copied.call(|machine, store| machine.install(&page.items, store)));
+    let left = copied.disk.keys();
+    assert!(left < before - 1 && left > 3, "some of it is gone: {left}");
+    copied.restart();
+    assert_eq!(copied.op, Op(0), "nothing whole is stored");
+    copied.copy(&mut source, |_| {});
+    copied.is_as(&source);
+    copied.restart();
+    copied.is_as(&source);
+}

@@ -52,6 +52,21 @@ fn what_a_client_has_is_forgotten_and_nothing_else() {
 }
 
 #[test]
+fn a_part_without_commands_says_which_answers_nobody_waits_for() {
+    let (mut member, one) = (Member::<Numbers>::new(), client(1, 1));
+    member.ask(1, from(one, 1), &[add("a", 1), add("a", 2), add("a", 3)]);
+    let kept = |member: &Member<Numbers>| member.machine.unacknowledged().collect::<Vec<_>>();
+    assert_eq!(kept(&member), [(one, 3)]);
+    for (client, acked, left) in [(client(1, 2), 3, 3), (client(2, 1), 3, 3), (one, 2, 1)] {
+        member.execute(&entry::<Numbers>(1, Origin { client, first: 4, acked }, &[]));
+        assert_eq!(member.client(one).replies.len(), left);
+    }
+    member.execute(&entry::<Numbers>(1, Origin { client: one, first: 4, acked: 3 }, &[]));
+    assert_eq!(kept(&member), []);
+    assert_eq!(member.ask(1, from(one, 4), &[add("a", 4)]), [10], "it goes on where it was");
+}
+
+#[test]
 fn what_lacks_a_command_before_it_is_not_executed() {
     let (mut member, one) = (Member::<Numbers>::new(), client(1, 1));
     member.execute(&entry::<Numbers>(1, from(one, 2), &[add("a", 2)]));

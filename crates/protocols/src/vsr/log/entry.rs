@@ -18,6 +18,9 @@ pub enum Kind {
     Command,
     /// The members of the next epoch, ascending. It is the last entry of its epoch.
     Members(Vec<NodeId>),
+    /// The same where the log goes on with what is left of it: something that was acknowledged may
+    /// be in no log any more.
+    Left(Vec<NodeId>),
 }
 
 /// One entry. Where it stands is told by whoever carries it.
@@ -48,6 +51,12 @@ impl Entry {
         Entry { view, kind: Kind::Members(members.to_vec()), length: 0, command: Bytes::new() }
     }
 
+    /// The same where the log goes on with what is left of it.
+    #[must_use]
+    pub fn left(view: ViewNumber, members: &[NodeId]) -> Entry {
+        Entry { kind: Kind::Left(members.to_vec()), ..Entry::members(view, members) }
+    }
+
     /// The command's bytes.
     #[must_use]
     pub fn bytes(&self) -> &Bytes {
@@ -59,7 +68,7 @@ impl Entry {
     pub fn new_members(&self) -> Option<&[NodeId]> {
         match &self.kind {
             Kind::Command => None,
-            Kind::Members(members) => Some(members),
+            Kind::Members(members) | Kind::Left(members) => Some(members),
         }
     }
 
@@ -73,7 +82,7 @@ impl Entry {
     fn is_well_formed(&self) -> bool {
         match &self.kind {
             Kind::Command => true,
-            Kind::Members(members) => are_members(members),
+            Kind::Members(members) | Kind::Left(members) => are_members(members),
         }
     }
 
@@ -105,6 +114,7 @@ impl fmt::Debug for Entry {
         match &self.kind {
             Kind::Command => write!(f, "{:?}/{:02x?}", self.view, &self.command[..]),
             Kind::Members(members) => write!(f, "{:?}/{members:?}", self.view),
+            Kind::Left(members) => write!(f, "{:?}/left to {members:?}", self.view),
         }
     }
 }
@@ -119,7 +129,7 @@ pub(crate) fn may_follow(entries: &[Entry], before: ViewNumber) -> bool {
             let rises = pair[0].view.epoch < pair[1].view.epoch;
             pair[0].view <= pair[1].view && (!rises || pair[1].new_members().is_some())
         }
-        Kind::Members(_) => pair[0].view.epoch < pair[1].view.epoch,
+        Kind::Members(_) | Kind::Left(_) => pair[0].view.epoch < pair[1].view.epoch,
     };
     entries.first().is_none_or(|first| before <= first.view)
         && entries.windows(2).all(fits)

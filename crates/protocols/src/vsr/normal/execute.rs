@@ -2,9 +2,9 @@
 
 use crate::vsr::action::{Action, Context, Event};
 use crate::vsr::configuration::Configuration;
-use crate::vsr::number::{Epoch, Op, ViewNumber};
+use crate::vsr::log::entry::Kind;
+use crate::vsr::number::{Op, ViewNumber};
 use crate::vsr::state::{Replica, Status};
-use quorate_kernel::ids::NodeId;
 use quorate_kernel::invariant;
 use quorate_kernel::limits::VSR_EXECUTE_MAX;
 use quorate_kernel::mutant;
@@ -25,7 +25,11 @@ impl Replica {
             self.applied = op;
             match entry.new_members() {
                 Some(members) if entry.view.epoch >= self.epoch() => {
-                    self.change_epoch(op, (entry.view.epoch, members), cx);
+                    let is_left = matches!(entry.kind, Kind::Left(_));
+                    let next = Configuration::after(entry.view.epoch, members, op);
+                    let next = next.following(&self.head.configuration);
+                    let next = if is_left { next.of_what_is_left() } else { next };
+                    self.change_epoch(op, next, cx);
                 }
                 // It was executed before a restart, or a copy came from behind it.
                 Some(_) => {}
@@ -57,14 +61,15 @@ impl Replica {
 
     /// A change of members was executed: the next epoch begins with the log up to here. A newcomer
     /// to what is left of a log may not have heard of the one that has ended.
-    fn change_epoch(&mut self, op: Op, (ended, members): (Epoch, &[NodeId]), cx: &mut Context<'_>) {
+    fn change_epoch(&mut self, op: Op, configuration: Configuration, cx: &mut Context<'_>) {
         invariant!(op == self.log.end(), "a change of members is the last entry of its epoch");
-        invariant!(crate::vsr::configuration::are_members(members), "only members were proposed");
+        invariant!(
+            crate::vsr::configuration::are_members(&configuration.members),
+            "only members were proposed"
+        );
         self.send_last_beat(cx);
         self.step_down(cx);
         let was_member = self.is_member();
-        let configuration =
-            Configuration::after(ended, members, op).following(&self.head.configuration);
         if self.head.settled >= op && !mutant!("lost_pages_stay") {
             self.copy_anew(cx);
         }

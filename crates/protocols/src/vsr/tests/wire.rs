@@ -63,8 +63,9 @@ fn entries() -> Vec<Entry> {
 }
 
 fn configuration() -> Configuration {
-    let before = [NodeId(1), NodeId(2)].into();
-    Configuration { before, ..Configuration::after(Epoch(2), &[NodeId(2), NodeId(300)], Op(9)) }
+    let (before, life) = ([NodeId(1), NodeId(2)].into(), Epoch(2));
+    let members = [NodeId(2), NodeId(300)];
+    Configuration { before, life, ..Configuration::after(Epoch(2), &members, Op(9)) }
 }
 
 /// Each variant, in the order of their tags, with its head and tail in hexadecimal digits.
@@ -112,7 +113,7 @@ fn golden() -> Vec<(Message, &'static str, &'static str)> {
                 next: Some(b"m".to_vec()),
                 body: Bytes::from_static(b"items"),
             },
-            "0a0407030103 0202ac0209020102ac020201016d",
+            "0a0407030103 0202ac020902010202ac020201016d",
             "6974656d73",
         ),
     ]);
@@ -317,7 +318,23 @@ fn the_longest_heads_fit() {
     let prepare = Message::Prepare { view, from, entries, commit };
     assert!(pieces(&prepare).0.len() > VSR_ENTRIES_MAX * GROUP_MEMBERS_MAX * 9);
     let (before, members) = (most.clone().into(), most.into());
-    let full = Configuration { epoch: view.epoch, members, since: commit, before };
+    let full =
+        Configuration { epoch: view.epoch, members, since: commit, before, life: view.epoch };
     let (head, read) = copied(Some(std::vec![255; VSR_CURSOR_BYTES_MAX]), full);
     assert!(head.len() > VSR_CURSOR_BYTES_MAX && read.is_ok());
+}
+
+#[test]
+fn what_goes_on_with_what_is_left_says_so() {
+    let members = [NodeId(2), NodeId(300)];
+    let [usual, left] = [Entry::members(view(1), &members), Entry::left(view(1), &members)];
+    assert_eq!(usual.new_members(), left.new_members());
+    let bytes = [usual, left].map(|entry| entry.stored());
+    let [usual, left] = bytes.each_ref().map(|bytes| &bytes[3..]);
+    let differ: Vec<usize> = (0..usual.len()).filter(|at| usual[*at] != left[*at]).collect();
+    assert_eq!((usual.len(), differ.len()), (left.len(), 1));
+    assert_eq!((usual[differ[0]], left[differ[0]]), (1, 2), "a variant of its own, behind others");
+    let wrong = Configuration { life: Epoch(4), ..configuration() };
+    let copied = copied(None, wrong);
+    assert!(copied.1.is_err(), "no life begins in a later epoch");
 }

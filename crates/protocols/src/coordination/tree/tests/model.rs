@@ -119,8 +119,13 @@ impl Model {
     }
 
     fn tell(&mut self, path: &str, what: What) {
+        let acl = self.nodes[path].acl.clone();
+        let is_open = acl.iter().any(|it| it.permissions & READ != 0 && it.id.scheme == "world");
         let (zxid, path) = (Zxid(self.zxid + 1), path.to_string());
-        self.changes.push(Change::Node { zxid, path, what });
+        self.changes.push(match is_open {
+            true => Change::Node { zxid, path, what },
+            false => Change::Guarded { zxid, path, what, acl: acl.into() },
+        });
     }
 
     fn make(
@@ -153,9 +158,9 @@ impl Model {
     }
 
     fn remove(&mut self, path: &str) {
+        self.tell(path, What::Deleted);
         self.nodes.remove(path);
         self.of_parent(path, |parent| parent.stat.children -= 1);
-        self.tell(path, What::Deleted);
     }
 
     fn set(&mut self, who: &Who, path: &str, data: Option<&[u8]>, version: Option<i32>) -> Result {
@@ -339,6 +344,7 @@ impl Model {
                 Ok(Told::Done)
             }
             Command::Reap { path, seen } => self.reap(path, *seen),
+            Command::Begin { .. } => unreachable!("nothing is lost here"),
             Command::Expire { session, attached } => match self.sessions.get(session) {
                 Some(known) if known.attached != *attached => Ok(Told::Done),
                 Some(_) => {

@@ -1,8 +1,11 @@
 //! What is asked, and changes nothing.
 
-use super::super::{Answer, Question, Who};
+use super::super::{Answer, Node, Object, Question, Tree, Who, ask};
 use super::world::*;
-use quorate_kernel::limits::TREE_PAGE_MAX;
+use crate::coordination::keys;
+use crate::smr::{Execution, Objects};
+use quorate_kernel::limits::{TRANSACTION_BYTES_MAX, TREE_COUNTED_MAX, TREE_PAGE_MAX};
+use quorate_kernel::path::Path;
 use quorate_kernel::tree::{ALL, Acl, Failure, Item, Refollow, Stat, Told, TreeReply, What, Zxid};
 use std::format;
 use std::string::{String, ToString};
@@ -205,4 +208,60 @@ fn a_page_of_paths_has_bounds() {
     world.all(&anybody(), &items(0..100, &"x".repeat(16_000))).unwrap();
     let count = page(&world).0;
     assert!((65..67).contains(&count), "{count} paths of 16 kB each");
+}
+
+/// A tree with so many nodes below `/a/b`, which are put there past all commands.
+fn large(world: &mut World, count: usize, name: impl Fn(usize) -> String) -> Objects<Tree> {
+    world.done(create("/a", ""));
+    world.done(create("/a/b", ""));
+    let mut objects = world.member.machine.objects().clone();
+    let below = keys::children(Path::of("/a/b").expect("it is a path"));
+    for at in 0..count {
+        let key = [&below[..], name(at).as_bytes()].concat();
+        objects.insert(key.into(), Object::Node(Node::made(Zxid(3), 0)));
+    }
+    objects
+}
+
+fn read(objects: &Objects<Tree>, question: Question) -> Result<Told, Failure> {
+    match ask(&question, &Execution::new(objects, 0)) {
+        Answer::Told(reply) => reply.told,
+        other => panic!("{other:?} tells nothing"),
+    }
+}
+
+#[test]
+fn no_more_than_some_nodes_are_counted() {
+    let mut world = World::new();
+    let count = TREE_COUNTED_MAX;
+    let mut objects = large(&mut world, count, |at| format!("{at}"));
+    let of = |path: &str| Question::One(anybody(), Item::CountBelow { path: path.into() });
+    assert_eq!(read(&objects, of("/a")), Ok(Told::Count(count as u64 + 1)));
+    let key = keys::node(Path::of("/a/b/more").expect("it is a path"));
+    objects.insert(key, Object::Node(Node::made(Zxid(3), 0)));
+    assert_eq!(read(&objects, of("/a")), Err(Failure::Quota));
+    assert_eq!(read(&objects, of("/")), Ok(Told::Count(5)), "of all it is known");
+}
+
+#[test]
+fn a_list_for_which_there_is_no_room_is_not_made() {
+    let mut world = World::new();
+    let length = 16 * 1000;
+    let count = TRANSACTION_BYTES_MAX / (length + 4);
+    let name = |at| format!("{at:0length$}");
+    let mut objects = large(&mut world, count, name);
+    let list = || children("/a/b");
+    let one = |objects: &Objects<Tree>| read(objects, Question::One(anybody(), list()));
+    let is_whole = |told| matches!(told, Ok(Told::Children { names, .. }) if names.len() == count);
+    assert!(is_whole(one(&objects)));
+    let items = Vec::from([exists("/a"), list(), list(), exists("/a"), get("/a")]);
+    let Ok(Told::Many(told)) = read(&objects, Question::Each(anybody(), items)) else {
+        panic!("each is told")
+    };
+    let are: Vec<bool> = told.iter().map(Result::is_ok).collect();
+    assert_eq!(are, [true, true, false, false, false], "nothing is looked for in vain");
+    let below = keys::children(Path::of("/a/b").expect("it is a path"));
+    let key = [&below[..], name(count).as_bytes()].concat();
+    objects.insert(key.into(), Object::Node(Node::made(Zxid(3), 0)));
+    assert_eq!(one(&objects), Err(Failure::Quota));
 }

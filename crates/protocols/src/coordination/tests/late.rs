@@ -1,0 +1,151 @@
+//! What comes late: messages, attaches, ticks, and words of who leads no more.
+
+use super::world::{Client, SOON, TIMEOUT, World, hosts, three};
+use crate::coordination::tree::tests::world::{create, ephemeral};
+use quorate_kernel::operation::{Operation, Outcome, Refusal};
+use quorate_kernel::ring::Standing;
+use quorate_kernel::time::Span;
+use quorate_kernel::tree::{Act, Ask, Connect, Told, Zxid};
+use std::format;
+
+#[test]
+fn a_gateway_that_missed_what_nobody_remembers_sends_its_clients_away() {
+    let mut world = hosts(4);
+    world.run(Span::secs(2));
+    let one = world.open_with(3, Span::secs(60));
+    world.isolate(3);
+    let moved = world.attach(&one, 0);
+    assert_eq!(world.act(&moved, Act::Close), Ok(Told::Done));
+    // Whoever restarts does not remember what has happened before what it has stored.
+    for name in 0..60 {
+        assert!(world.anyone(0, create(&format!("/{name}"), "")).is_ok());
+    }
+    for at in 0..3 {
+        world.crash(at);
+        world.unlink(at);
+        world.run(Span::secs(1));
+        world.restart(at);
+        world.run(Span::secs(1));
+    }
+    assert!(world.run_until(SOON, |world| world.leader().is_some()));
+    assert!(world.ended(&one).is_none(), "it knows nothing of it");
+    world.mend();
+    assert!(world.run_until(SOON, |world| world.ended(&one).is_some()), "it looks elsewhere");
+}
+
+#[test]
+fn a_session_is_not_taken_away_by_who_asked_for_it_long_ago() {
+    let (mut world, leader, other) = three();
+    let third = 3 - leader - other;
+    let one = world.open_with(leader, Span::secs(20));
+    world.leave(&one);
+    // Its client comes to a host that is cut off, and goes on to another one.
+    world.isolate(other);
+    let waits = world.go_on(&one, other);
+    world.run(Span::millis(300));
+    world.leave(&Client { at: other, ticket: waits, ..one });
+    let new = world.attach(&one, third);
+    world.mend();
+    let until = world.now + Span::secs(3);
+    while world.now < until {
+        assert_eq!(world.act(&new, Act::Ping), Ok(Told::Done));
+        world.run(Span::millis(100));
+    }
+    assert!(world.ended(&new).is_none() && world.told(waits).is_empty());
+    assert!(world.anyone(other, create("/a", "")).is_ok(), "the host is there again");
+    assert!(world.one(&new, create("/b", "")).is_ok());
+}
+
+#[test]
+fn who_waits_for_a_session_is_sent_elsewhere_at_last() {
+    let (mut world, leader, other) = three();
+    let one = world.open_with(leader, Span::secs(20));
+    world.isolate(other);
+    let connect = Connect { session: None, timeout_ms: 3000, seen: Zxid(0), peer: None };
+    let tickets = [world.connect(other, connect), world.go_on(&one, other)];
+    world.run(Span::millis(3100));
+    for ticket in tickets {
+        assert_eq!(world.opened(other, ticket), None);
+    }
+    world.mend();
+    world.run(Span::secs(3));
+    assert!(tickets.iter().all(|ticket| world.told(*ticket).len() == 1), "it is told once");
+    assert!(world.ended(&one).is_none(), "its session is where it was");
+    assert_eq!(world.act(&one, Act::Ping), Ok(Told::Done));
+}
+
+#[test]
+fn who_has_seen_a_later_state_leaves_nothing_of_its_session_behind() {
+    let (mut world, _, other) = three();
+    let one = world.open(other);
+    let session = Some((one.session, one.password));
+    let connect = Connect { session, timeout_ms: 3000, seen: Zxid(1 << 40), peer: None };
+    let ticket = world.connect(other, connect);
+    assert_eq!(world.opened(other, ticket), None);
+    assert_eq!(world.ended(&one), Some(Refusal::NoSession), "its client has come anew");
+    let ask = Ask { session: Some(one.session), act: Act::Ping };
+    let ticket = world.request(other, Operation::Tree(ask.into()), SOON);
+    assert_eq!(world.answer(ticket), Outcome::Refused(Refusal::NoSession), "nobody has it");
+    let again = world.attach(&one, other);
+    assert_eq!(world.act(&again, Act::Ping), Ok(Told::Done));
+}
+
+#[test]
+fn a_host_that_was_halted_hears_its_clients_before_it_judges_them() {
+    let (mut world, leader, other) = three();
+    let third = 3 - leader - other;
+    let one = world.open(other);
+    assert!(world.one(&one, ephemeral("/one")).is_ok());
+    let halts = Span(TIMEOUT.0 - Span::millis(1800).0);
+    world.run(Span::millis(1900));
+    // What its client says comes in the meantime, and is read behind the tick that is due.
+    world.now = world.now + halts;
+    world.run(Span(0));
+    world.send(&one, Act::Ping);
+    world.run(Span::millis(500));
+    assert!(!world.is_expired(&one), "it was there");
+    assert!(world.is_there(third, "/one"));
+    world.run(Span(2 * TIMEOUT.0));
+    assert!(!world.is_there(third, "/one"), "who says nothing is judged all the same");
+}
+
+#[test]
+fn who_leads_no_more_is_left_though_it_speaks() {
+    let mut world = hosts(4);
+    let old = world.leader().expect("somebody leads");
+    world.run(Span::secs(2));
+    // It knows nobody but the gateway, and the gateway hears nobody else.
+    for at in (0..3).filter(|at| *at != old) {
+        world.part(old, at);
+        world.cut.insert((at, 3));
+    }
+    let is_other = |world: &mut World| world.leader().is_some_and(|leader| leader != old);
+    assert!(world.run_until(SOON, is_other), "the others go on");
+    let new = world.leader().expect("somebody leads");
+    let put = Operation::put("a".into(), "".into());
+    world.request(3, put, SOON);
+    let is_done = |world: &mut World| world.has_node(new, "/a");
+    assert!(world.run_until(Span::secs(4), is_done), "who leads is asked, though it is not heard");
+}
+
+#[test]
+fn answers_of_a_host_that_has_left_are_kept_no_longer() {
+    let mut world = hosts(4);
+    world.gather(1..5);
+    world.run(Span::secs(2));
+    let one = world.open(3);
+    assert!(world.one(&one, create("/a", "")).is_ok());
+    let client = world.hosts[3].me;
+    let kept = |world: &World| {
+        let hosted = world.hosts[0].process.as_ref().and_then(|it| it.hosted.as_ref());
+        let client = hosted.and_then(|it| it.machine.client(client));
+        client.map_or(0, |it| it.replies.len())
+    };
+    world.run(Span::secs(3));
+    assert!(kept(&world) > 0, "it may ask for them yet");
+    world.crash(3);
+    world.stand(3, Standing::Left);
+    assert!(world.run_until(SOON, |world| kept(world) == 0), "nobody does");
+    world.hosts.pop();
+    world.agree();
+}
