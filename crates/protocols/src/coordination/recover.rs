@@ -6,6 +6,7 @@
 use super::gateway::Gateway;
 use super::state::{Context, Coordination, GROUP};
 use crate::vsr::is_known;
+use quorate_kernel::mutant;
 use quorate_kernel::process::Recovery;
 
 impl Coordination {
@@ -13,6 +14,7 @@ impl Coordination {
     /// nothing.
     pub(super) fn recover(&mut self, recovery: Recovery, cx: &mut Context<'_>) {
         self.gateway = Gateway::new(cx.now);
+        let recovery = if mutant!("tree_memory_is_whole") { Recovery::Intact } else { recovery };
         if let Some(members) = self.settings.founders.first().cloned() {
             let founds = members.contains(&cx.me.node);
             if founds || is_known(GROUP, cx.table) {

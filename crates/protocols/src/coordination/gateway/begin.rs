@@ -11,6 +11,7 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use quorate_kernel::ids::Ticket;
 use quorate_kernel::limits::{CLIENT_OPERATIONS_MAX, SCAN_KEYS_MAX};
+use quorate_kernel::mutant;
 use quorate_kernel::operation::{Operation, Outcome, Refusal};
 use quorate_kernel::process::Request;
 use quorate_kernel::tree::{Act, Ask, Failure, Id, Item, Told, TreeReply};
@@ -170,7 +171,7 @@ impl Coordination {
             return Err(Refusal::NoSession);
         };
         let waits = act.is_write() && !connection.questions.is_empty();
-        if waits {
+        if waits && !mutant!("tree_write_overtakes_read") {
             connection.queue.push_back((waiting, act));
             return Ok(());
         }

@@ -24,7 +24,7 @@ use quorate_kernel::watch::Event;
 impl Coordination {
     /// The primary tells something.
     pub(crate) fn on_told(&mut self, from: Incarnation, told: Told, cx: &mut Context<'_>) {
-        if !self.gateway.stream.is_asked(from.node) {
+        if !self.gateway.stream.is_asked(from.node) && !mutant!("tree_anybody_tells") {
             return;
         }
         if told.has_ended {
@@ -38,7 +38,7 @@ impl Coordination {
         if !self.gateway.stream.is_next((from, told.view), told.turn, told.number) {
             return;
         }
-        if told.lacks {
+        if told.lacks && !mutant!("tree_lacks_nothing") {
             probe!("coordination/lacks_changes");
             self.end_sessions(Refusal::TooSlow, cx);
             self.gateway.seen = 0;
@@ -46,7 +46,7 @@ impl Coordination {
         for news in told.news {
             match news {
                 News::Change(number, change) => {
-                    if number > self.gateway.seen {
+                    if number > self.gateway.seen || mutant!("tree_event_twice") {
                         self.gateway.seen = number;
                         self.on_change(change, cx);
                     }
@@ -90,8 +90,9 @@ impl Coordination {
                     self.gateway.connections.get(&ticket).is_some_and(|it| it.is_closing);
                 match (is_closing, is_moved) {
                     // Its answer follows.
-                    (true, _) => {}
-                    (false, true) => self.end_connection(ticket, Refusal::NoSession, cx),
+                    (true, false) => {}
+                    // Where it is now it goes on, though it was to be closed here.
+                    (_, true) => self.end_connection(ticket, Refusal::NoSession, cx),
                     (false, false) => self.expire_client(ticket, cx),
                 }
             }
@@ -167,7 +168,7 @@ impl Coordination {
         });
         let connection = client.and_then(|client| self.gateway.connections.get(&client));
         let first = connection.and_then(|it| it.questions.first().copied()).unwrap_or(number);
-        let overtakes = first < number;
+        let overtakes = first < number && !mutant!("tree_read_overtakes_read");
         if overtakes {
             probe!("coordination/overtakes");
             [first, number].into_iter().for_each(|number| stream.ask_again(number));

@@ -251,12 +251,13 @@ impl<O> Stream<O> {
     /// asked anew.
     pub fn is_next(&mut self, source: Source, turn: u64, number: u64) -> bool {
         if turn != self.turn {
-            return false;
+            return mutant!("tree_hears_earlier_turns");
         }
-        let is_same = self.source.is_none_or(|known| known == source);
+        let is_same = self.source.is_none_or(|known| known == source)
+            || mutant!("tree_hears_two_primaries_as_one");
         if is_same && number <= self.number {
             // It has come before.
-            return false;
+            return mutant!("tree_hears_twice");
         }
         let is_next = is_same && number == self.number + 1;
         if !is_next && !mutant!("tree_misses_a_message") {

@@ -42,11 +42,12 @@ impl Coordination {
             *served = Served::new(from);
         }
         let is_late = served.client != from || ask.turn < served.turn;
-        if is_late {
+        if is_late && !mutant!("tree_hears_late_asks") {
             return;
         }
         let done = machine.client(from).map_or(0, |client| client.done);
-        if is_new || ask.turn > served.turn {
+        let begins = is_new || ask.turn > served.turn;
+        if begins && !mutant!("tree_tickets_outlive_turns") {
             // That this node led after an earlier question with this number says nothing of a new
             // one.
             primary.tickets.retain(|_, (node, _)| *node != from.node);
@@ -55,7 +56,7 @@ impl Coordination {
             served.resume((ask.turn, ask.seen, ask.acked), machine);
         }
         primary.heard.insert(from, cx.now);
-        if ask.touch >= served.touch {
+        if ask.touch >= served.touch || mutant!("tree_follows_as_heard_last") {
             // One that was sent earlier and comes later says what was so then.
             served.follows = ask.follows;
         }
@@ -232,7 +233,7 @@ impl Served {
     ) -> Option<(Part<Tree>, usize)> {
         let (mut begin, mut taken, mut bytes) = (None, Vec::new(), 0);
         for (command, number) in commands.into_iter().zip(first..) {
-            if number <= self.proposed {
+            if number <= self.proposed && !mutant!("tree_proposes_twice") {
                 continue;
             }
             if number > self.proposed + 1 {

@@ -106,6 +106,22 @@ fn a_session_goes_on_at_another_host_and_what_it_asks_late_is_refused() {
 }
 
 #[test]
+fn a_close_that_comes_behind_a_move_ends_its_connection_and_not_the_session() {
+    let (mut world, leader, other) = three();
+    let third = 3 - leader - other;
+    let old = world.open(other);
+    assert!(world.one(&old, ephemeral("/one")).is_ok());
+    world.part(other, leader);
+    let late = world.send(&old, Act::Close);
+    let new = world.attach(&old, third);
+    world.mend();
+    assert_eq!(world.reply(late), Err(Failure::SessionMoved));
+    assert!(world.run_until(SOON, |world| world.ended(&old) == Some(Refusal::NoSession)));
+    keep(&mut world, &new, Span(2 * TIMEOUT.0));
+    assert!(world.is_there(other, "/one"));
+}
+
+#[test]
 fn a_client_that_comes_again_to_its_host_ends_its_earlier_connection() {
     let (mut world, _, other) = three();
     let old = world.open(other);

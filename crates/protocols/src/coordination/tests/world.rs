@@ -1,8 +1,9 @@
 //! The world of [`hosts`], with the lane of this engine, and clients with sessions.
 
+pub use crate::coordination::Settings;
 use crate::coordination::keys;
 use crate::coordination::tree;
-use crate::coordination::{Coordination, GROUP, Message, Settings};
+use crate::coordination::{Coordination, GROUP, Message};
 use crate::groups::{FAILED, founders};
 use crate::testing::hosts::{self, Simulated};
 use crate::vsr::{Kept, Replica};
@@ -238,6 +239,12 @@ impl World {
         told[0].clone()
     }
 
+    /// The same of what may take longer.
+    pub fn answer_within(&mut self, ticket: Ticket, most: Span) -> Outcome {
+        assert!(self.run_to(most, |world| !world.told(ticket).is_empty()), "it is answered");
+        self.told(ticket)[0].clone()
+    }
+
     /// What is told of what was asked of the tree.
     pub fn reply(&mut self, ticket: Ticket) -> Result<Told, Failure> {
         match self.answer(ticket) {
@@ -276,6 +283,13 @@ impl World {
     /// What a node has, as somebody sees it at a host.
     pub fn data(&mut self, at: usize, path: &str) -> Option<Bytes> {
         data_of(self.anyone(at, tree::tests::world::get(path)))
+    }
+
+    /// How many sessions there are, as a host has it.
+    pub fn sessions_there(&self, at: usize) -> usize {
+        let process = self.hosts[at].process.as_ref();
+        let hosted = process.and_then(|it| it.hosted.as_ref()).expect("it has the tree");
+        tree::sessions(hosted.machine.objects()).count()
     }
 
     /// All hosts that are up have the same tree, which is sound.

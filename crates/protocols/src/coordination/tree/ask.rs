@@ -59,8 +59,9 @@ fn each(items: &[Item], who: &Who, on: &Execution<'_, Tree>) -> Vec<Result<Told,
     let mut read = |item: &Item| {
         let told = one_within(room, item, who, on);
         let bytes = told.as_ref().map_or(0, bytes_told);
-        let is_full = bytes > room || matches!(told, Err(Failure::Quota));
-        room = if is_full { 0 } else { room - bytes };
+        let is_bound = !mutant!("tree_answers_without_bound");
+        let is_full = is_bound && (bytes > room || matches!(told, Err(Failure::Quota)));
+        room = if is_full { 0 } else { room.saturating_sub(bytes) };
         if is_full { Err(Failure::Quota) } else { told }
     };
     items.iter().map(&mut read).collect()

@@ -6,6 +6,7 @@
 
 mod ring;
 mod runs;
+mod taken;
 
 use crate::testing::disk::Disk;
 use crate::testing::timeline::Timeline;
@@ -23,6 +24,7 @@ use quorate_kernel::time::{Span, Time, WallTime};
 use quorate_kernel::wire::Body;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::vec::Vec;
+pub use taken::{Taken, Tap};
 
 /// What the world must know of an engine.
 pub trait Simulated: Process<Message: Clone> {
@@ -111,6 +113,8 @@ pub struct World<P: Simulated> {
     /// The hosts that are told of; nobody is told of a ring while there are none.
     pub ring: Vec<RingHost>,
     rings: u64,
+    /// Frames that a test has taken from the links.
+    pub tap: Tap<P::Message>,
 }
 
 impl<P: Simulated> World<P> {
@@ -151,6 +155,7 @@ impl<P: Simulated> World<P> {
             refusals: None,
             ring: Vec::new(),
             rings: 0,
+            tap: Tap::default(),
         };
         (0..hosts as usize).for_each(|at| world.start(at, Recovery::Intact));
         world
@@ -305,6 +310,10 @@ impl<P: Simulated> World<P> {
             }
             *self.sent.entry(P::name(&message)).or_default() += 1;
             let to = node.0 as usize - 1;
+            if self.tap.takes(at, to, &message) {
+                self.tap.taken.push(Taken { from: me, to, start, message: message.clone() });
+                continue;
+            }
             let is_lost = self.cut.contains(&(at, to)) || self.rng.below(100) < self.loss_percent;
             if !is_lost {
                 let is_slow = self.slow == Some(P::name(&message));

@@ -83,7 +83,7 @@ impl<O> Stream<O> {
         {
             let Some(open) = self.questions.get_mut(&number) else { continue };
             open.asked_at = now;
-            bytes += open.question.bytes();
+            bytes += if mutant!("tree_asks_without_bound") { 0 } else { open.question.bytes() };
             let after = if mutant!("tree_read_overtakes_write") { 0 } else { open.after };
             questions.push(OpenQuestion { number, after, question: open.question.clone() });
         }
