@@ -10,3 +10,4 @@ mod rustcausal;
 mod rustclient;
 mod rustexpiry;
 mod tpcc;
+pub(super) mod tree;
