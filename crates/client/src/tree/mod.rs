@@ -13,7 +13,7 @@ use quorate_api::v1;
 use quorate_api::v1::tree_client::TreeClient;
 use session::Shared;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tonic::transport::Channel;
 use tonic::{Request, Response, Status, Streaming};
 
@@ -68,11 +68,18 @@ impl Tree {
 
     async fn read<R: Clone, T>(
         &self,
-        make: impl FnOnce(String, Option<v1::Session>) -> R,
+        make: impl Fn(String, Option<v1::Session>) -> R,
         call: impl AsyncFn(Stub, Request<R>) -> Result<Response<T>, Status>,
     ) -> Result<T, ClientError> {
-        let (client, session) = self.place()?;
-        calls::read_of(&client, None, make(self.keyspace.clone(), session), call).await
+        let deadline = Instant::now() + self.client.settings.timeout;
+        loop {
+            let (client, session) = self.place()?;
+            let asked = make(self.keyspace.clone(), session);
+            let read = calls::read_of(&client, None, asked, &call).await;
+            if !self.goes_on(read.as_ref().err(), deadline).await {
+                return read;
+            }
+        }
     }
 
     async fn write<R, T>(
@@ -80,9 +87,30 @@ impl Tree {
         make: impl Fn(String, Option<v1::Session>, Option<v1::WriteOptions>) -> R,
         call: impl AsyncFn(Stub, Request<R>) -> Result<Response<T>, Status>,
     ) -> Result<T, ClientError> {
-        let (client, session) = self.place()?;
-        let make = |options| make(self.keyspace.clone(), session.clone(), Some(options));
-        calls::write(&client, (None, Manner::AtOne), make, call).await
+        let deadline = Instant::now() + self.client.settings.timeout;
+        loop {
+            let (client, session) = self.place()?;
+            let make = |options| make(self.keyspace.clone(), session.clone(), Some(options));
+            let written = calls::write(&client, (None, Manner::AtOne), make, &call).await;
+            if !self.goes_on(written.as_ref().err(), deadline).await {
+                return written;
+            }
+        }
+    }
+
+    /// Whether a call that changed nothing is made again: its session may be at another host by
+    /// then.
+    async fn goes_on(&self, error: Option<&ClientError>, deadline: Instant) -> bool {
+        let is_elsewhere = match error {
+            Some(ClientError::Unreachable { .. }) => true,
+            Some(error) => error.node_failure() == Some(v1::NodeFailure::SessionMoved),
+            None => false,
+        };
+        let goes_on = is_elsewhere && self.session.is_some() && Instant::now() < deadline;
+        if goes_on {
+            tokio::time::sleep(session::PAUSE).await;
+        }
+        goes_on
     }
 
     /// Makes a node; where it is, with its number if it is sequential, and how.

@@ -13,7 +13,7 @@ use tokio::task::JoinHandle;
 use tonic::Streaming;
 
 /// The pause before hosts are asked once more to take a session on.
-const PAUSE: Duration = Duration::from_millis(100);
+pub(super) const PAUSE: Duration = Duration::from_millis(100);
 
 /// A session with a tree: nodes that are made for it and are ephemeral end with it.
 ///
@@ -50,12 +50,18 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A client of the host where the session is open, and what to show there.
+    /// A client of the host where the session is open, and what to show there. It does not try for
+    /// longer than until the session may be at another host.
     pub fn place(&self) -> Result<(Client, v1::Session), ClientError> {
         let state = self.state();
         match &state.over {
             Some(why) => Err(why.clone()),
-            None => Ok((state.client.clone(), state.session.clone())),
+            None => {
+                let mut client = state.client.clone();
+                let timeout = &mut client.settings.timeout;
+                *timeout = (*timeout).min(self.timeout / 3);
+                Ok((client, state.session.clone()))
+            }
         }
     }
 }

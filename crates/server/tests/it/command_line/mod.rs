@@ -8,3 +8,4 @@ pub(super) mod dev;
 mod init;
 mod printed;
 mod ring;
+mod tree;
