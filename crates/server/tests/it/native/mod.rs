@@ -4,6 +4,7 @@ mod contexts;
 mod events;
 mod grpc;
 pub(super) mod http;
+mod httptree;
 mod routes;
 mod rustadmin;
 mod rustcausal;
