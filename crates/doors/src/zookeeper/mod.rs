@@ -12,6 +12,7 @@
 //! | `requests/` | what is asked |
 //! | `answers/` | what is told, and in which order |
 //! | `session` | one connection |
+//! | [`client`] | the client's side, for the command line |
 //! | `words`, `counters` | four-letter words, and what they tell |
 //! | `shared` | what all connections share |
 //!
@@ -47,6 +48,7 @@
 //!   of the tree's group says that it stands alone.
 
 mod answers;
+pub mod client;
 mod counters;
 mod requests;
 mod session;

@@ -6,8 +6,10 @@
 //! | `nodes` | `ls`, `get`, `stat`, `set`, `delete` |
 //! | `create` | `create`, and sessions that are held |
 //! | `watch` | what becomes of nodes |
+//! | `copy` | `import`, `export` |
 //! | `show` | how nodes are printed |
 
+mod copy;
 mod create;
 mod nodes;
 mod show;
@@ -55,6 +57,21 @@ enum Command {
                             If it ends by itself, some may be missed: watch again, and read.\n\
                             Example: quorate tree watch -R /config")]
     Watch(watch::WatchArgs),
+    /// Copy nodes from a ZooKeeper, or out of what `export` has written
+    #[command(
+        after_help = "Data and access lists are kept; ephemeral nodes are skipped, as their \
+                            sessions are not copied. A node with children gets an access list \
+                            that is not open when they were made. A copy that has ended early, \
+                            or was made before, is made again with --overwrite.\n\
+                            Example: quorate tree import --from zk1:2181 /config --to /apps/config"
+    )]
+    Import(copy::import::ImportArgs),
+    /// Print a node and all below it as JSON lines
+    #[command(
+        after_help = "Ephemeral nodes are skipped. All others are told as nodes that stay.\n\
+                            Example: quorate tree export /config > config.jsonl"
+    )]
+    Export(copy::export::ExportArgs),
 }
 
 /// Runs `tree`.
@@ -70,6 +87,12 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         Command::Create(args) => args.target.run(async |tree| create::create(&tree, args).await),
         Command::Delete(args) => args.target.run(async |tree| nodes::delete(&tree, args).await),
         Command::Stat(args) => args.target.run(async |tree| nodes::stat(&tree, args).await),
+        Command::Import(args) => {
+            args.target.run(async |tree| copy::import::import(&tree, args).await)
+        }
+        Command::Export(args) => {
+            args.target.run(async |tree| copy::export::export(&tree, args).await)
+        }
         Command::Watch(args) => args.target.run(async |tree| watch::watch(&tree, args).await),
     }
 }

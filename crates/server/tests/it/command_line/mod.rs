@@ -3,6 +3,7 @@
 mod basics;
 mod check;
 mod config;
+mod copy;
 mod ctl;
 pub(super) mod dev;
 mod init;

@@ -8,7 +8,7 @@ mod httptree;
 mod routes;
 mod rustadmin;
 mod rustcausal;
-mod rustclient;
+pub(super) mod rustclient;
 mod rustexpiry;
 mod tpcc;
 pub(super) mod tree;
