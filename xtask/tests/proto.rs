@@ -5,7 +5,7 @@ use prost::Message as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const FILES: [&str; 4] = ["common", "kv", "error", "admin"];
+const FILES: [&str; 5] = ["common", "kv", "tree", "error", "admin"];
 
 fn at(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/api").join(path)

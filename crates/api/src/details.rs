@@ -28,7 +28,8 @@ struct Details {
 pub fn code(kind: Kind) -> Code {
     match kind {
         Kind::Invalid | Kind::BadContext => Code::InvalidArgument,
-        Kind::NoKeyspace => Code::NotFound,
+        Kind::NoKeyspace | Kind::NoNode => Code::NotFound,
+        Kind::Denied => Code::PermissionDenied,
         Kind::TooLarge => Code::OutOfRange,
         Kind::Unsupported => Code::Unimplemented,
         Kind::NoQuorum | Kind::Stopping => Code::Unavailable,
@@ -87,7 +88,7 @@ mod tests {
 
     #[test]
     fn only_an_unknown_outcome_has_the_code_of_one() {
-        let kinds = (0..=12).map(|number| Kind::try_from(number).expect("a kind"));
+        let kinds = (0..=14).map(|number| Kind::try_from(number).expect("a kind"));
         let unknown: Vec<Kind> = kinds.filter(|kind| code(*kind) == Code::Unknown).collect();
         assert_eq!(unknown, [Kind::OutcomeUnknown]);
     }

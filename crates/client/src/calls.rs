@@ -65,11 +65,11 @@ pub(crate) async fn read_of<S: Service, R: Clone, T>(
 }
 
 /// Has a write done once.
-pub(crate) async fn write<R, T>(
+pub(crate) async fn write<S: Service, R, T>(
     client: &Client,
     (routed, manner): (Option<usize>, Manner),
     make: impl Fn(WriteOptions) -> R,
-    call: impl AsyncFn(Kv, Request<R>) -> Result<Response<T>, Status>,
+    call: impl AsyncFn(S, Request<R>) -> Result<Response<T>, Status>,
 ) -> Result<T, ClientError> {
     let mut tries = Tries::new(client, routed);
     loop {
@@ -94,11 +94,11 @@ enum Attempt {
 }
 
 /// Has a write done under one request id.
-async fn attempt<R, T>(
+async fn attempt<S: Service, R, T>(
     tries: &mut Tries<'_>,
     manner: Manner,
     make: &impl Fn(WriteOptions) -> R,
-    call: &impl AsyncFn(Kv, Request<R>) -> Result<Response<T>, Status>,
+    call: &impl AsyncFn(S, Request<R>) -> Result<Response<T>, Status>,
 ) -> Result<T, Attempt> {
     let first = tries.host().coordinator(tries.share()).await;
     let first = first.map_err(|status| Attempt::Elsewhere(tries.unreachable(&status)))?;

@@ -70,6 +70,11 @@ impl Client {
         self.routes.learn(&self.hosts).await;
     }
 
+    /// A client of the host of a turn alone.
+    pub(crate) fn alone(&self, turn: usize) -> Client {
+        Client { hosts: Arc::new(self.hosts.alone(turn)), ..self.clone() }
+    }
+
     /// The host that is believed to hold a key of a linearizable keyspace.
     pub(crate) fn route(&self, keyspace: &str, key: &[u8]) -> Option<usize> {
         if !self.settings.is_routing || self.hosts.count() == 1 {

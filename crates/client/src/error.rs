@@ -1,7 +1,9 @@
 //! How calls fail.
 
-use quorate_api::v1::{self, Kind};
+use quorate_api::details;
+use quorate_api::v1::{self, Kind, NodeFailure};
 use thiserror::Error;
+use tonic::Status;
 
 /// Why a call failed.
 #[derive(Clone, Debug, PartialEq, Error)]
@@ -50,6 +52,25 @@ pub enum ClientError {
 }
 
 impl ClientError {
+    /// Why a stream has ended.
+    pub(crate) fn of_stream(status: &Status) -> ClientError {
+        match details::error(status) {
+            Some(error) => ClientError::Refused(Box::new(error)),
+            None => ClientError::Unreachable { why: status.message().to_owned() },
+        }
+    }
+
+    /// What of a tree did not allow it, if that is why it failed.
+    #[must_use]
+    pub fn node_failure(&self) -> Option<NodeFailure> {
+        match self {
+            ClientError::Refused(error) => {
+                Some(error.node_failure()).filter(|it| *it != NodeFailure::Unspecified)
+            }
+            _ => None,
+        }
+    }
+
     /// What sort of refusal it is, if it is one.
     #[must_use]
     pub fn kind(&self) -> Option<Kind> {

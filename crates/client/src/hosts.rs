@@ -5,7 +5,7 @@ use quorate_api::v1::admin_client::AdminClient;
 use quorate_api::v1::kv_client::KvClient;
 use quorate_api::v1::{Coordinator, RingRequest, RingResponse, StatusRequest, StatusResponse};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tonic::transport::{Channel, Endpoint};
 use tonic::{Request, Status};
@@ -48,6 +48,11 @@ impl Host {
             .keep_alive_timeout(PING_WITHIN)
             .tcp_nodelay(true);
         Ok(Host { channel: endpoint.connect_lazy(), known: Mutex::default() })
+    }
+
+    /// The connection to it.
+    pub(crate) fn channel(&self) -> Channel {
+        self.channel.clone()
     }
 
     /// Who it is, asked if it is not known.
@@ -111,20 +116,20 @@ pub(crate) trait Service {
 
 impl Service for KvClient<Channel> {
     fn of(host: &Host) -> Self {
-        KvClient::new(host.channel.clone()).max_decoding_message_size(usize::MAX)
+        KvClient::new(host.channel()).max_decoding_message_size(usize::MAX)
     }
 }
 
 impl Service for AdminClient<Channel> {
     fn of(host: &Host) -> Self {
-        AdminClient::new(host.channel.clone()).max_decoding_message_size(usize::MAX)
+        AdminClient::new(host.channel()).max_decoding_message_size(usize::MAX)
     }
 }
 
 /// All hosts; each call begins at the one that answered last.
 #[derive(Debug)]
 pub(crate) struct Hosts {
-    all: Vec<Host>,
+    all: Vec<Arc<Host>>,
     preferred: AtomicUsize,
 }
 
@@ -133,8 +138,14 @@ impl Hosts {
         if addresses.is_empty() {
             return Err(ClientError::Address { address: String::new() });
         }
-        let all = addresses.iter().map(|address| Host::new(address.as_ref()));
+        let all = addresses.iter().map(|address| Host::new(address.as_ref()).map(Arc::new));
         Ok(Hosts { all: all.collect::<Result<_, _>>()?, preferred: AtomicUsize::new(0) })
+    }
+
+    /// The host of a turn alone.
+    pub(crate) fn alone(&self, turn: usize) -> Hosts {
+        let host = Arc::clone(&self.all[turn % self.all.len()]);
+        Hosts { all: vec![host], preferred: AtomicUsize::new(0) }
     }
 
     /// The host that is asked first.

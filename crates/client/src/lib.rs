@@ -57,6 +57,20 @@
 //! # }
 //! ```
 //!
+//! Keyspaces whose engine has trees are trees of nodes, whose clients may have sessions:
+//!
+//! ```no_run
+//! # async fn f(client: quorate_client::Client) -> Result<(), quorate_client::ClientError> {
+//! use quorate_client::v1::{NewNode, NodeKind};
+//!
+//! let session = client.tree("coordination").open(std::time::Duration::from_secs(10)).await?;
+//! let path = String::from("/leader");
+//! let node = NewNode { path, kind: NodeKind::Ephemeral.into(), ..NewNode::default() };
+//! let leads = session.tree().create(node).await.is_ok();
+//! # Ok(())
+//! # }
+//! ```
+//!
 //! [`OutcomeUnknown`]: ClientError::OutcomeUnknown
 //!
 //! | module | what it holds |
@@ -66,6 +80,7 @@
 //! | `transaction` | [`Transaction`]: several keys at one moment, or nothing |
 //! | `expiry` | [`Expiry`] and [`Lifetime`]: when keys expire |
 //! | `admin` | [`Admin`]: keyspaces come, change and go |
+//! | `tree` | [`Tree`] and [`TreeSession`]: nodes at paths, and what ends with a session |
 //! | `calls` | how a call is made until it is done, refused, or nobody can say |
 //! | `tries` | at which host, and for how long |
 //! | `hosts` | the hosts, and what is known of them |
@@ -86,6 +101,7 @@ mod keyspace;
 mod listing;
 mod routes;
 mod transaction;
+mod tree;
 mod tries;
 mod verdict;
 mod watch;
@@ -99,4 +115,5 @@ pub use keyspace::Keyspace;
 pub use listing::{Entry, Listing, Scan};
 pub use quorate_api::v1;
 pub use transaction::{ItemOutcome, Transaction};
+pub use tree::{Node, NodeEvents, Tree, TreeSession};
 pub use watch::Events;

@@ -1,9 +1,8 @@
 //! What happens to keyspaces and hosts, as one host tells it.
 
 use crate::error::ClientError;
-use quorate_api::details;
 use quorate_api::v1::WatchResponse;
-use tonic::{Status, Streaming};
+use tonic::Streaming;
 
 /// What happens, in the order in which one host learns of it. Nothing is told twice and nothing
 /// made up for: after an error, watch anew, and compare with what there is then.
@@ -24,13 +23,10 @@ impl Events {
     /// events more slowly than they came (`Kind::Overloaded`).
     pub async fn next(&mut self) -> Result<WatchResponse, ClientError> {
         let ended = || ClientError::Unreachable { why: String::from("the stream has ended") };
-        self.stream.message().await.map_err(|status| failure(&status))?.ok_or_else(ended)
-    }
-}
-
-fn failure(status: &Status) -> ClientError {
-    match details::error(status) {
-        Some(error) => ClientError::Refused(Box::new(error)),
-        None => ClientError::Unreachable { why: status.message().to_owned() },
+        self.stream
+            .message()
+            .await
+            .map_err(|status| ClientError::of_stream(&status))?
+            .ok_or_else(ended)
     }
 }

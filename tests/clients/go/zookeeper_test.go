@@ -286,6 +286,21 @@ func TestFourLetterWords(t *testing.T) {
 			t.Errorf("%s is not well", all[number])
 		}
 	}
+	// Whoever has a session is among the clients of a host.
+	one := join(t, 0)
+	_, _, err := one.Exists("/")
+	must(t, err)
+	told, ok := zk.FLWCons(all, patience)
+	isThere := false
+	for _, host := range told {
+		must(t, host.Error)
+		for _, client := range host.Clients {
+			isThere = isThere || client.SessionID == one.SessionID()
+		}
+	}
+	if !ok || !isThere {
+		t.Errorf("nobody has the session %x: %+v", one.SessionID(), told)
+	}
 	// What a host says of itself is up to a second old.
 	until := time.Now().Add(patience)
 	for modes := ""; modes != "follower follower leader"; modes = modesOf(t, all) {

@@ -23,7 +23,21 @@ const ARROWS: [(&str, &[&str]); 17] = [
     ("sim", &["kernel", "protocols", "doors", "check", "store", "node"]),
     ("host", &["kernel", "protocols", "doors", "store", "node"]),
     ("gateway", &["kernel", "doors", "store", "api", "host"]),
-    ("cli", &["kernel", "protocols", "doors", "check", "store", "sim", "bench", "host", "gateway"]),
+    (
+        "cli",
+        &[
+            "kernel",
+            "protocols",
+            "doors",
+            "check",
+            "store",
+            "sim",
+            "bench",
+            "host",
+            "gateway",
+            "client",
+        ],
+    ),
     (
         "server",
         &["kernel", "protocols", "doors", "check", "store", "sim", "api", "client", "host", "cli"],

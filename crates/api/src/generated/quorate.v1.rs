@@ -1363,6 +1363,1869 @@ pub mod kv_server {
         const NAME: &'static str = SERVICE_NAME;
     }
 }
+/// A session, as its client shows it.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Session {
+    /// Names it for ever.
+    #[prost(fixed64, tag = "1")]
+    pub id: u64,
+    /// 16 bytes that only its client knows.
+    #[prost(bytes = "bytes", tag = "2")]
+    pub password: ::prost::bytes::Bytes,
+}
+/// How a node is. Numbers of changes (zxid) grow along one tree.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Stat {
+    /// The change that made it.
+    #[prost(uint64, tag = "1")]
+    pub czxid: u64,
+    /// The last change of what it has.
+    #[prost(uint64, tag = "2")]
+    pub mzxid: u64,
+    /// The last change that made or removed a child.
+    #[prost(uint64, tag = "3")]
+    pub pzxid: u64,
+    /// When it was made, in milliseconds since 1970.
+    #[prost(int64, tag = "4")]
+    pub ctime_ms: i64,
+    /// When what it has was changed last, in milliseconds since 1970.
+    #[prost(int64, tag = "5")]
+    pub mtime_ms: i64,
+    /// How often what it has was set.
+    #[prost(int32, tag = "6")]
+    pub version: i32,
+    /// How often a child was made or removed.
+    #[prost(int32, tag = "7")]
+    pub cversion: i32,
+    /// How often its access list was set.
+    #[prost(int32, tag = "8")]
+    pub aversion: i32,
+    /// The session with which it ends; 0 if it ends with none.
+    #[prost(fixed64, tag = "9")]
+    pub ephemeral_owner: u64,
+    /// How many bytes it has.
+    #[prost(uint32, tag = "10")]
+    pub data_length: u32,
+    /// How many children it has.
+    #[prost(uint32, tag = "11")]
+    pub children: u32,
+}
+/// What somebody may do with a node.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Acl {
+    /// The sum of: 1 read, 2 write, 4 create children, 8 delete children, 16 set the access list.
+    #[prost(uint32, tag = "1")]
+    pub permissions: u32,
+    /// "world", "ip", "digest", or "auth" for whoever the client of the session is.
+    #[prost(string, tag = "2")]
+    pub scheme: ::prost::alloc::string::String,
+    /// Who: "anyone", an address or network, a user with the digest of its password.
+    #[prost(string, tag = "3")]
+    pub id: ::prost::alloc::string::String,
+}
+/// A node that is made.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct NewNode {
+    /// Where; of a sequential one what its number is put behind.
+    #[prost(string, tag = "1")]
+    pub path: ::prost::alloc::string::String,
+    /// What it has.
+    #[prost(bytes = "bytes", tag = "2")]
+    pub data: ::prost::bytes::Bytes,
+    /// Who may do what with it; none is that everybody may do everything.
+    #[prost(message, repeated, tag = "3")]
+    pub acl: ::prost::alloc::vec::Vec<Acl>,
+    /// Which kind of node.
+    #[prost(enumeration = "NodeKind", tag = "4")]
+    pub kind: i32,
+    /// Its time to live in milliseconds, from 1 to 1,099,511,627,775, of NODE_KIND_TTL; 0 of others.
+    #[prost(uint64, tag = "5")]
+    pub ttl_ms: u64,
+    /// Whether its name ends with a number that no other node below its parent had.
+    #[prost(bool, tag = "6")]
+    pub sequential: bool,
+}
+/// Makes a node.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct CreateNodeRequest {
+    /// The keyspace's name.
+    #[prost(string, tag = "1")]
+    pub keyspace: ::prost::alloc::string::String,
+    /// The node.
+    #[prost(message, optional, tag = "2")]
+    pub node: ::core::option::Option<NewNode>,
+    /// For which session; an ephemeral node needs one.
+    #[prost(message, optional, tag = "3")]
+    pub session: ::core::option::Option<Session>,
+    /// What is known of the request itself.
+    #[prost(message, optional, tag = "4")]
+    pub options: ::core::option::Option<WriteOptions>,
+}
+/// The node was made.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct CreateNodeResponse {
+    /// Where: with its number if it is sequential.
+    #[prost(string, tag = "1")]
+    pub path: ::prost::alloc::string::String,
+    /// How it is.
+    #[prost(message, optional, tag = "2")]
+    pub stat: ::core::option::Option<Stat>,
+    /// The change that made it.
+    #[prost(uint64, tag = "3")]
+    pub zxid: u64,
+    /// Who did it for the client.
+    #[prost(message, optional, tag = "4")]
+    pub coordinator: ::core::option::Option<Coordinator>,
+    /// Whether the coordinator had done this request before, and only told its outcome again.
+    #[prost(bool, tag = "5")]
+    pub is_repeated: bool,
+}
+/// Removes a node.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct DeleteNodeRequest {
+    /// The keyspace's name.
+    #[prost(string, tag = "1")]
+    pub keyspace: ::prost::alloc::string::String,
+    /// Which node.
+    #[prost(string, tag = "2")]
+    pub path: ::prost::alloc::string::String,
+    /// The version that it must have.
+    #[prost(int32, optional, tag = "3")]
+    pub version: ::core::option::Option<i32>,
+    /// For which session, if for one.
+    #[prost(message, optional, tag = "4")]
+    pub session: ::core::option::Option<Session>,
+    /// What is known of the request itself.
+    #[prost(message, optional, tag = "5")]
+    pub options: ::core::option::Option<WriteOptions>,
+}
+/// The node was removed.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct DeleteNodeResponse {
+    /// The change that removed it.
+    #[prost(uint64, tag = "1")]
+    pub zxid: u64,
+    /// Who did it for the client.
+    #[prost(message, optional, tag = "2")]
+    pub coordinator: ::core::option::Option<Coordinator>,
+    /// As in CreateNodeResponse.
+    #[prost(bool, tag = "3")]
+    pub is_repeated: bool,
+}
+/// Asks how a node is.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct NodeExistsRequest {
+    /// The keyspace's name.
+    #[prost(string, tag = "1")]
+    pub keyspace: ::prost::alloc::string::String,
+    /// Which node.
+    #[prost(string, tag = "2")]
+    pub path: ::prost::alloc::string::String,
+    /// For which session, if for one.
+    #[prost(message, optional, tag = "3")]
+    pub session: ::core::option::Option<Session>,
+    /// As in GetRequest.
+    #[prost(uint32, tag = "4")]
+    pub timeout_ms: u32,
+}
+/// How the node is.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct NodeExistsResponse {
+    /// That; not set if there is none.
+    #[prost(message, optional, tag = "1")]
+    pub stat: ::core::option::Option<Stat>,
+    /// The newest change that the answer rests on.
+    #[prost(uint64, tag = "2")]
+    pub zxid: u64,
+    /// Who read it for the client.
+    #[prost(message, optional, tag = "3")]
+    pub coordinator: ::core::option::Option<Coordinator>,
+}
+/// Reads a node.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct GetNodeRequest {
+    /// The keyspace's name.
+    #[prost(string, tag = "1")]
+    pub keyspace: ::prost::alloc::string::String,
+    /// Which node.
+    #[prost(string, tag = "2")]
+    pub path: ::prost::alloc::string::String,
+    /// For which session, if for one.
+    #[prost(message, optional, tag = "3")]
+    pub session: ::core::option::Option<Session>,
+    /// As in GetRequest.
+    #[prost(uint32, tag = "4")]
+    pub timeout_ms: u32,
+}
+/// What the node has.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct GetNodeResponse {
+    /// That. It is not set if the node was made without data by a client of ZooKeeper.
+    #[prost(bytes = "bytes", optional, tag = "1")]
+    pub data: ::core::option::Option<::prost::bytes::Bytes>,
+    /// How it is.
+    #[prost(message, optional, tag = "2")]
+    pub stat: ::core::option::Option<Stat>,
+    /// The newest change that the answer rests on.
+    #[prost(uint64, tag = "3")]
+    pub zxid: u64,
+    /// Who read it for the client.
+    #[prost(message, optional, tag = "4")]
+    pub coordinator: ::core::option::Option<Coordinator>,
+}
+/// Lists the children of a node.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct NodeChildrenRequest {
+    /// The keyspace's name.
+    #[prost(string, tag = "1")]
+    pub keyspace: ::prost::alloc::string::String,
+    /// Whose.
+    #[prost(string, tag = "2")]
+    pub path: ::prost::alloc::string::String,
+    /// For which session, if for one.
+    #[prost(message, optional, tag = "3")]
+    pub session: ::core::option::Option<Session>,
+    /// As in GetRequest.
+    #[prost(uint32, tag = "4")]
+    pub timeout_ms: u32,
+}
+/// The children of the node.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct NodeChildrenResponse {
+    /// Their names, ascending.
+    #[prost(string, repeated, tag = "1")]
+    pub names: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
+    /// How their parent is.
+    #[prost(message, optional, tag = "2")]
+    pub stat: ::core::option::Option<Stat>,
+    /// The newest change that the answer rests on.
+    #[prost(uint64, tag = "3")]
+    pub zxid: u64,
+    /// Who read it for the client.
+    #[prost(message, optional, tag = "4")]
+    pub coordinator: ::core::option::Option<Coordinator>,
+}
+/// Sets what a node has.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct SetNodeRequest {
+    /// The keyspace's name.
+    #[prost(string, tag = "1")]
+    pub keyspace: ::prost::alloc::string::String,
+    /// Which node.
+    #[prost(string, tag = "2")]
+    pub path: ::prost::alloc::string::String,
+    /// What it has from now on.
+    #[prost(bytes = "bytes", tag = "3")]
+    pub data: ::prost::bytes::Bytes,
+    /// The version that it must have.
+    #[prost(int32, optional, tag = "4")]
+    pub version: ::core::option::Option<i32>,
+    /// For which session, if for one.
+    #[prost(message, optional, tag = "5")]
+    pub session: ::core::option::Option<Session>,
+    /// What is known of the request itself.
+    #[prost(message, optional, tag = "6")]
+    pub options: ::core::option::Option<WriteOptions>,
+}
+/// What the node has was set.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct SetNodeResponse {
+    /// How it is.
+    #[prost(message, optional, tag = "1")]
+    pub stat: ::core::option::Option<Stat>,
+    /// The change that set it.
+    #[prost(uint64, tag = "2")]
+    pub zxid: u64,
+    /// Who did it for the client.
+    #[prost(message, optional, tag = "3")]
+    pub coordinator: ::core::option::Option<Coordinator>,
+    /// As in CreateNodeResponse.
+    #[prost(bool, tag = "4")]
+    pub is_repeated: bool,
+}
+/// Reads who may do what with a node.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct GetNodeAclRequest {
+    /// The keyspace's name.
+    #[prost(string, tag = "1")]
+    pub keyspace: ::prost::alloc::string::String,
+    /// Which node.
+    #[prost(string, tag = "2")]
+    pub path: ::prost::alloc::string::String,
+    /// For which session, if for one.
+    #[prost(message, optional, tag = "3")]
+    pub session: ::core::option::Option<Session>,
+    /// As in GetRequest.
+    #[prost(uint32, tag = "4")]
+    pub timeout_ms: u32,
+}
+/// Who may do what with the node.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct GetNodeAclResponse {
+    /// That.
+    #[prost(message, repeated, tag = "1")]
+    pub acl: ::prost::alloc::vec::Vec<Acl>,
+    /// How it is.
+    #[prost(message, optional, tag = "2")]
+    pub stat: ::core::option::Option<Stat>,
+    /// The newest change that the answer rests on.
+    #[prost(uint64, tag = "3")]
+    pub zxid: u64,
+    /// Who read it for the client.
+    #[prost(message, optional, tag = "4")]
+    pub coordinator: ::core::option::Option<Coordinator>,
+}
+/// Sets who may do what with a node.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct SetNodeAclRequest {
+    /// The keyspace's name.
+    #[prost(string, tag = "1")]
+    pub keyspace: ::prost::alloc::string::String,
+    /// Which node.
+    #[prost(string, tag = "2")]
+    pub path: ::prost::alloc::string::String,
+    /// Who may do what with it from now on; at least one.
+    #[prost(message, repeated, tag = "3")]
+    pub acl: ::prost::alloc::vec::Vec<Acl>,
+    /// The version (`aversion`) that its access list must have.
+    #[prost(int32, optional, tag = "4")]
+    pub version: ::core::option::Option<i32>,
+    /// For which session, if for one.
+    #[prost(message, optional, tag = "5")]
+    pub session: ::core::option::Option<Session>,
+    /// What is known of the request itself.
+    #[prost(message, optional, tag = "6")]
+    pub options: ::core::option::Option<WriteOptions>,
+}
+/// The access list was set.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct SetNodeAclResponse {
+    /// How the node is.
+    #[prost(message, optional, tag = "1")]
+    pub stat: ::core::option::Option<Stat>,
+    /// The change that set it.
+    #[prost(uint64, tag = "2")]
+    pub zxid: u64,
+    /// Who did it for the client.
+    #[prost(message, optional, tag = "3")]
+    pub coordinator: ::core::option::Option<Coordinator>,
+    /// As in CreateNodeResponse.
+    #[prost(bool, tag = "4")]
+    pub is_repeated: bool,
+}
+/// Does several things at one moment, or nothing.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct MultiRequest {
+    /// The keyspace's name.
+    #[prost(string, tag = "1")]
+    pub keyspace: ::prost::alloc::string::String,
+    /// What is done, in this order: each item sees what those before it did. At least one and at most
+    /// 1,024; their paths and data have at most 32 MiB together.
+    #[prost(message, repeated, tag = "2")]
+    pub items: ::prost::alloc::vec::Vec<NodeItem>,
+    /// For which session, if for one.
+    #[prost(message, optional, tag = "3")]
+    pub session: ::core::option::Option<Session>,
+    /// What is known of the request itself.
+    #[prost(message, optional, tag = "4")]
+    pub options: ::core::option::Option<WriteOptions>,
+}
+/// One of several things.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct NodeItem {
+    /// What it is.
+    #[prost(oneof = "node_item::Action", tags = "1, 2, 3, 4")]
+    pub action: ::core::option::Option<node_item::Action>,
+}
+/// Nested message and enum types in `NodeItem`.
+pub mod node_item {
+    /// What it is.
+    #[derive(Clone, PartialEq, ::prost::Oneof)]
+    pub enum Action {
+        /// A node is made.
+        #[prost(message, tag = "1")]
+        Create(super::NewNode),
+        /// A node is removed.
+        #[prost(message, tag = "2")]
+        Delete(super::NodeVersion),
+        /// What a node has is set.
+        #[prost(message, tag = "3")]
+        Set(super::NodeData),
+        /// Nothing; but a node must be there, and have the version if one is said.
+        #[prost(message, tag = "4")]
+        Check(super::NodeVersion),
+    }
+}
+/// A node, and the version that it must have.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct NodeVersion {
+    /// Which node.
+    #[prost(string, tag = "1")]
+    pub path: ::prost::alloc::string::String,
+    /// The version that it must have.
+    #[prost(int32, optional, tag = "2")]
+    pub version: ::core::option::Option<i32>,
+}
+/// What a node has from now on.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct NodeData {
+    /// Which node.
+    #[prost(string, tag = "1")]
+    pub path: ::prost::alloc::string::String,
+    /// What it has.
+    #[prost(bytes = "bytes", tag = "2")]
+    pub data: ::prost::bytes::Bytes,
+    /// The version that it must have.
+    #[prost(int32, optional, tag = "3")]
+    pub version: ::core::option::Option<i32>,
+}
+/// All of it was done.
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub struct MultiResponse {
+    /// What each item is told, in their order.
+    #[prost(message, repeated, tag = "1")]
+    pub answers: ::prost::alloc::vec::Vec<NodeItemAnswer>,
+    /// The change that did it.
+    #[prost(uint64, tag = "2")]
+    pub zxid: u64,
+    /// Who did it for the client.
+    #[prost(message, optional, tag = "3")]
+    pub coordinator: ::core::option::Option<Coordinator>,
+    /// As in CreateNodeResponse.
+    #[prost(bool, tag = "4")]
+    pub is_repeated: bool,
+}
+/// What one of several things is told.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct NodeItemAnswer {
+    /// Of a create: where the node is.
+    #[prost(string, tag = "1")]
+    pub path: ::prost::alloc::string::String,
+    /// Of a create and a set: how the node is.
+    #[prost(message, optional, tag = "2")]
+    pub stat: ::core::option::Option<Stat>,
+}
+/// Opens a session, or goes on with one.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct OpenSessionRequest {
+    /// The keyspace's name.
+    #[prost(string, tag = "1")]
+    pub keyspace: ::prost::alloc::string::String,
+    /// How long the client wants to be able to be silent, in milliseconds; the keyspace has bounds. 0
+    /// is 10,000.
+    #[prost(uint32, tag = "2")]
+    pub session_timeout_ms: u32,
+    /// The session that it goes on with, from whichever host.
+    #[prost(message, optional, tag = "3")]
+    pub resume: ::core::option::Option<Session>,
+}
+/// The session is open.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct OpenSessionResponse {
+    /// The session.
+    #[prost(message, optional, tag = "1")]
+    pub session: ::core::option::Option<Session>,
+    /// How long its client may be silent, in milliseconds.
+    #[prost(uint32, tag = "2")]
+    pub session_timeout_ms: u32,
+    /// Where it is open: calls for it go there.
+    #[prost(message, optional, tag = "3")]
+    pub coordinator: ::core::option::Option<Coordinator>,
+}
+/// Says that the client of a session is there.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct KeepAliveRequest {
+    /// The keyspace's name.
+    #[prost(string, tag = "1")]
+    pub keyspace: ::prost::alloc::string::String,
+    /// The session.
+    #[prost(message, optional, tag = "2")]
+    pub session: ::core::option::Option<Session>,
+}
+/// The session goes on.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct KeepAliveResponse {}
+/// Shows who the client of a session is.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct AuthenticateRequest {
+    /// The keyspace's name.
+    #[prost(string, tag = "1")]
+    pub keyspace: ::prost::alloc::string::String,
+    /// The session.
+    #[prost(message, optional, tag = "2")]
+    pub session: ::core::option::Option<Session>,
+    /// How: "digest".
+    #[prost(string, tag = "3")]
+    pub scheme: ::prost::alloc::string::String,
+    /// What shows it: of "digest" the user, a colon and the password.
+    #[prost(bytes = "bytes", tag = "4")]
+    pub credential: ::prost::bytes::Bytes,
+}
+/// The client is who it says.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct AuthenticateResponse {}
+/// Ends a session.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct CloseSessionRequest {
+    /// The keyspace's name.
+    #[prost(string, tag = "1")]
+    pub keyspace: ::prost::alloc::string::String,
+    /// The session.
+    #[prost(message, optional, tag = "2")]
+    pub session: ::core::option::Option<Session>,
+}
+/// The session has ended, and its ephemeral nodes are gone.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct CloseSessionResponse {
+    /// The change that ended it.
+    #[prost(uint64, tag = "1")]
+    pub zxid: u64,
+}
+/// Follows a node.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct WatchNodeRequest {
+    /// The keyspace's name.
+    #[prost(string, tag = "1")]
+    pub keyspace: ::prost::alloc::string::String,
+    /// Which node; it need not exist.
+    #[prost(string, tag = "2")]
+    pub path: ::prost::alloc::string::String,
+    /// Whether all nodes below it are followed too. Then nothing is told of `children`: each child
+    /// tells of itself.
+    #[prost(bool, tag = "3")]
+    pub recursive: bool,
+}
+/// What has become of a node.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct WatchNodeResponse {
+    /// "watching", the first message; then "created", "deleted", "changed" (what it has was set) and
+    /// "children" (one was made or removed).
+    #[prost(string, tag = "1")]
+    pub event: ::prost::alloc::string::String,
+    /// Which node; of "watching" the one that is followed.
+    #[prost(string, tag = "2")]
+    pub path: ::prost::alloc::string::String,
+    /// By which change; of "watching" the newest one that will not be told.
+    #[prost(uint64, tag = "3")]
+    pub zxid: u64,
+}
+/// Which kind of node is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum NodeKind {
+    /// One that stays.
+    Persistent = 0,
+    /// One that ends with the session that makes it, and has no children.
+    Ephemeral = 1,
+    /// One that is removed some time after its last child was.
+    Container = 2,
+    /// One that is removed some time after it was not changed for its time to live, without children.
+    Ttl = 3,
+}
+impl NodeKind {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Persistent => "NODE_KIND_PERSISTENT",
+            Self::Ephemeral => "NODE_KIND_EPHEMERAL",
+            Self::Container => "NODE_KIND_CONTAINER",
+            Self::Ttl => "NODE_KIND_TTL",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "NODE_KIND_PERSISTENT" => Some(Self::Persistent),
+            "NODE_KIND_EPHEMERAL" => Some(Self::Ephemeral),
+            "NODE_KIND_CONTAINER" => Some(Self::Container),
+            "NODE_KIND_TTL" => Some(Self::Ttl),
+            _ => None,
+        }
+    }
+}
+/// Generated client implementations.
+pub mod tree_client {
+    #![allow(
+        unused_variables,
+        dead_code,
+        missing_docs,
+        clippy::wildcard_imports,
+        clippy::let_unit_value,
+    )]
+    use tonic::codegen::*;
+    use tonic::codegen::http::Uri;
+    /// Reads and changes the tree of a keyspace whose engine has one; others refuse every call with
+    /// KIND_UNSUPPORTED. A keyspace without a name is the first one that has a tree, which is the one
+    /// that ZooKeeper's clients work on too.
+    ///
+    /// Paths are absolute: "/", or names that each follow a slash. What a tree does not allow is told as
+    /// an Error with a `node_failure`. Every call is linearizable. What one session asks is done in the
+    /// order in which its host receives it; so a client that wants an order waits for answers.
+    #[derive(Debug, Clone)]
+    pub struct TreeClient<T> {
+        inner: tonic::client::Grpc<T>,
+    }
+    impl<T> TreeClient<T>
+    where
+        T: tonic::client::GrpcService<tonic::body::Body>,
+        T::Error: Into<StdError>,
+        T::ResponseBody: Body<Data = Bytes> + std::marker::Send + 'static,
+        <T::ResponseBody as Body>::Error: Into<StdError> + std::marker::Send,
+    {
+        pub fn new(inner: T) -> Self {
+            let inner = tonic::client::Grpc::new(inner);
+            Self { inner }
+        }
+        pub fn with_origin(inner: T, origin: Uri) -> Self {
+            let inner = tonic::client::Grpc::with_origin(inner, origin);
+            Self { inner }
+        }
+        pub fn with_interceptor<F>(
+            inner: T,
+            interceptor: F,
+        ) -> TreeClient<InterceptedService<T, F>>
+        where
+            F: tonic::service::Interceptor,
+            T::ResponseBody: Default,
+            T: tonic::codegen::Service<
+                http::Request<tonic::body::Body>,
+                Response = http::Response<
+                    <T as tonic::client::GrpcService<tonic::body::Body>>::ResponseBody,
+                >,
+            >,
+            <T as tonic::codegen::Service<
+                http::Request<tonic::body::Body>,
+            >>::Error: Into<StdError> + std::marker::Send + std::marker::Sync,
+        {
+            TreeClient::new(InterceptedService::new(inner, interceptor))
+        }
+        /// Compress requests with the given encoding.
+        ///
+        /// This requires the server to support it otherwise it might respond with an
+        /// error.
+        #[must_use]
+        pub fn send_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.inner = self.inner.send_compressed(encoding);
+            self
+        }
+        /// Enable decompressing responses.
+        #[must_use]
+        pub fn accept_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.inner = self.inner.accept_compressed(encoding);
+            self
+        }
+        /// Limits the maximum size of a decoded message.
+        ///
+        /// Default: `4MB`
+        #[must_use]
+        pub fn max_decoding_message_size(mut self, limit: usize) -> Self {
+            self.inner = self.inner.max_decoding_message_size(limit);
+            self
+        }
+        /// Limits the maximum size of an encoded message.
+        ///
+        /// Default: `usize::MAX`
+        #[must_use]
+        pub fn max_encoding_message_size(mut self, limit: usize) -> Self {
+            self.inner = self.inner.max_encoding_message_size(limit);
+            self
+        }
+        /// Makes a node.
+        pub async fn create(
+            &mut self,
+            request: impl tonic::IntoRequest<super::CreateNodeRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::CreateNodeResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static("/quorate.v1.Tree/Create");
+            let mut req = request.into_request();
+            req.extensions_mut().insert(GrpcMethod::new("quorate.v1.Tree", "Create"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// Removes a node without children.
+        pub async fn delete(
+            &mut self,
+            request: impl tonic::IntoRequest<super::DeleteNodeRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::DeleteNodeResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static("/quorate.v1.Tree/Delete");
+            let mut req = request.into_request();
+            req.extensions_mut().insert(GrpcMethod::new("quorate.v1.Tree", "Delete"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// How a node is, if it is there.
+        pub async fn exists(
+            &mut self,
+            request: impl tonic::IntoRequest<super::NodeExistsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::NodeExistsResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static("/quorate.v1.Tree/Exists");
+            let mut req = request.into_request();
+            req.extensions_mut().insert(GrpcMethod::new("quorate.v1.Tree", "Exists"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// Reads what a node has.
+        pub async fn get(
+            &mut self,
+            request: impl tonic::IntoRequest<super::GetNodeRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::GetNodeResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static("/quorate.v1.Tree/Get");
+            let mut req = request.into_request();
+            req.extensions_mut().insert(GrpcMethod::new("quorate.v1.Tree", "Get"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// Lists the children of a node.
+        pub async fn children(
+            &mut self,
+            request: impl tonic::IntoRequest<super::NodeChildrenRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::NodeChildrenResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static("/quorate.v1.Tree/Children");
+            let mut req = request.into_request();
+            req.extensions_mut().insert(GrpcMethod::new("quorate.v1.Tree", "Children"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// Sets what a node has.
+        pub async fn set(
+            &mut self,
+            request: impl tonic::IntoRequest<super::SetNodeRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::SetNodeResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static("/quorate.v1.Tree/Set");
+            let mut req = request.into_request();
+            req.extensions_mut().insert(GrpcMethod::new("quorate.v1.Tree", "Set"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// Reads who may do what with a node.
+        pub async fn get_acl(
+            &mut self,
+            request: impl tonic::IntoRequest<super::GetNodeAclRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::GetNodeAclResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static("/quorate.v1.Tree/GetAcl");
+            let mut req = request.into_request();
+            req.extensions_mut().insert(GrpcMethod::new("quorate.v1.Tree", "GetAcl"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// Sets who may do what with a node.
+        pub async fn set_acl(
+            &mut self,
+            request: impl tonic::IntoRequest<super::SetNodeAclRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::SetNodeAclResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static("/quorate.v1.Tree/SetAcl");
+            let mut req = request.into_request();
+            req.extensions_mut().insert(GrpcMethod::new("quorate.v1.Tree", "SetAcl"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// Does several things at one moment, or nothing. If one of them fails the call fails, with that
+        /// one as its field (`items[2]`) and its `node_failure`.
+        pub async fn multi(
+            &mut self,
+            request: impl tonic::IntoRequest<super::MultiRequest>,
+        ) -> std::result::Result<tonic::Response<super::MultiResponse>, tonic::Status> {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static("/quorate.v1.Tree/Multi");
+            let mut req = request.into_request();
+            req.extensions_mut().insert(GrpcMethod::new("quorate.v1.Tree", "Multi"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// Opens a session, or goes on with one, at this host. The first message says which it is; the
+        /// stream then stays open and tells nothing, as long as the session is at this host. It ends with
+        /// an error that says why, or without one when the session was closed. A stream that ends leaves
+        /// the session as it is: it expires when nothing was asked for it for its time-out, and until then
+        /// any host takes it on.
+        pub async fn open_session(
+            &mut self,
+            request: impl tonic::IntoRequest<super::OpenSessionRequest>,
+        ) -> std::result::Result<
+            tonic::Response<tonic::codec::Streaming<super::OpenSessionResponse>>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/quorate.v1.Tree/OpenSession",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("quorate.v1.Tree", "OpenSession"));
+            self.inner.server_streaming(req, path, codec).await
+        }
+        /// Says that the client of a session is there, which every other call for it says too. At the host
+        /// where the session is open.
+        pub async fn keep_alive(
+            &mut self,
+            request: impl tonic::IntoRequest<super::KeepAliveRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::KeepAliveResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/quorate.v1.Tree/KeepAlive",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut().insert(GrpcMethod::new("quorate.v1.Tree", "KeepAlive"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// Shows who the client of a session is, for access lists, beside what it has shown before. It
+        /// holds until the session's stream ends.
+        pub async fn authenticate(
+            &mut self,
+            request: impl tonic::IntoRequest<super::AuthenticateRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::AuthenticateResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/quorate.v1.Tree/Authenticate",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("quorate.v1.Tree", "Authenticate"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// Ends a session, and with it its ephemeral nodes.
+        pub async fn close_session(
+            &mut self,
+            request: impl tonic::IntoRequest<super::CloseSessionRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::CloseSessionResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static(
+                "/quorate.v1.Tree/CloseSession",
+            );
+            let mut req = request.into_request();
+            req.extensions_mut()
+                .insert(GrpcMethod::new("quorate.v1.Tree", "CloseSession"));
+            self.inner.unary(req, path, codec).await
+        }
+        /// Follows a node. The first message says from which change on; then every change is told once, in
+        /// order. The stream ends with an error if what comes is not taken in time (KIND_OVERLOADED), or if
+        /// the host cannot say that it knows of all changes. Then watch anew, and read.
+        pub async fn watch(
+            &mut self,
+            request: impl tonic::IntoRequest<super::WatchNodeRequest>,
+        ) -> std::result::Result<
+            tonic::Response<tonic::codec::Streaming<super::WatchNodeResponse>>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static("/quorate.v1.Tree/Watch");
+            let mut req = request.into_request();
+            req.extensions_mut().insert(GrpcMethod::new("quorate.v1.Tree", "Watch"));
+            self.inner.server_streaming(req, path, codec).await
+        }
+    }
+}
+/// Generated server implementations.
+pub mod tree_server {
+    #![allow(
+        unused_variables,
+        dead_code,
+        missing_docs,
+        clippy::wildcard_imports,
+        clippy::let_unit_value,
+    )]
+    use tonic::codegen::*;
+    /// Generated trait containing gRPC methods that should be implemented for use with TreeServer.
+    #[async_trait]
+    pub trait Tree: std::marker::Send + std::marker::Sync + 'static {
+        /// Makes a node.
+        async fn create(
+            &self,
+            request: tonic::Request<super::CreateNodeRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::CreateNodeResponse>,
+            tonic::Status,
+        >;
+        /// Removes a node without children.
+        async fn delete(
+            &self,
+            request: tonic::Request<super::DeleteNodeRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::DeleteNodeResponse>,
+            tonic::Status,
+        >;
+        /// How a node is, if it is there.
+        async fn exists(
+            &self,
+            request: tonic::Request<super::NodeExistsRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::NodeExistsResponse>,
+            tonic::Status,
+        >;
+        /// Reads what a node has.
+        async fn get(
+            &self,
+            request: tonic::Request<super::GetNodeRequest>,
+        ) -> std::result::Result<tonic::Response<super::GetNodeResponse>, tonic::Status>;
+        /// Lists the children of a node.
+        async fn children(
+            &self,
+            request: tonic::Request<super::NodeChildrenRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::NodeChildrenResponse>,
+            tonic::Status,
+        >;
+        /// Sets what a node has.
+        async fn set(
+            &self,
+            request: tonic::Request<super::SetNodeRequest>,
+        ) -> std::result::Result<tonic::Response<super::SetNodeResponse>, tonic::Status>;
+        /// Reads who may do what with a node.
+        async fn get_acl(
+            &self,
+            request: tonic::Request<super::GetNodeAclRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::GetNodeAclResponse>,
+            tonic::Status,
+        >;
+        /// Sets who may do what with a node.
+        async fn set_acl(
+            &self,
+            request: tonic::Request<super::SetNodeAclRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::SetNodeAclResponse>,
+            tonic::Status,
+        >;
+        /// Does several things at one moment, or nothing. If one of them fails the call fails, with that
+        /// one as its field (`items[2]`) and its `node_failure`.
+        async fn multi(
+            &self,
+            request: tonic::Request<super::MultiRequest>,
+        ) -> std::result::Result<tonic::Response<super::MultiResponse>, tonic::Status>;
+        /// Server streaming response type for the OpenSession method.
+        type OpenSessionStream: tonic::codegen::tokio_stream::Stream<
+                Item = std::result::Result<super::OpenSessionResponse, tonic::Status>,
+            >
+            + std::marker::Send
+            + 'static;
+        /// Opens a session, or goes on with one, at this host. The first message says which it is; the
+        /// stream then stays open and tells nothing, as long as the session is at this host. It ends with
+        /// an error that says why, or without one when the session was closed. A stream that ends leaves
+        /// the session as it is: it expires when nothing was asked for it for its time-out, and until then
+        /// any host takes it on.
+        async fn open_session(
+            &self,
+            request: tonic::Request<super::OpenSessionRequest>,
+        ) -> std::result::Result<
+            tonic::Response<Self::OpenSessionStream>,
+            tonic::Status,
+        >;
+        /// Says that the client of a session is there, which every other call for it says too. At the host
+        /// where the session is open.
+        async fn keep_alive(
+            &self,
+            request: tonic::Request<super::KeepAliveRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::KeepAliveResponse>,
+            tonic::Status,
+        >;
+        /// Shows who the client of a session is, for access lists, beside what it has shown before. It
+        /// holds until the session's stream ends.
+        async fn authenticate(
+            &self,
+            request: tonic::Request<super::AuthenticateRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::AuthenticateResponse>,
+            tonic::Status,
+        >;
+        /// Ends a session, and with it its ephemeral nodes.
+        async fn close_session(
+            &self,
+            request: tonic::Request<super::CloseSessionRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::CloseSessionResponse>,
+            tonic::Status,
+        >;
+        /// Server streaming response type for the Watch method.
+        type WatchStream: tonic::codegen::tokio_stream::Stream<
+                Item = std::result::Result<super::WatchNodeResponse, tonic::Status>,
+            >
+            + std::marker::Send
+            + 'static;
+        /// Follows a node. The first message says from which change on; then every change is told once, in
+        /// order. The stream ends with an error if what comes is not taken in time (KIND_OVERLOADED), or if
+        /// the host cannot say that it knows of all changes. Then watch anew, and read.
+        async fn watch(
+            &self,
+            request: tonic::Request<super::WatchNodeRequest>,
+        ) -> std::result::Result<tonic::Response<Self::WatchStream>, tonic::Status>;
+    }
+    /// Reads and changes the tree of a keyspace whose engine has one; others refuse every call with
+    /// KIND_UNSUPPORTED. A keyspace without a name is the first one that has a tree, which is the one
+    /// that ZooKeeper's clients work on too.
+    ///
+    /// Paths are absolute: "/", or names that each follow a slash. What a tree does not allow is told as
+    /// an Error with a `node_failure`. Every call is linearizable. What one session asks is done in the
+    /// order in which its host receives it; so a client that wants an order waits for answers.
+    #[derive(Debug)]
+    pub struct TreeServer<T> {
+        inner: Arc<T>,
+        accept_compression_encodings: EnabledCompressionEncodings,
+        send_compression_encodings: EnabledCompressionEncodings,
+        max_decoding_message_size: Option<usize>,
+        max_encoding_message_size: Option<usize>,
+    }
+    impl<T> TreeServer<T> {
+        pub fn new(inner: T) -> Self {
+            Self::from_arc(Arc::new(inner))
+        }
+        pub fn from_arc(inner: Arc<T>) -> Self {
+            Self {
+                inner,
+                accept_compression_encodings: Default::default(),
+                send_compression_encodings: Default::default(),
+                max_decoding_message_size: None,
+                max_encoding_message_size: None,
+            }
+        }
+        pub fn with_interceptor<F>(
+            inner: T,
+            interceptor: F,
+        ) -> InterceptedService<Self, F>
+        where
+            F: tonic::service::Interceptor,
+        {
+            InterceptedService::new(Self::new(inner), interceptor)
+        }
+        /// Enable decompressing requests with the given encoding.
+        #[must_use]
+        pub fn accept_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.accept_compression_encodings.enable(encoding);
+            self
+        }
+        /// Compress responses with the given encoding, if the client supports it.
+        #[must_use]
+        pub fn send_compressed(mut self, encoding: CompressionEncoding) -> Self {
+            self.send_compression_encodings.enable(encoding);
+            self
+        }
+        /// Limits the maximum size of a decoded message.
+        ///
+        /// Default: `4MB`
+        #[must_use]
+        pub fn max_decoding_message_size(mut self, limit: usize) -> Self {
+            self.max_decoding_message_size = Some(limit);
+            self
+        }
+        /// Limits the maximum size of an encoded message.
+        ///
+        /// Default: `usize::MAX`
+        #[must_use]
+        pub fn max_encoding_message_size(mut self, limit: usize) -> Self {
+            self.max_encoding_message_size = Some(limit);
+            self
+        }
+    }
+    impl<T, B> tonic::codegen::Service<http::Request<B>> for TreeServer<T>
+    where
+        T: Tree,
+        B: Body + std::marker::Send + 'static,
+        B::Error: Into<StdError> + std::marker::Send + 'static,
+    {
+        type Response = http::Response<tonic::body::Body>;
+        type Error = std::convert::Infallible;
+        type Future = BoxFuture<Self::Response, Self::Error>;
+        fn poll_ready(
+            &mut self,
+            _cx: &mut Context<'_>,
+        ) -> Poll<std::result::Result<(), Self::Error>> {
+            Poll::Ready(Ok(()))
+        }
+        fn call(&mut self, req: http::Request<B>) -> Self::Future {
+            match req.uri().path() {
+                "/quorate.v1.Tree/Create" => {
+                    #[allow(non_camel_case_types)]
+                    struct CreateSvc<T: Tree>(pub Arc<T>);
+                    impl<T: Tree> tonic::server::UnaryService<super::CreateNodeRequest>
+                    for CreateSvc<T> {
+                        type Response = super::CreateNodeResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::CreateNodeRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Tree>::create(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = CreateSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/quorate.v1.Tree/Delete" => {
+                    #[allow(non_camel_case_types)]
+                    struct DeleteSvc<T: Tree>(pub Arc<T>);
+                    impl<T: Tree> tonic::server::UnaryService<super::DeleteNodeRequest>
+                    for DeleteSvc<T> {
+                        type Response = super::DeleteNodeResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::DeleteNodeRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Tree>::delete(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = DeleteSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/quorate.v1.Tree/Exists" => {
+                    #[allow(non_camel_case_types)]
+                    struct ExistsSvc<T: Tree>(pub Arc<T>);
+                    impl<T: Tree> tonic::server::UnaryService<super::NodeExistsRequest>
+                    for ExistsSvc<T> {
+                        type Response = super::NodeExistsResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::NodeExistsRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Tree>::exists(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ExistsSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/quorate.v1.Tree/Get" => {
+                    #[allow(non_camel_case_types)]
+                    struct GetSvc<T: Tree>(pub Arc<T>);
+                    impl<T: Tree> tonic::server::UnaryService<super::GetNodeRequest>
+                    for GetSvc<T> {
+                        type Response = super::GetNodeResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::GetNodeRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Tree>::get(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = GetSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/quorate.v1.Tree/Children" => {
+                    #[allow(non_camel_case_types)]
+                    struct ChildrenSvc<T: Tree>(pub Arc<T>);
+                    impl<T: Tree> tonic::server::UnaryService<super::NodeChildrenRequest>
+                    for ChildrenSvc<T> {
+                        type Response = super::NodeChildrenResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::NodeChildrenRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Tree>::children(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = ChildrenSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/quorate.v1.Tree/Set" => {
+                    #[allow(non_camel_case_types)]
+                    struct SetSvc<T: Tree>(pub Arc<T>);
+                    impl<T: Tree> tonic::server::UnaryService<super::SetNodeRequest>
+                    for SetSvc<T> {
+                        type Response = super::SetNodeResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::SetNodeRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Tree>::set(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = SetSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/quorate.v1.Tree/GetAcl" => {
+                    #[allow(non_camel_case_types)]
+                    struct GetAclSvc<T: Tree>(pub Arc<T>);
+                    impl<T: Tree> tonic::server::UnaryService<super::GetNodeAclRequest>
+                    for GetAclSvc<T> {
+                        type Response = super::GetNodeAclResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::GetNodeAclRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Tree>::get_acl(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = GetAclSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/quorate.v1.Tree/SetAcl" => {
+                    #[allow(non_camel_case_types)]
+                    struct SetAclSvc<T: Tree>(pub Arc<T>);
+                    impl<T: Tree> tonic::server::UnaryService<super::SetNodeAclRequest>
+                    for SetAclSvc<T> {
+                        type Response = super::SetNodeAclResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::SetNodeAclRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Tree>::set_acl(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = SetAclSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/quorate.v1.Tree/Multi" => {
+                    #[allow(non_camel_case_types)]
+                    struct MultiSvc<T: Tree>(pub Arc<T>);
+                    impl<T: Tree> tonic::server::UnaryService<super::MultiRequest>
+                    for MultiSvc<T> {
+                        type Response = super::MultiResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::MultiRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Tree>::multi(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = MultiSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/quorate.v1.Tree/OpenSession" => {
+                    #[allow(non_camel_case_types)]
+                    struct OpenSessionSvc<T: Tree>(pub Arc<T>);
+                    impl<
+                        T: Tree,
+                    > tonic::server::ServerStreamingService<super::OpenSessionRequest>
+                    for OpenSessionSvc<T> {
+                        type Response = super::OpenSessionResponse;
+                        type ResponseStream = T::OpenSessionStream;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::ResponseStream>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::OpenSessionRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Tree>::open_session(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = OpenSessionSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.server_streaming(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/quorate.v1.Tree/KeepAlive" => {
+                    #[allow(non_camel_case_types)]
+                    struct KeepAliveSvc<T: Tree>(pub Arc<T>);
+                    impl<T: Tree> tonic::server::UnaryService<super::KeepAliveRequest>
+                    for KeepAliveSvc<T> {
+                        type Response = super::KeepAliveResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::KeepAliveRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Tree>::keep_alive(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = KeepAliveSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/quorate.v1.Tree/Authenticate" => {
+                    #[allow(non_camel_case_types)]
+                    struct AuthenticateSvc<T: Tree>(pub Arc<T>);
+                    impl<T: Tree> tonic::server::UnaryService<super::AuthenticateRequest>
+                    for AuthenticateSvc<T> {
+                        type Response = super::AuthenticateResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::AuthenticateRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Tree>::authenticate(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = AuthenticateSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/quorate.v1.Tree/CloseSession" => {
+                    #[allow(non_camel_case_types)]
+                    struct CloseSessionSvc<T: Tree>(pub Arc<T>);
+                    impl<T: Tree> tonic::server::UnaryService<super::CloseSessionRequest>
+                    for CloseSessionSvc<T> {
+                        type Response = super::CloseSessionResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::CloseSessionRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Tree>::close_session(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = CloseSessionSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/quorate.v1.Tree/Watch" => {
+                    #[allow(non_camel_case_types)]
+                    struct WatchSvc<T: Tree>(pub Arc<T>);
+                    impl<
+                        T: Tree,
+                    > tonic::server::ServerStreamingService<super::WatchNodeRequest>
+                    for WatchSvc<T> {
+                        type Response = super::WatchNodeResponse;
+                        type ResponseStream = T::WatchStream;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::ResponseStream>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::WatchNodeRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Tree>::watch(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = WatchSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.server_streaming(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                _ => {
+                    Box::pin(async move {
+                        let mut response = http::Response::new(
+                            tonic::body::Body::default(),
+                        );
+                        let headers = response.headers_mut();
+                        headers
+                            .insert(
+                                tonic::Status::GRPC_STATUS,
+                                (tonic::Code::Unimplemented as i32).into(),
+                            );
+                        headers
+                            .insert(
+                                http::header::CONTENT_TYPE,
+                                tonic::metadata::GRPC_CONTENT_TYPE,
+                            );
+                        Ok(response)
+                    })
+                }
+            }
+        }
+    }
+    impl<T> Clone for TreeServer<T> {
+        fn clone(&self) -> Self {
+            let inner = self.inner.clone();
+            Self {
+                inner,
+                accept_compression_encodings: self.accept_compression_encodings,
+                send_compression_encodings: self.send_compression_encodings,
+                max_decoding_message_size: self.max_decoding_message_size,
+                max_encoding_message_size: self.max_encoding_message_size,
+            }
+        }
+    }
+    /// Generated gRPC service name
+    pub const SERVICE_NAME: &str = "quorate.v1.Tree";
+    impl<T> tonic::server::NamedService for TreeServer<T> {
+        const NAME: &'static str = SERVICE_NAME;
+    }
+}
 /// Why a call failed, and what is known of the data.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Error {
@@ -1394,6 +3257,88 @@ pub struct Error {
     /// orders that are refused for what they name, and of the check that does not hold.
     #[prost(string, tag = "9")]
     pub field: ::prost::alloc::string::String,
+    /// What of a tree did not allow it; not said of other failures.
+    #[prost(enumeration = "NodeFailure", tag = "10")]
+    pub node_failure: i32,
+}
+/// What of a tree does not allow what was asked. Nothing was changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum NodeFailure {
+    /// Nothing of a tree.
+    Unspecified = 0,
+    /// There is no node at the path, or none that could be its parent. KIND_NO_NODE.
+    NoNode = 1,
+    /// There is a node at the path. KIND_EXISTS.
+    Exists = 2,
+    /// The node has another version. KIND_CONFLICT.
+    BadVersion = 3,
+    /// The node has children. KIND_CONFLICT.
+    NotEmpty = 4,
+    /// The parent ends with a session, so it has no children. KIND_CONFLICT.
+    NoChildrenForEphemerals = 5,
+    /// The node's access list does not allow it. KIND_DENIED.
+    NoAuth = 6,
+    /// What should show who the client is does not. KIND_DENIED.
+    AuthFailed = 7,
+    /// The access list is none. KIND_INVALID.
+    InvalidAcl = 8,
+    /// A path is none, or what was asked is malformed. KIND_INVALID.
+    BadArguments = 9,
+    /// The session has ended. KIND_CONFLICT.
+    SessionExpired = 10,
+    /// The session is not at this host. KIND_CONFLICT.
+    SessionMoved = 11,
+    /// It would be too much: of nodes, of bytes. KIND_CONFLICT.
+    Quota = 12,
+    /// Something else. KIND_CONFLICT.
+    Other = 13,
+}
+impl NodeFailure {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "NODE_FAILURE_UNSPECIFIED",
+            Self::NoNode => "NODE_FAILURE_NO_NODE",
+            Self::Exists => "NODE_FAILURE_EXISTS",
+            Self::BadVersion => "NODE_FAILURE_BAD_VERSION",
+            Self::NotEmpty => "NODE_FAILURE_NOT_EMPTY",
+            Self::NoChildrenForEphemerals => "NODE_FAILURE_NO_CHILDREN_FOR_EPHEMERALS",
+            Self::NoAuth => "NODE_FAILURE_NO_AUTH",
+            Self::AuthFailed => "NODE_FAILURE_AUTH_FAILED",
+            Self::InvalidAcl => "NODE_FAILURE_INVALID_ACL",
+            Self::BadArguments => "NODE_FAILURE_BAD_ARGUMENTS",
+            Self::SessionExpired => "NODE_FAILURE_SESSION_EXPIRED",
+            Self::SessionMoved => "NODE_FAILURE_SESSION_MOVED",
+            Self::Quota => "NODE_FAILURE_QUOTA",
+            Self::Other => "NODE_FAILURE_OTHER",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "NODE_FAILURE_UNSPECIFIED" => Some(Self::Unspecified),
+            "NODE_FAILURE_NO_NODE" => Some(Self::NoNode),
+            "NODE_FAILURE_EXISTS" => Some(Self::Exists),
+            "NODE_FAILURE_BAD_VERSION" => Some(Self::BadVersion),
+            "NODE_FAILURE_NOT_EMPTY" => Some(Self::NotEmpty),
+            "NODE_FAILURE_NO_CHILDREN_FOR_EPHEMERALS" => {
+                Some(Self::NoChildrenForEphemerals)
+            }
+            "NODE_FAILURE_NO_AUTH" => Some(Self::NoAuth),
+            "NODE_FAILURE_AUTH_FAILED" => Some(Self::AuthFailed),
+            "NODE_FAILURE_INVALID_ACL" => Some(Self::InvalidAcl),
+            "NODE_FAILURE_BAD_ARGUMENTS" => Some(Self::BadArguments),
+            "NODE_FAILURE_SESSION_EXPIRED" => Some(Self::SessionExpired),
+            "NODE_FAILURE_SESSION_MOVED" => Some(Self::SessionMoved),
+            "NODE_FAILURE_QUOTA" => Some(Self::Quota),
+            "NODE_FAILURE_OTHER" => Some(Self::Other),
+            _ => None,
+        }
+    }
 }
 /// The sorts of failures. Of all but KIND_OUTCOME_UNKNOWN it holds that nothing was changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
@@ -1432,6 +3377,11 @@ pub enum Kind {
     /// What an operator orders does not go with how the keyspace or the cluster is now, which may have
     /// to be changed first; or what a transaction checks does not hold. gRPC FAILED_PRECONDITION, HTTP 409.
     Conflict = 12,
+    /// There is no such node of a tree, or none that could be its parent. gRPC NOT_FOUND, HTTP 404.
+    NoNode = 13,
+    /// The access list of a node does not allow it, or the client is not who it says. gRPC
+    /// PERMISSION_DENIED, HTTP 403.
+    Denied = 14,
 }
 impl Kind {
     /// String value of the enum field names used in the ProtoBuf definition.
@@ -1453,6 +3403,8 @@ impl Kind {
             Self::Internal => "KIND_INTERNAL",
             Self::Exists => "KIND_EXISTS",
             Self::Conflict => "KIND_CONFLICT",
+            Self::NoNode => "KIND_NO_NODE",
+            Self::Denied => "KIND_DENIED",
         }
     }
     /// Creates an enum from field names used in the ProtoBuf definition.
@@ -1471,6 +3423,8 @@ impl Kind {
             "KIND_INTERNAL" => Some(Self::Internal),
             "KIND_EXISTS" => Some(Self::Exists),
             "KIND_CONFLICT" => Some(Self::Conflict),
+            "KIND_NO_NODE" => Some(Self::NoNode),
+            "KIND_DENIED" => Some(Self::Denied),
             _ => None,
         }
     }

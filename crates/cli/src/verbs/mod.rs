@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`data::values`] | `get`, `put`, `del` |
 //! | [`data::scan`] | `scan` |
+//! | [`tree`] | `tree ls`, `get`, `set`, `create`, `delete`, `stat`, `watch` |
 //! | [`cluster::status`] | `status` |
 //! | [`cluster::ring`], [`data::explain`] | `ring`, `explain` |
 //! | [`cluster::membership`], [`hosts::rejoin`] | `drain`, `remove`, `rejoin` |
@@ -23,6 +24,7 @@ pub mod config;
 pub mod data;
 pub mod hosts;
 pub mod meta;
+pub mod tree;
 
 use crate::{dev, exit, output};
 use clap::{Parser, Subcommand};
@@ -55,6 +57,8 @@ enum Command {
     Del(data::values::DelArgs),
     /// List keys: all of them, or a range of a keyspace that keeps them in order
     Scan(data::scan::ScanArgs),
+    /// Work on the tree of a keyspace that has one, as ZooKeeper's clients do
+    Tree(tree::Args),
     /// Show how hosts are
     Status(cluster::status::Args),
     /// Show the ring: who stands where, and which groups hold which ranges
@@ -104,6 +108,7 @@ pub fn run() -> ExitCode {
         Command::Put(args) => data::values::put(&args),
         Command::Del(args) => data::values::del(&args),
         Command::Scan(args) => data::scan::scan(&args),
+        Command::Tree(args) => tree::run(&args),
         Command::Status(args) => cluster::status::run(&args),
         Command::Ring(args) => cluster::ring::run(&args),
         Command::Explain(args) => data::explain::run(&args),

@@ -12,7 +12,8 @@
 //! | `requests/` | what is asked |
 //! | `answers/` | what is told, and in which order |
 //! | `session` | one connection |
-//! | `words`, `counters` | four-letter words, and what they tell |
+//! | [`client`] | the client's side, for the command line |
+//! | `words`, `counters`, `connections` | four-letter words, and what they tell |
 //! | `shared` | what all connections share |
 //!
 //! # What holds
@@ -41,12 +42,15 @@
 //!   outside a multi, and what only ZooKeeper's servers ask; `reconfig` is answered with -123, as
 //!   by ZooKeeper unless it is set otherwise.
 //! - Containers and nodes with a time to live show no owner in their stat.
-//! - Of four-letter words `ruok`, `srvr`, `stat`, `envi`, `isro`, `mntr`, `conf` and `cons` are
-//!   answered, without the lines that a host cannot know. `srvr` and `stat` tell a time at which
-//!   nothing was built, since builds tell none and Go's client wants one. A host without a member
-//!   of the tree's group says that it stands alone.
+//! - Of four-letter words `ruok`, `srvr`, `stat`, `envi`, `isro`, `mntr`, `conf`, `cons` and `wchs`
+//!   are answered, without the lines that a host cannot know. `srvr` and `stat` tell a time at
+//!   which nothing was built, since builds tell none and Go's client wants one; it wants all of a
+//!   line of `cons` too, also of whoever asks for it. A host without a member of the tree's group
+//!   says that it stands alone.
 
 mod answers;
+pub mod client;
+mod connections;
 mod counters;
 mod requests;
 mod session;

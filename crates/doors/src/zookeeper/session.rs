@@ -12,8 +12,9 @@
 mod outcomes;
 mod seam;
 
+use super::connections::Connection;
 use super::shared::{Shared, tree};
-use super::words::{self, Line};
+use super::words;
 use crate::door::{Connected, Requests};
 use crate::host::Serving;
 use crate::zookeeper::answers::follows::Follows;
@@ -24,6 +25,7 @@ use crate::zookeeper::requests::request::{Plan, Request};
 use crate::zookeeper::wire::codes::Code;
 use crate::zookeeper::wire::jute::Frame;
 use alloc::boxed::Box;
+use alloc::rc::Rc;
 use alloc::sync::Arc;
 use quorate_kernel::ids::LaneId;
 use quorate_kernel::mutant;
@@ -53,9 +55,9 @@ enum State {
 
 /// One connection of a client.
 pub(super) struct Session {
-    shared: Arc<Shared>,
+    shared: Rc<Shared>,
     serving: Arc<Serving>,
-    line: Line,
+    connection: Rc<Connection>,
     state: State,
     queue: Queue,
     /// How long the next answer to a read is taken to be.
@@ -71,11 +73,12 @@ pub(super) struct Session {
 
 impl Session {
     /// A new connection.
-    pub fn new(connected: Connected, shared: Arc<Shared>, serving: Arc<Serving>) -> Session {
+    pub fn new(connected: Connected, shared: Rc<Shared>, serving: Arc<Serving>) -> Session {
+        let connection = shared.connections.open(connected.peer);
         Session {
             shared,
             serving,
-            line: Line { id: connected.id, peer: connected.peer },
+            connection,
             state: State::Fresh,
             queue: Queue::default(),
             expected: ANSWER_BYTES_EXPECTED,
@@ -86,16 +89,28 @@ impl Session {
         }
     }
 
-    fn on_word(&mut self, word: [u8; 4]) {
+    /// A frame or a word was read.
+    fn on_received(&self) {
         self.shared.counters.on_received();
+        self.connection.on_received();
+    }
+
+    /// A frame was written, or waits for earlier ones.
+    fn on_sent(&self) {
+        self.shared.counters.on_sent();
+        self.connection.on_sent();
+    }
+
+    fn on_word(&mut self, word: [u8; 4]) {
+        self.on_received();
         self.end();
-        if let Some(text) = words::answer(word, &self.shared, &self.serving, &self.line) {
+        if let Some(text) = words::answer(word, &self.shared, &self.serving, &self.connection) {
             self.output.push_slice(text.as_bytes());
         }
     }
 
     fn on_frame(&mut self, frame: &[u8], now: Time, out: &mut dyn Requests) {
-        self.shared.counters.on_received();
+        self.on_received();
         match self.state {
             State::Fresh => self.on_connect(frame, out),
             State::Open { lane, session } => match Request::read(frame) {
@@ -110,7 +125,9 @@ impl Session {
 
     /// Asks for the session, or goes on with it.
     fn on_connect(&mut self, frame: &[u8], out: &mut dyn Requests) {
-        let Ok(request) = ConnectRequest::read(frame, &self.line.peer) else { return self.end() };
+        let Ok(request) = ConnectRequest::read(frame, self.connection.peer()) else {
+            return self.end();
+        };
         let Some(served) = tree(&self.serving) else { return self.end() };
         let (lane, knows_read_only) = (served.keyspace.lane, request.knows_read_only);
         self.state = State::Connecting { lane, knows_read_only };
@@ -133,8 +150,10 @@ impl Session {
                 self.is_leaving |= act == Act::Close;
                 self.is_draining |= self.is_leaving;
                 self.shared.counters.on_asked();
+                self.connection.on_asked(xid, &act);
                 let follows = Follows::of(&act);
                 let number = self.queue.push(Waiting { xid, form, follows, bytes, asked });
+                self.connection.on_queued(self.queue.unanswered());
                 let ask = Box::new(Ask { session: Some(session), act });
                 out.start(number, lane, Operation::Tree(ask), None);
             }
@@ -148,7 +167,7 @@ impl Session {
         self.is_draining |= *form == Form::Auth;
         let answer = form.answer(xid, Zxid(0), told);
         let frame = answer.expect("what a request is known to be is told in its own form");
-        self.shared.counters.on_sent();
+        self.on_sent();
         self.queue.push_answered(frame, bytes, &mut self.output);
     }
 
@@ -162,7 +181,7 @@ impl Session {
     }
 
     fn send(&mut self, frame: Frame) {
-        self.shared.counters.on_sent();
+        self.on_sent();
         frame.send(&mut self.output);
     }
 
@@ -185,6 +204,7 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
+        self.shared.connections.close(self.connection.id());
         self.give_up_all();
     }
 }

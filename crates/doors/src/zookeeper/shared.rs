@@ -1,10 +1,12 @@
 //! What all connections of the door share, and which keyspace they work on.
 
+use super::connections::Connections;
 use super::counters::Counters;
 use super::session::Session;
 use crate::door::{self, Connected, Door, Opening, Protocol, Shortage};
 use crate::host::{Facts, Identity, Serving};
 use alloc::boxed::Box;
+use alloc::rc::Rc;
 use alloc::sync::Arc;
 use bytes::Bytes;
 use quorate_kernel::engine::{Capability, Served};
@@ -24,22 +26,23 @@ pub(super) struct Shared {
     pub port: u16,
     pub clients_max: u64,
     pub counters: Counters,
+    pub connections: Connections,
 }
 
 impl Shared {
-    fn new(opening: Opening) -> Arc<Shared> {
+    fn new(opening: Opening) -> Rc<Shared> {
         let Opening { identity, facts, port, clients_max } = opening;
-        let counters = Counters::default();
-        Arc::new(Shared { identity, facts, port, clients_max, counters })
+        let (counters, connections) = (Counters::default(), Connections::default());
+        Rc::new(Shared { identity, facts, port, clients_max, counters, connections })
     }
 }
 
 /// The door, open.
-struct ZooKeeper(Arc<Shared>);
+struct ZooKeeper(Rc<Shared>);
 
 impl Protocol for ZooKeeper {
     fn open(&mut self, connected: Connected, serving: &Arc<Serving>) -> Box<dyn door::Session> {
-        Box::new(Session::new(connected, Arc::clone(&self.0), Arc::clone(serving)))
+        Box::new(Session::new(connected, Rc::clone(&self.0), Arc::clone(serving)))
     }
 
     /// Nothing: there is no answer but to a request, and a client tries another host when its

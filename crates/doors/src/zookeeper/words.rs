@@ -1,6 +1,7 @@
 //! Four-letter words: what people and probes ask in place of a first frame, on a connection of its
 //! own. The texts are ZooKeeper's. What a host cannot know has no line, unless clients insist.
 
+use super::connections::Connection;
 use super::counters::Counts;
 use super::shared::{Shared, tree};
 use crate::host::Serving;
@@ -19,23 +20,15 @@ const NOT_SERVING: &str = "This ZooKeeper instance is not currently serving requ
 
 /// Words that ZooKeeper knows and this door has no answer to: they need what only engines know, or
 /// would change what is counted.
-const UNKNOWN: [&[u8; 4]; 10] =
-    [b"crst", b"dirs", b"dump", b"gtmk", b"hash", b"srst", b"stmk", b"wchc", b"wchp", b"wchs"];
-
-/// One connection, as it is listed.
-pub(super) struct Line {
-    /// Its number among all of the host.
-    pub id: u64,
-    /// Where its client is.
-    pub peer: String,
-}
+const UNKNOWN: [&[u8; 4]; 9] =
+    [b"crst", b"dirs", b"dump", b"gtmk", b"hash", b"srst", b"stmk", b"wchc", b"wchp"];
 
 /// What a word answers; none if it is none.
 pub(super) fn answer(
     word: [u8; 4],
     shared: &Shared,
     serving: &Serving,
-    asking: &Line,
+    asking: &Connection,
 ) -> Option<String> {
     if UNKNOWN.contains(&&word) {
         let word = String::from_utf8_lossy(&word);
@@ -51,7 +44,8 @@ pub(super) fn answer(
         b"stat" => server(shared, serving, Some(asking)),
         b"mntr" => monitor(shared, serving),
         b"conf" => configuration(shared),
-        b"cons" => clients(shared, asking) + "\n",
+        b"cons" => shared.connections.lines(asking.id(), false) + "\n",
+        b"wchs" => watches(shared, serving),
         _ => return None,
     };
     Some(if is_serving { text } else { String::from(NOT_SERVING) })
@@ -77,13 +71,13 @@ fn mode(shared: &Shared, serving: &Serving) -> &'static str {
     }
 }
 
-fn server(shared: &Shared, serving: &Serving, listing: Option<&Line>) -> String {
+fn server(shared: &Shared, serving: &Serving, listing: Option<&Connection>) -> String {
     let Counts { received, sent, outstanding, newest, latency_ms } = shared.counters.counts();
     let [least, average, most] = latency_ms;
     let mut text = format!("Zookeeper version: {}, built on {BUILT}\n", version(shared));
     if let Some(asking) = listing {
         text += "Clients:\n";
-        text += &clients(shared, asking);
+        text += &shared.connections.lines(asking.id(), true);
         text += "\n";
     }
     let connections = shared.facts.clients();
@@ -114,7 +108,9 @@ fn monitor(shared: &Shared, serving: &Serving) -> String {
         ("outstanding_requests", outstanding),
     ];
     let nodes = nodes(shared, serving).map(|nodes| ("znode_count", nodes));
-    for (name, number) in numbers.into_iter().chain(nodes) {
+    let watches = tree(serving).and_then(|it| shared.facts.shown(it.keyspace.lane, "watches"));
+    let watches = watches.map(|watches| ("watch_count", watches));
+    for (name, number) in numbers.into_iter().chain(nodes).chain(watches) {
         let _ = writeln!(text, "zk_{name}\t{number}");
     }
     let _ = writeln!(text, "zk_server_state\t{}", mode(shared, serving));
@@ -136,12 +132,10 @@ fn configuration(shared: &Shared) -> String {
     format!("clientPort={port}\nmaxCnxns={clients_max}\n")
 }
 
-/// All connections, a line each: of others what the host says of them.
-fn clients(shared: &Shared, asking: &Line) -> String {
-    let mut text = format!(" /{}[0](queued=0,recved=1,sent=0)\n", asking.peer);
-    shared.facts.other_clients(asking.id, &mut |line| {
-        text += line;
-        text += "\n";
-    });
-    text
+/// What all clients of this host watch, at whatever door; nothing while it is not known.
+fn watches(shared: &Shared, serving: &Serving) -> String {
+    let shown = |name| shared.facts.shown(tree(serving)?.keyspace.lane, name).or(Some(0));
+    let [clients, nodes, all] =
+        ["watchers", "watched_nodes", "watches"].map(|name| shown(name).unwrap_or(0));
+    format!("{clients} connections watching {nodes} paths\nTotal watches:{all}\n")
 }

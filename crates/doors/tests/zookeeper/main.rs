@@ -1,5 +1,6 @@
 //! ZooKeeper's door, driven by hand: bytes in, operations out, outcomes in, bytes out.
 
+mod client;
 mod connect;
 mod hostile;
 mod multi;

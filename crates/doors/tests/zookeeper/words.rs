@@ -4,7 +4,7 @@ use crate::wire::{get, ping};
 use crate::world::{CONNECT, Known, REGISTERS, TREES, World, door, keyspace, opened, replied};
 use quorate_doors::{Facts, NoFacts};
 use quorate_kernel::ids::LaneId;
-use quorate_kernel::time::Time;
+use quorate_kernel::time::{Time, WallTime};
 use quorate_kernel::tree::{Failure, Told};
 
 /// Asks a word on a connection of its own.
@@ -57,20 +57,48 @@ fn a_server_tells_what_the_door_has_counted() {
     drop(world.session);
     let mut asking = World::at(asking.door, trees());
     let text = ask(&mut asking, "stat");
+    // Whoever asked before is still connected.
     let clients = "Clients:\n /10.0.0.1:5[0](queued=0,recved=1,sent=0)\n \
-                   /10.0.0.2:9[0](queued=0,recved=3,sent=3)\n\n";
+                   /10.0.0.1:5[1](queued=0,recved=1,sent=0)\n\n";
     assert!(text.starts_with(&format!("{version}{clients}Latency")), "{text}");
     assert!(text.contains("\nOutstanding: 0\n"), "{text}");
     let mut asking = World::at(asking.door, trees());
     let monitored = "zk_version\t3.9.0-quorate-0.1.0\nzk_min_latency\t0\nzk_avg_latency\t1\n\
                      zk_max_latency\t3\nzk_packets_received\t7\nzk_packets_sent\t3\n\
                      zk_num_alive_connections\t2\nzk_outstanding_requests\t0\nzk_znode_count\t12\n\
-                     zk_server_state\tfollower\n";
+                     zk_watch_count\t5\nzk_server_state\tfollower\n";
     assert_eq!(ask(&mut asking, "mntr"), monitored);
+}
+
+#[test]
+fn connections_are_told_with_their_sessions() {
+    let mut world = World::default();
+    world.receive(&crate::wire::frame(CONNECT));
+    world.tell(opened());
+    world.receive(&get(0x1f, "/a", false));
+    world.receive(&get(0x20, "/b", false));
+    world.clock.now = Time(world.clock.now.0 + 3_000_000);
+    world.clock.wall = WallTime(world.clock.wall.0 + 7);
+    world.complete(0, replied(0x2a, Err(Failure::NoNode)));
+    let trees = || vec![keyspace("trees", 2, &TREES)];
+    let mut asking = World::at(world.door, trees());
+    let own = " /10.0.0.1:5[0](queued=0,recved=1,sent=0,sid=0x0,lop=NA,est=1700000100250,to=0,\
+               lcxid=0x0,lzxid=0xffffffffffffffff,lresp=0,llat=0,minlat=0,avglat=0,maxlat=0)\n";
+    let other = " /10.0.0.1:5[1](queued=1,recved=3,sent=2,sid=0x10000000000002a,lop=GETD,\
+                 est=1700000100250,to=10000,lcxid=0x20,lzxid=0x2a,lresp=1700000100257,llat=3,\
+                 minlat=3,avglat=3,maxlat=3)\n";
+    assert_eq!(ask(&mut asking, "cons"), format!("{own}{other}\n"));
+    drop(world.session);
+    drop(asking.session);
     let mut asking = World::at(asking.door, trees());
-    let clients = " /10.0.0.1:5[0](queued=0,recved=1,sent=0)\n \
-                   /10.0.0.2:9[0](queued=0,recved=3,sent=3)\n\n";
-    assert_eq!(ask(&mut asking, "cons"), clients);
+    assert_eq!(ask(&mut asking, "cons"), format!("{own}\n"), "whoever is gone has no line");
+}
+
+#[test]
+fn what_is_watched_is_counted() {
+    assert_eq!(serving("wchs"), "2 connections watching 4 paths\nTotal watches:5\n");
+    let mut unknown = World::at(door(Box::new(NoFacts)), vec![keyspace("trees", 2, &TREES)]);
+    assert_eq!(ask(&mut unknown, "wchs"), "0 connections watching 0 paths\nTotal watches:0\n");
 }
 
 #[test]
@@ -115,7 +143,7 @@ fn a_host_without_a_tree_serves_nobody() {
     for (is_known, keyspaces) in
         [(true, vec![keyspace("a", 1, &REGISTERS)]), (false, vec![keyspace("trees", 2, &TREES)])]
     {
-        for word in ["srvr", "stat", "mntr", "cons", "conf"] {
+        for word in ["srvr", "stat", "mntr", "cons", "conf", "wchs"] {
             let facts: Box<dyn Facts + Send + Sync> =
                 if is_known { Box::new(Known) } else { Box::new(Starting) };
             let mut world = World::at(door(facts), keyspaces.clone());
@@ -130,7 +158,7 @@ fn a_host_without_a_tree_serves_nobody() {
 
 #[test]
 fn other_words_are_refused() {
-    for word in ["wchs", "dump", "crst", "dirs"] {
+    for word in ["wchc", "dump", "crst", "dirs"] {
         let refused = format!("{word} is not executed because it is not in the whitelist.\n");
         assert_eq!(serving(word), refused);
     }

@@ -59,7 +59,14 @@ impl Facts for Known {
     }
 
     fn shown(&self, lane: LaneId, name: &str) -> Option<u64> {
-        let shown = [("groups", 1), ("groups_led", 0), ("nodes", 12)];
+        let shown = [
+            ("groups", 1),
+            ("groups_led", 0),
+            ("nodes", 12),
+            ("watchers", 2),
+            ("watched_nodes", 4),
+            ("watches", 5),
+        ];
         let found = shown.into_iter().find(|(of, _)| *of == name && lane == LaneId(2));
         found.map(|(_, number)| number)
     }

@@ -2,6 +2,7 @@
 
 use super::problem::{self, Problem};
 use quorate_api::v1::{ScanOrder, ScanPromise};
+use quorate_kernel::engine::Capability;
 use std::sync::Arc;
 
 pub use quorate_host::Served as Keyspace;
@@ -21,6 +22,22 @@ impl Keyspaces {
         }
         let found = all.iter().find(|known| known.keyspace().name == name);
         found.ok_or_else(|| problem::no_keyspace(name, &names()))
+    }
+
+    /// The keyspace of this name, whose engine must have trees; without a name the first such one.
+    pub fn tree(&self, name: &str) -> Result<&Arc<Keyspace>, Problem> {
+        let found = if name.is_empty() {
+            let all = self.0.as_ref().ok_or_else(problem::not_learnt)?;
+            let first = all.iter().find(|known| known.entry.can(Capability::Tree));
+            first.ok_or_else(|| {
+                let right = "make one whose engine has trees by Admin.CreateKeyspace";
+                problem::unsupported("no keyspace has a tree", right)
+            })?
+        } else {
+            self.find(name)?
+        };
+        let lacking = found.entry.require(Capability::Tree, "a call on trees", None);
+        lacking.map(|()| found).map_err(|lacking| problem::lacking(&lacking))
     }
 
     /// All of them, in the order of their lanes.
@@ -81,6 +98,17 @@ pub(super) mod tests {
         assert_eq!(unknown.kind(), Kind::NoKeyspace);
         assert_eq!(unknown.right, "there are: default, events, carts");
         assert_eq!(all.find("").expect_err("no name").kind(), Kind::Invalid);
+        assert_eq!(all.tree("").expect_err("no tree").kind(), Kind::Unsupported);
+        assert_eq!(all.tree("events").expect_err("no tree").kind(), Kind::Unsupported);
+        assert_eq!(all.tree("event").expect_err("there is none").kind(), Kind::NoKeyspace);
+        let served = |name, engine, lane| Arc::new(samples::served(name, engine, &[], lane));
+        let trees = Keyspaces(Some(Arc::new([
+            served("default", "linearizable", LaneId(4)),
+            served("config", "coordination", LaneId(5)),
+            served("locks", "coordination", LaneId(6)),
+        ])));
+        assert_eq!(trees.tree("").expect("the first").keyspace().lane, LaneId(5));
+        assert_eq!(trees.tree("locks").expect("by name").keyspace().lane, LaneId(6));
         let unlearnt = Keyspaces(None).find("events").expect_err("nothing is known");
         assert_eq!((unlearnt.kind(), unlearnt.may_have_applied), (Kind::NoQuorum, false));
     }

@@ -16,6 +16,7 @@
 //! | `expiry` | when keys expire |
 //! | `keyspaces` | the keyspaces by name, and what listings of each promise |
 //! | `orders` | what operators order: keyspaces come, change and go |
+//! | [`tree`] | trees, their sessions, and nodes that are followed |
 //! | `about` | what is told of hosts, keyspaces and the ring |
 //! | `watch` | what happens to keyspaces and hosts, as a stream |
 //! | `room` | the memory of the doors |
@@ -37,6 +38,7 @@ mod room;
 pub mod scan;
 pub mod service;
 mod transact;
+pub mod tree;
 mod watch;
 
 pub use problem::Problem;

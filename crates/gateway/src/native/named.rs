@@ -2,6 +2,7 @@
 
 use super::expiry::Asked;
 use super::problem::{self, Problem};
+use super::tree;
 use bytes::Bytes;
 use quorate_api::v1::{Coordinator, WriteOptions};
 use quorate_host::Named;
@@ -116,8 +117,13 @@ fn digest(asked: &Asked) -> u64 {
             let (over, context) = context(replaces);
             add(2 + over, [key, &context, b""]);
         }
-        // Who asks for a session asks once: its host knows repetitions.
-        Operation::Get { .. } | Operation::Scan { .. } | Operation::Tree(_) => return 0,
+        Operation::Get { .. } | Operation::Scan { .. } => return 0,
+        Operation::Tree(ask) => {
+            for (text, data) in tree::pieces(ask) {
+                let is_there = [u8::from(data.is_some())];
+                add(27, [text.as_bytes(), data.as_deref().unwrap_or_default(), &is_there]);
+            }
+        }
         Operation::Transact { items, .. } => {
             for (place, item) in items.iter().enumerate() {
                 let tag = match item {

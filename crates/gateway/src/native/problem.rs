@@ -1,10 +1,10 @@
 //! Why a call failed, in the words of the API: what was wrong, and what would be right.
 
+use super::tree;
 use quorate_api::v1::{Coordinator, Error, Kind};
 use quorate_kernel::keyspace::CatalogRefusal;
 use quorate_kernel::lacking::Lacking;
 use quorate_kernel::operation::Refusal;
-use quorate_kernel::tree::Failure;
 
 /// Why a call failed. Nothing was changed, unless it says that something may have been.
 pub type Problem = Box<Error>;
@@ -17,7 +17,7 @@ const REPORT: &str = "this is a defect of the server; please report it";
 /// The longest text that is told of an order: names in it may be long, and it travels in headers.
 const TEXT_CHARS_MAX: usize = 400;
 
-fn problem(kind: Kind, what: impl Into<String>, right: impl Into<String>) -> Problem {
+pub(super) fn problem(kind: Kind, what: impl Into<String>, right: impl Into<String>) -> Problem {
     let (what, right) = (what.into(), right.into());
     let may_have_applied = kind == Kind::OutcomeUnknown;
     Box::new(Error { kind: kind.into(), what, right, may_have_applied, ..Error::default() })
@@ -148,20 +148,6 @@ pub fn mismatch() -> Problem {
     problem(Kind::Internal, "the engine answered another question", REPORT)
 }
 
-/// A tree does not allow it.
-fn node(failure: Failure, what: String) -> Problem {
-    let right = match failure {
-        Failure::BadArguments => "name nodes by paths: names between slashes, none of them empty",
-        Failure::NotEmpty => "delete its children first",
-        Failure::Quota => "make room, or use another keyspace",
-        _ => "read the node again, and decide anew",
-    };
-    match failure {
-        Failure::BadArguments | Failure::InvalidAcl => invalid("key", what, String::from(right)),
-        _ => problem(Kind::Conflict, what, right),
-    }
-}
-
 /// An operation was refused by its engine.
 pub fn refused(refusal: &Refusal) -> Problem {
     let what = refusal.to_string();
@@ -189,8 +175,8 @@ pub fn refused(refusal: &Refusal) -> Problem {
         Refusal::OutcomeUnknown => unknown(what),
         Refusal::CatalogUnknown => problem(Kind::OutcomeUnknown, what, LOOK),
         Refusal::Overloaded => problem(Kind::Overloaded, what, "send it again after a pause"),
-        Refusal::Node(failure) => node(*failure, what),
-        Refusal::NoSession => invalid("session", what, String::from("open one")),
+        Refusal::Node(failure) => tree::failure(*failure),
+        Refusal::NoSession => tree::not_here(),
         Refusal::TooSlow => problem(Kind::Overloaded, what, "take what comes, or watch less"),
         Refusal::Stopping => problem(Kind::Stopping, what, "send it to another host"),
         Refusal::TooLarge { what: field, length, limit } => {

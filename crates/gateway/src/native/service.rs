@@ -3,6 +3,7 @@
 use super::expiry::Asked;
 use super::keyspaces::{Keyspace, Keyspaces};
 use super::problem::{self, Problem};
+use super::tree::sessions::Sessions;
 use super::{about, map, named};
 use crate::web::Allowance;
 use bytes::Bytes;
@@ -34,6 +35,8 @@ pub struct Native {
     /// When an operation must have been answered at the latest.
     timeout: Duration,
     me: v1::Coordinator,
+    /// The sessions with trees that its clients have open here.
+    pub(super) sessions: Arc<Sessions>,
 }
 
 /// What a door knows of a request besides its message.
@@ -49,7 +52,7 @@ impl Native {
     #[must_use]
     pub fn new(shared: Arc<Shared>, calls: Arc<Calls>, timeout: Duration) -> Native {
         let me = map::coordinator(Incarnation { node: shared.node, start: shared.start });
-        Native { shared, calls, timeout, me }
+        Native { shared, calls, timeout, me, sessions: Arc::default() }
     }
 
     /// The host and its start.
@@ -58,8 +61,13 @@ impl Native {
         self.me
     }
 
+    /// When an operation must have been answered at the latest.
+    pub(super) fn timeout(&self) -> Duration {
+        self.timeout
+    }
+
     /// The keyspaces at the moment.
-    fn all(&self) -> Keyspaces {
+    pub(super) fn all(&self) -> Keyspaces {
         Keyspaces(self.calls.keyspaces())
     }
 

@@ -51,6 +51,9 @@ impl Coordination {
         into.field("operations", &(commands + questions));
         into.field("sessions", &self.gateway.sessions());
         into.field("watches", &self.gateway.followed());
+        let (watchers, watched) = self.gateway.followers();
+        into.field("watchers", &watchers);
+        into.field("watched_nodes", &watched);
         into.field("losses", &self.losses);
         if let Some(hosted) = hosted {
             groups::show_log(GROUP, &hosted.replica, self.ticked, into);

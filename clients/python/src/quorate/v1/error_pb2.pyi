@@ -7,6 +7,23 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class NodeFailure(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    NODE_FAILURE_UNSPECIFIED: _ClassVar[NodeFailure]
+    NODE_FAILURE_NO_NODE: _ClassVar[NodeFailure]
+    NODE_FAILURE_EXISTS: _ClassVar[NodeFailure]
+    NODE_FAILURE_BAD_VERSION: _ClassVar[NodeFailure]
+    NODE_FAILURE_NOT_EMPTY: _ClassVar[NodeFailure]
+    NODE_FAILURE_NO_CHILDREN_FOR_EPHEMERALS: _ClassVar[NodeFailure]
+    NODE_FAILURE_NO_AUTH: _ClassVar[NodeFailure]
+    NODE_FAILURE_AUTH_FAILED: _ClassVar[NodeFailure]
+    NODE_FAILURE_INVALID_ACL: _ClassVar[NodeFailure]
+    NODE_FAILURE_BAD_ARGUMENTS: _ClassVar[NodeFailure]
+    NODE_FAILURE_SESSION_EXPIRED: _ClassVar[NodeFailure]
+    NODE_FAILURE_SESSION_MOVED: _ClassVar[NodeFailure]
+    NODE_FAILURE_QUOTA: _ClassVar[NodeFailure]
+    NODE_FAILURE_OTHER: _ClassVar[NodeFailure]
+
 class Kind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     KIND_UNSPECIFIED: _ClassVar[Kind]
@@ -22,6 +39,22 @@ class Kind(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     KIND_INTERNAL: _ClassVar[Kind]
     KIND_EXISTS: _ClassVar[Kind]
     KIND_CONFLICT: _ClassVar[Kind]
+    KIND_NO_NODE: _ClassVar[Kind]
+    KIND_DENIED: _ClassVar[Kind]
+NODE_FAILURE_UNSPECIFIED: NodeFailure
+NODE_FAILURE_NO_NODE: NodeFailure
+NODE_FAILURE_EXISTS: NodeFailure
+NODE_FAILURE_BAD_VERSION: NodeFailure
+NODE_FAILURE_NOT_EMPTY: NodeFailure
+NODE_FAILURE_NO_CHILDREN_FOR_EPHEMERALS: NodeFailure
+NODE_FAILURE_NO_AUTH: NodeFailure
+NODE_FAILURE_AUTH_FAILED: NodeFailure
+NODE_FAILURE_INVALID_ACL: NodeFailure
+NODE_FAILURE_BAD_ARGUMENTS: NodeFailure
+NODE_FAILURE_SESSION_EXPIRED: NodeFailure
+NODE_FAILURE_SESSION_MOVED: NodeFailure
+NODE_FAILURE_QUOTA: NodeFailure
+NODE_FAILURE_OTHER: NodeFailure
 KIND_UNSPECIFIED: Kind
 KIND_INVALID: Kind
 KIND_NO_KEYSPACE: Kind
@@ -35,9 +68,11 @@ KIND_BAD_CONTEXT: Kind
 KIND_INTERNAL: Kind
 KIND_EXISTS: Kind
 KIND_CONFLICT: Kind
+KIND_NO_NODE: Kind
+KIND_DENIED: Kind
 
 class Error(_message.Message):
-    __slots__ = ("kind", "what", "right", "may_have_applied", "coordinator", "view", "replicas_reached", "replicas_needed", "field")
+    __slots__ = ("kind", "what", "right", "may_have_applied", "coordinator", "view", "replicas_reached", "replicas_needed", "field", "node_failure")
     KIND_FIELD_NUMBER: _ClassVar[int]
     WHAT_FIELD_NUMBER: _ClassVar[int]
     RIGHT_FIELD_NUMBER: _ClassVar[int]
@@ -47,6 +82,7 @@ class Error(_message.Message):
     REPLICAS_REACHED_FIELD_NUMBER: _ClassVar[int]
     REPLICAS_NEEDED_FIELD_NUMBER: _ClassVar[int]
     FIELD_FIELD_NUMBER: _ClassVar[int]
+    NODE_FAILURE_FIELD_NUMBER: _ClassVar[int]
     kind: Kind
     what: str
     right: str
@@ -56,4 +92,5 @@ class Error(_message.Message):
     replicas_reached: int
     replicas_needed: int
     field: str
-    def __init__(self, kind: _Optional[_Union[Kind, str]] = ..., what: _Optional[str] = ..., right: _Optional[str] = ..., may_have_applied: _Optional[bool] = ..., coordinator: _Optional[_Union[_common_pb2.Coordinator, _Mapping]] = ..., view: _Optional[int] = ..., replicas_reached: _Optional[int] = ..., replicas_needed: _Optional[int] = ..., field: _Optional[str] = ...) -> None: ...
+    node_failure: NodeFailure
+    def __init__(self, kind: _Optional[_Union[Kind, str]] = ..., what: _Optional[str] = ..., right: _Optional[str] = ..., may_have_applied: _Optional[bool] = ..., coordinator: _Optional[_Union[_common_pb2.Coordinator, _Mapping]] = ..., view: _Optional[int] = ..., replicas_reached: _Optional[int] = ..., replicas_needed: _Optional[int] = ..., field: _Optional[str] = ..., node_failure: _Optional[_Union[NodeFailure, str]] = ...) -> None: ...

@@ -81,12 +81,7 @@ pub fn get(args: &GetArgs) -> Result<(), Failure> {
 /// # Errors
 /// [`Code::Timeout`] if the write may have been applied; the others as [`Client`] says.
 pub fn put(args: &PutArgs) -> Result<(), Failure> {
-    let mut value = args.value.as_bytes().to_vec();
-    if value == b"-" {
-        value.clear();
-        let read = stdin().lock().read_to_end(&mut value);
-        read.map_err(|error| Failure::failed(format!("standard input: {error}")))?;
-    }
+    let value = given(&args.value)?;
     let reply = Client::connect(&args.target)?.call(&[b"SET", args.key.as_bytes(), &value])?;
     if reply.as_bytes().is_none_or(|text| text != "OK") {
         return Err(unexpected(&reply));
@@ -97,6 +92,19 @@ pub fn put(args: &PutArgs) -> Result<(), Failure> {
         writeln!(stdout(), "ok")?;
     }
     Ok(())
+}
+
+/// What is given as a value: `-` is standard input, to its end.
+///
+/// # Errors
+/// It cannot be read.
+pub fn given(value: &OsString) -> Result<Vec<u8>, Failure> {
+    if value != "-" {
+        return Ok(value.as_bytes().to_vec());
+    }
+    let mut all = Vec::new();
+    let read = stdin().lock().read_to_end(&mut all);
+    read.map(|_| all).map_err(|error| Failure::failed(format!("standard input: {error}")))
 }
 
 /// Runs `del`.

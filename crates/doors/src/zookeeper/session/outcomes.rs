@@ -2,12 +2,12 @@
 
 use super::{SESSION, Session, State};
 use crate::door::{Requests, Session as _};
+use crate::host::Clock;
 use crate::zookeeper::answers::form::{self, Form};
 use crate::zookeeper::requests::connect;
 use crate::zookeeper::wire::codes::Code;
 use quorate_kernel::limits::{CLIENT_QUEUE_BYTES_MAX, CLIENT_READ_BYTES_MAX};
 use quorate_kernel::operation::{Outcome, Refusal};
-use quorate_kernel::time::Time;
 use quorate_kernel::tree::{Changed, Failure, SessionEvent, Told, TreeReply, Zxid};
 use quorate_kernel::watch::Event;
 
@@ -17,11 +17,13 @@ const WAITING_BYTES_MAX: usize = CLIENT_READ_BYTES_MAX + CLIENT_QUEUE_BYTES_MAX;
 
 impl Session {
     /// A request was done, or was not.
-    pub(super) fn on_outcome(&mut self, number: u32, outcome: Outcome, now: Time) {
+    pub(super) fn on_outcome(&mut self, number: u32, outcome: Outcome, clock: Clock) {
         let Some(waiting) = self.queue.waiting(number) else { return };
-        self.shared.counters.on_answered(now - waiting.asked);
+        let after = clock.now - waiting.asked;
+        self.shared.counters.on_answered(after);
         let is_auth = waiting.form == Form::Auth;
         let Some((zxid, told)) = answer(outcome) else { return self.cut(number) };
+        self.connection.on_answered(zxid, after, clock.wall);
         let told = told.map_err(|code| match code {
             // Clients know no other reason why they are not who they say.
             code if is_auth && code != Code::SESSION_EXPIRED => Code::AUTH_FAILED,
@@ -38,9 +40,10 @@ impl Session {
             self.cut(number.wrapping_add(1));
         }
         self.shared.counters.on_told(zxid);
-        self.shared.counters.on_sent();
+        self.on_sent();
         self.shared.counters.on_ended(1);
         self.queue.answer(number, frame, &mut self.output);
+        self.connection.on_queued(self.queue.unanswered());
     }
 
     /// Gives up a request and all behind it; the connection is closed once those before were
@@ -75,6 +78,7 @@ impl Session {
                 State::Connecting { lane, knows_read_only },
             ) => {
                 self.state = State::Open { lane, session };
+                self.connection.on_session(session, timeout_ms);
                 self.send(connect::opened(session, &password, timeout_ms, knows_read_only));
             }
             (SessionEvent::Changed(changed), State::Open { .. }) if !self.is_closing() => {
@@ -94,7 +98,7 @@ impl Session {
             return self.end();
         }
         self.shared.counters.on_told(changed.zxid);
-        self.shared.counters.on_sent();
+        self.on_sent();
         self.queue.tell(&changed.path, form::event(changed), &mut self.output);
     }
 }

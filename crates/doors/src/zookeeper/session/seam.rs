@@ -18,6 +18,7 @@ const REQUESTS_MAX: usize = CLIENT_OPERATIONS_MAX - 1;
 impl door::Session for Session {
     fn feed(&mut self, input: &mut BytesMut, clock: Clock, out: &mut dyn Requests) {
         self.leftover = 0;
+        self.connection.on_bytes(clock.wall);
         while self.wants_input() {
             match frames::next(input, matches!(self.state, State::Fresh)) {
                 Next::Word(word) => self.on_word(word),
@@ -38,7 +39,7 @@ impl door::Session for Session {
         if number == SESSION {
             self.on_told(outcome, out);
         } else {
-            self.on_outcome(number, outcome, clock.now);
+            self.on_outcome(number, outcome, clock);
         }
     }
 

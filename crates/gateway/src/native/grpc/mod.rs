@@ -5,6 +5,7 @@
 mod admin;
 mod kv;
 mod limited;
+mod tree;
 
 use self::limited::Limited;
 use super::problem::{self, Problem};
@@ -18,8 +19,10 @@ use axum::http::{Request, Response, StatusCode, Version};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::IntoResponse;
 use quorate_api::v1::admin_server::AdminServer;
+use quorate_api::v1::tree_server::TreeServer;
 use quorate_api::{DESCRIPTOR_SET, details};
 use quorate_host::metrics::Shared;
+use quorate_kernel::limits::TRANSACTION_BYTES_MAX;
 use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
@@ -68,6 +71,9 @@ fn router<H: tonic_health::pb::health_server::Health>(
 ) -> Router {
     let kv = Limited(native.clone());
     let room = from_fn_with_state(native.clone(), room::make);
+    let tree = TreeServer::new(native.clone())
+        .max_decoding_message_size(TRANSACTION_BYTES_MAX + MESSAGE_SLACK)
+        .max_encoding_message_size(usize::MAX);
     let admin = AdminServer::new(native).max_decoding_message_size(MESSAGE_SLACK);
     let described = || {
         tonic_reflection::server::Builder::configure()
@@ -77,6 +83,7 @@ fn router<H: tonic_health::pb::health_server::Health>(
     let reflection = described().build_v1().expect("the schema is whole");
     let reflection_old = described().build_v1alpha().expect("the schema is whole");
     let routes = Routes::new(kv)
+        .add_service(tree)
         .add_service(admin)
         .add_service(health)
         .add_service(reflection)
@@ -102,7 +109,7 @@ async fn report(mut reporter: HealthReporter, shared: Arc<Shared>) {
     let mut told: BTreeMap<String, bool> = BTreeMap::new();
     loop {
         let is_ready = health::is_ready(&shared);
-        let services = ["", "quorate.v1.Kv", "quorate.v1.Admin"];
+        let services = ["", "quorate.v1.Kv", "quorate.v1.Tree", "quorate.v1.Admin"];
         let mut now: BTreeMap<String, bool> =
             services.into_iter().map(|service| (service.to_owned(), is_ready)).collect();
         for keyspace in shared.keyspaces().iter() {

@@ -11,8 +11,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use quorate_api::v1::reading::State;
 use quorate_api::v1::{
-    Coordinator, Error, Keyspace, KeyspacesResponse, Kind, Reading, ScanOrder, ScanPage,
-    ScanPromise,
+    Coordinator, Error, Keyspace, KeyspacesResponse, Kind, NodeFailure, Reading, ScanOrder,
+    ScanPage, ScanPromise,
 };
 use serde_json::{Map, Value, json};
 
@@ -69,7 +69,8 @@ impl std::io::Write for Length {
 pub fn status_of(kind: Kind) -> StatusCode {
     match kind {
         Kind::Invalid | Kind::BadContext => StatusCode::BAD_REQUEST,
-        Kind::NoKeyspace => StatusCode::NOT_FOUND,
+        Kind::NoKeyspace | Kind::NoNode => StatusCode::NOT_FOUND,
+        Kind::Denied => StatusCode::FORBIDDEN,
         Kind::TooLarge => StatusCode::PAYLOAD_TOO_LARGE,
         Kind::Unsupported => StatusCode::NOT_IMPLEMENTED,
         Kind::NoQuorum | Kind::Overloaded | Kind::Stopping => StatusCode::SERVICE_UNAVAILABLE,
@@ -103,10 +104,18 @@ pub fn problem(error: &Error) -> Value {
     for (name, number) in numbers.into_iter().filter(|(_, number)| is_quorum || *number > 0) {
         body.insert(name.to_owned(), number.into());
     }
+    if error.node_failure() != NodeFailure::Unspecified {
+        body.insert(String::from("node_failure"), node_failure(error.node_failure()).into());
+    }
     if !error.field.is_empty() {
         body.insert(String::from("field"), error.field.as_str().into());
     }
     Value::Object(body)
+}
+
+/// What a tree does not allow, as one word.
+pub fn node_failure(failure: NodeFailure) -> String {
+    failure.as_str_name().trim_start_matches("NODE_FAILURE_").to_ascii_lowercase()
 }
 
 /// A coordinator as one word.

@@ -18,10 +18,10 @@ const REPEAT_AGE: &str = "x-quorate-repeat-age-ms";
 /// The header that carries a context, in base64.
 pub const CONTEXT: &str = "x-quorate-context";
 
-/// The keyspace and the key, if there is one, of a path under `/v1/kv` or `/v1/transactions`, both
-/// percent-decoded.
+/// The keyspace and the key, if there is one, of a path under `/v1/kv`, `/v1/transactions` or
+/// `/v1/tree`, both percent-decoded.
 pub fn place(uri: &Uri) -> Result<(String, Bytes), Problem> {
-    let prefixes = ["/v1/kv/", "/v1/transactions/"];
+    let prefixes = ["/v1/kv/", "/v1/transactions/", "/v1/tree/"];
     let path = prefixes.iter().find_map(|prefix| uri.path().strip_prefix(prefix));
     let path = path.unwrap_or_default();
     let (keyspace, key) = path.split_once('/').unwrap_or((path, ""));
@@ -110,7 +110,8 @@ impl Parameters {
     }
 }
 
-fn text<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, Problem> {
+/// The text of a header that may be there once.
+pub fn text<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, Problem> {
     let mut all = headers.get_all(name).iter();
     let first = all.next();
     if all.next().is_some() {

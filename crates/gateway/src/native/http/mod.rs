@@ -6,6 +6,8 @@
 //! | `/v1/kv/{keyspace}` | GET | one page of `Kv.Scan` |
 //! | `/v1/kv/{keyspace}` | POST | `Kv.BatchGet`, each key for itself |
 //! | `/v1/transactions/{keyspace}` | POST | several keys as one operation |
+//! | `/v1/tree/{keyspace}/{path}` | GET, POST, PUT, DELETE | `Tree.Get`, `Children`, `Watch`; `Create`; `Set`; `Delete` |
+//! | `/v1/tree/{keyspace}` | POST | `Tree.Multi` |
 //! | `/v1/keyspaces` | GET | `Admin.Keyspaces` |
 //! | `/v1/events` | GET | what happens to keyspaces and hosts, as server-sent events |
 //! | `/v1/openapi.json` | GET | this, for programs |
@@ -16,6 +18,7 @@
 //! | `answer` | what is answered: readings, errors, bytes as JSON |
 //! | `expiry` | when keys expire, as parameters and items say it |
 //! | `kv`, `batch`, `transact`, `events` | the calls |
+//! | `tree`, `multi` | the calls on trees |
 //! | `at_most` | lists that are no longer than they may be |
 
 mod answer;
@@ -25,7 +28,9 @@ mod batch;
 mod events;
 mod expiry;
 mod kv;
+mod multi;
 mod transact;
+mod tree;
 
 use super::problem::{self, Problem};
 use super::room;
@@ -36,7 +41,7 @@ use axum::extract::{Request, State};
 use axum::http::{Method, StatusCode, header};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
+use axum::routing::{MethodRouter, get, post};
 
 /// The description of this API for programs.
 pub const OPENAPI: &str = include_str!("openapi.json");
@@ -48,6 +53,9 @@ pub fn router(native: Native) -> Router {
         .route("/v1/kv/{keyspace}/", get(no_key).put(no_key).delete(no_key))
         .route("/v1/kv/{keyspace}", get(kv::scan).post(batch::get))
         .route("/v1/transactions/{keyspace}", post(transact::post))
+        .route("/v1/tree/{keyspace}/{*path}", tree_node())
+        .route("/v1/tree/{keyspace}/", tree_node())
+        .route("/v1/tree/{keyspace}", post(multi::post))
         .route("/v1/keyspaces", get(keyspaces))
         .route("/v1/events", get(events::get))
         .route("/v1/openapi.json", get(openapi))
@@ -56,6 +64,11 @@ pub fn router(native: Native) -> Router {
         .layer(from_fn(no_pages))
         .layer(from_fn_with_state(native.clone(), room::make))
         .with_state(native)
+}
+
+/// The methods of a node of a tree.
+fn tree_node() -> MethodRouter<Native> {
+    get(tree::get).post(tree::create).put(tree::set).delete(tree::delete)
 }
 
 /// The answer on a connection beyond those that the door serves.

@@ -150,6 +150,11 @@ impl Gateway {
         self.watches.len()
     }
 
+    /// How many clients follow something, and how many nodes are followed.
+    pub fn followers(&self) -> (usize, usize) {
+        self.watches.followers()
+    }
+
     /// How many operations wait for the primary.
     pub fn waiting(&self) -> (usize, usize) {
         (self.stream.commands(), self.stream.questions())

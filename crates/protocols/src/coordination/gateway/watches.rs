@@ -47,6 +47,11 @@ impl Watches {
         self.count
     }
 
+    /// How many clients follow something, and how many nodes are followed.
+    pub fn followers(&self) -> (usize, usize) {
+        (self.by.len(), self.of.len())
+    }
+
     /// A client follows a node; whether there was room for it.
     pub fn follow(&mut self, client: Ticket, path: &str, how: How) -> bool {
         if self.count >= FOLLOWED_MAX {

@@ -3,8 +3,10 @@
 mod basics;
 mod check;
 mod config;
+mod copy;
 mod ctl;
 pub(super) mod dev;
 mod init;
 mod printed;
 mod ring;
+mod tree;

@@ -166,6 +166,10 @@ impl Cluster {
         self.door(host, 4)
     }
 
+    pub fn zookeeper(&self, host: usize) -> String {
+        self.door(host, 5)
+    }
+
     /// The RESP doors of all hosts.
     pub fn doors(&self) -> Vec<String> {
         (1..=3).map(|host| self.resp(host)).collect()
