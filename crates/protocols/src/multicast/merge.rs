@@ -81,8 +81,8 @@ impl<T> Merge<T> {
         Merge { rings: cursor.into_iter().map(learned).collect() }
     }
 
-    /// A position of a ring's log is decided. Takes the one behind the last that it has; what it
-    /// has already, and what comes too early, it does not take, nor that of a ring it does not learn.
+    /// A position of a ring's log is decided. Takes the one behind the last that it has, and none
+    /// that it has already, that comes too early, or that is of a ring which it does not learn.
     pub fn learn(&mut self, ring: RingId, op: Op, decision: Decision<T>) -> bool {
         let learned = self.rings.iter_mut().find(|it| it.reached.ring == ring);
         let Some(learned) = learned.filter(|it| it.reached.op.next() == op) else { return false };
