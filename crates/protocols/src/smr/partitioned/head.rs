@@ -198,7 +198,7 @@ impl<M: Machine> Replica<M> {
     /// A command of several partitions is done with.
     fn end(&mut self, place: Place) {
         let used = self.inbox.take(place);
-        if !used.is_empty() {
+        if !used.is_empty() && !mutant!("smr_keeps_nothing") {
             self.ask_for(Effect::Keep(used));
         }
         self.state.outbox.executed(place);

@@ -17,7 +17,8 @@
 //!   them.
 //!
 //! # Roles
-//! A [`Machine`] is what somebody writes. The host of a [`Replica`] feeds it positions of two logs,
+//! A [`Machine`] is what somebody writes; `examples/accounts` is one, and `docs/eyrie.md` goes
+//! through it. The host of a [`Replica`] feeds it positions of two logs,
 //! that of its partition and that of all ([`Replica::learn`]), and messages of replicas of other
 //! partitions; it does what the [`Effect`]s say, and stores a [`Snapshot`] now and then. Signals
 //! are no part of the logs: a replica that waits for one inside a command could not read it behind
