@@ -6,11 +6,16 @@
 //! clusters of them, with all faults, and judges what clients see.
 
 use bytes::Bytes;
-use quorate_protocols::smr::partitioned::{Execution, Machine, PartitionId, Partitions, Wait};
+use quorate_protocols::smr::partitioned::{
+    Execution, Holder, Machine, PartitionId, Partitions, Wait,
+};
 use serde::{Deserialize, Serialize};
 
 /// The most accounts of one command.
 pub const ACCOUNTS_MAX: usize = 64;
+
+/// The key of the limit: no account has one so short.
+const LIMIT: Bytes = Bytes::from_static(b"l");
 
 /// An account. Each number is one, with nothing in it before the first deposit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -44,6 +49,8 @@ pub enum Command {
         /// To which branch.
         branch: u64,
     },
+    /// From now on no account gets more than this.
+    Limit(u64),
     /// Reads which branches have accounts, all as they are at one moment.
     Branches(Vec<AccountId>),
 }
@@ -61,18 +68,21 @@ pub enum Output {
         to: u64,
     },
     /// Nothing was changed: the account that money was to be taken from has less than that, or the
-    /// one that was to get it cannot hold so much.
+    /// one that was to get it may not have so much.
     Refused,
     /// What is in each account, in the order of the question.
     Balances(Vec<u64>),
     /// The accounts are that branch's.
     Assigned,
+    /// That is the limit now.
+    Limited,
     /// The branch of each account, in the order of the question; 0 if none was said.
     Branches(Vec<u64>),
 }
 
 /// The machine. Its objects are balances and branches, each under a key of its own, so that a
-/// command brings no more than it reads. What is 0 is no object.
+/// command brings no more than it reads, and the limit, which all partitions hold, as many commands
+/// read it and few write it. What is 0 is no object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Accounts {}
 
@@ -87,6 +97,11 @@ impl AccountId {
     #[must_use]
     pub fn branch(self) -> Bytes {
         self.key(b'b')
+    }
+
+    /// The partition that has all of it.
+    fn partition(self, count: u8) -> PartitionId {
+        PartitionId(self.0.to_be_bytes()[3] % count)
     }
 
     /// The number in front: all of an account is of one partition.
@@ -105,6 +120,7 @@ impl Command {
             Command::Read(accounts)
             | Command::Branches(accounts)
             | Command::Assign { accounts, .. } => (None, None, accounts),
+            Command::Limit(_) => (None, None, &[]),
         };
         one.into_iter().chain(other).chain(more.iter().copied())
     }
@@ -116,6 +132,17 @@ fn number(key: &Bytes, on: &mut Execution<'_, Accounts>) -> Result<u64, Wait> {
 
 fn set(key: Bytes, number: u64, on: &mut Execution<'_, Accounts>) -> Result<(), Wait> {
     if number == 0 { on.remove(key) } else { on.put(key, number) }
+}
+
+/// What an account has with so much more; none if that is too much.
+fn more(
+    account: AccountId,
+    amount: u64,
+    on: &mut Execution<'_, Accounts>,
+) -> Result<Option<u64>, Wait> {
+    let limit = on.get(&LIMIT)?.copied().unwrap_or(u64::MAX);
+    let more = number(&account.balance(), on)?.checked_add(amount);
+    Ok(more.filter(|more| *more <= limit))
 }
 
 fn numbers(
@@ -130,9 +157,9 @@ impl Machine for Accounts {
     type Object = u64;
     type Output = Output;
 
-    fn holder(key: &[u8], count: u8) -> PartitionId {
+    fn holder(key: &[u8], count: u8) -> Holder {
         // The last byte of the number is enough to spread accounts evenly.
-        PartitionId(key.get(3).copied().unwrap_or_default() % count)
+        key.get(3).map_or(Holder::All, |byte| Holder::One(PartitionId(byte % count)))
     }
 
     fn begin() -> impl Iterator<Item = (Bytes, u64)> {
@@ -140,7 +167,10 @@ impl Machine for Accounts {
     }
 
     fn destinations(command: &Command, count: u8) -> Partitions {
-        command.accounts().map(|account| Accounts::holder(&account.balance(), count)).collect()
+        match command {
+            Command::Limit(_) => Partitions::all(count),
+            _ => command.accounts().map(|account| account.partition(count)).collect(),
+        }
     }
 
     fn early(command: &Command) -> Vec<Bytes> {
@@ -150,22 +180,20 @@ impl Machine for Accounts {
             }
             Command::Branches(_) => command.accounts().map(AccountId::branch).collect(),
             // What is written without being read need not be sent.
-            Command::Assign { .. } => Vec::new(),
+            Command::Assign { .. } | Command::Limit(_) => Vec::new(),
         }
     }
 
     fn execute(command: &Command, on: &mut Execution<'_, Accounts>) -> Result<Output, Wait> {
         match command {
             Command::Deposit { account, amount } => {
-                let Some(after) = number(&account.balance(), on)?.checked_add(*amount) else {
-                    return Ok(Output::Refused);
-                };
+                let Some(after) = more(*account, *amount, on)? else { return Ok(Output::Refused) };
                 set(account.balance(), after, on)?;
                 Ok(Output::Deposited(after))
             }
             Command::Transfer { from, to, amount } => {
                 let less = number(&from.balance(), on)?.checked_sub(*amount);
-                let more = number(&to.balance(), on)?.checked_add(*amount);
+                let more = more(*to, *amount, on)?;
                 let (Some(less), Some(more)) = (less, more) else { return Ok(Output::Refused) };
                 set(from.balance(), less, on)?;
                 set(to.balance(), more, on)?;
@@ -174,6 +202,10 @@ impl Machine for Accounts {
             Command::Read(accounts) => {
                 let keys = accounts.iter().map(|account| account.balance());
                 Ok(Output::Balances(numbers(keys, on)?))
+            }
+            Command::Limit(limit) => {
+                set(LIMIT, *limit, on)?;
+                Ok(Output::Limited)
             }
             Command::Assign { accounts, branch } => {
                 for account in accounts {
@@ -199,6 +231,7 @@ impl Machine for Accounts {
             Command::Read(accounts)
             | Command::Branches(accounts)
             | Command::Assign { accounts, .. } => (1..=ACCOUNTS_MAX).contains(&accounts.len()),
+            Command::Limit(limit) => *limit > 0,
         }
     }
 }

@@ -16,9 +16,13 @@ fn deposits(history: &[Seen]) -> (u64, u64) {
     let (mut certain, mut possible) = (0, 0);
     for seen in history {
         if let Command::Deposit { amount, .. } = seen.command {
-            possible += amount;
-            let is_certain = seen.ended != Ended::Unknown;
-            certain += if is_certain { amount } else { 0 };
+            match &seen.ended {
+                Ended::Answered { output: Output::Refused, .. } => {}
+                Ended::Answered { .. } => {
+                    (certain, possible) = (certain + amount, possible + amount)
+                }
+                Ended::Unknown => possible += amount,
+            }
         }
     }
     (certain, possible)

@@ -31,6 +31,7 @@ pub struct Seen {
 pub struct Bank {
     balances: BTreeMap<AccountId, u64>,
     branches: BTreeMap<AccountId, u64>,
+    limit: Option<u64>,
 }
 
 /// How many orders are tried before the judge gives up, which is no pass.
@@ -41,10 +42,14 @@ pub fn execute(command: &Command, bank: &mut Bank) -> Output {
     let of = |account: &AccountId, numbers: &BTreeMap<AccountId, u64>| {
         numbers.get(account).copied().unwrap_or_default()
     };
-    let Bank { balances, branches } = bank;
+    let Bank { balances, branches, limit } = bank;
+    let is_too_much = |balance: u64| limit.is_some_and(|limit| balance > limit);
     match command {
         Command::Deposit { account, amount } => {
             let after = of(account, balances) + amount;
+            if is_too_much(after) {
+                return Output::Refused;
+            }
             balances.insert(*account, after);
             Output::Deposited(after)
         }
@@ -52,13 +57,20 @@ pub fn execute(command: &Command, bank: &mut Bank) -> Output {
             let Some(less) = of(from, balances).checked_sub(*amount) else {
                 return Output::Refused;
             };
-            balances.insert(*from, less);
             let more = of(to, balances) + amount;
+            if is_too_much(more) {
+                return Output::Refused;
+            }
+            balances.insert(*from, less);
             balances.insert(*to, more);
             Output::Transferred { from: less, to: more }
         }
         Command::Read(accounts) => {
             Output::Balances(accounts.iter().map(|account| of(account, balances)).collect())
+        }
+        Command::Limit(amount) => {
+            *limit = Some(*amount);
+            Output::Limited
         }
         Command::Assign { accounts, branch } => {
             branches.extend(accounts.iter().map(|account| (*account, *branch)));

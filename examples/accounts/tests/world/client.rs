@@ -33,7 +33,7 @@ pub struct Client {
 pub fn command(rng: &mut Rng) -> Command {
     let from = AccountId(rng.below(u64::from(ACCOUNTS)) as u32);
     let to = AccountId((from.0 + rng.between(1, u64::from(ACCOUNTS) - 1) as u32) % ACCOUNTS);
-    match rng.below(12) {
+    match rng.below(13) {
         0 | 1 => Command::Deposit { account: from, amount: rng.between(1, 20) },
         2 => Command::Read(vec![from]),
         3 => Command::Read(vec![from, to]),
@@ -41,6 +41,7 @@ pub fn command(rng: &mut Rng) -> Command {
         5 | 6 => Command::Assign { accounts: vec![from, to], branch: rng.between(1, 1 << 20) },
         7 => Command::Branches(vec![from]),
         8 => Command::Branches(vec![from, to]),
+        9 => Command::Limit(rng.between(10, 100)),
         _ => Command::Transfer { from, to, amount: rng.between(1, 15) },
     }
 }

@@ -3,6 +3,10 @@
 //! A client has several commands in hand, of different partitions, so they come to a partition in
 //! any order of their numbers. What is remembered is which of them were executed here since those
 //! whose answers the client has.
+//!
+//! A client may have an answer of one partition before another one has executed the command. When
+//! it says so to that one, the command is not taken for one that came again: some replica has come
+//! to it there (execution atomicity), so whatever is asked after the answer is ordered behind it.
 
 use super::command::{Answered, CommandId};
 use super::machine::Machine;

@@ -1,9 +1,10 @@
 //! What a command sees of objects that are here and elsewhere, and what it leaves.
 
 use super::machine::Machine;
-use super::partitions::{PartitionId, Partitions};
+use super::partitions::{Holder, PartitionId, Partitions};
 use alloc::collections::{BTreeMap, BTreeSet};
 use bytes::Bytes;
+use quorate_kernel::mutant;
 
 /// Objects as a command finds them; none where there is none, which is as good an answer.
 pub type Variables<M> = BTreeMap<Bytes, Option<<M as Machine>::Object>>;
@@ -38,7 +39,7 @@ pub struct Execution<'a, M: Machine> {
     /// What other partitions have sent for this command.
     received: Variables<M>,
     written: Variables<M>,
-    /// Objects of this partition that were read as the command found them.
+    /// Objects of this partition alone that were read as the command found them.
     read: BTreeSet<Bytes>,
     /// Why it ends early, whatever it returns.
     lacks: Option<Lacks>,
@@ -68,8 +69,10 @@ impl<'a, M: Machine> Execution<'a, M> {
         if self.written.contains_key(key) {
             return Ok(self.written.get(key).and_then(Option::as_ref));
         }
-        if holder == self.here.partition {
-            self.read.insert(Bytes::copy_from_slice(key));
+        if holder.has(self.here.partition) {
+            if holder != Holder::All {
+                self.read.insert(Bytes::copy_from_slice(key));
+            }
             return Ok(self.objects.get(key));
         }
         if !self.received.contains_key(key) {
@@ -94,17 +97,27 @@ impl<'a, M: Machine> Execution<'a, M> {
     }
 
     fn write(&mut self, key: Bytes, object: Option<M::Object>) -> Result<(), Wait> {
-        self.holder(&key)?;
+        let holder = self.holder(&key)?;
+        let Here { count, destinations, .. } = self.here;
+        let mut others = Partitions::all(count).iter().filter(|it| !destinations.contains(*it));
+        if holder == Holder::All
+            && let Some(other) = others.next()
+            && !mutant!("smr_held_by_all_written_by_some")
+        {
+            return Err(self.ends(Lacks::Outside(other)));
+        }
         self.written.insert(key, object);
         Ok(())
     }
 
-    fn holder(&mut self, key: &[u8]) -> Result<PartitionId, Wait> {
+    fn holder(&mut self, key: &[u8]) -> Result<Holder, Wait> {
         let holder = M::holder(key, self.here.count);
-        if !self.here.destinations.contains(holder) {
-            return Err(self.ends(Lacks::Outside(holder)));
+        match holder {
+            Holder::One(partition) if !self.here.destinations.contains(partition) => {
+                Err(self.ends(Lacks::Outside(partition)))
+            }
+            _ => Ok(holder),
         }
-        Ok(holder)
     }
 
     /// The first reason counts: what a machine does behind it is not what it is made for.

@@ -10,7 +10,7 @@ use super::command::{Addressed, Answered, Place};
 use super::exchange::Signal;
 use super::execution::{Execution, Here, Lacks, Variables};
 use super::machine::Machine;
-use super::partitions::{PartitionId, Partitions};
+use super::partitions::{Holder, PartitionId, Partitions};
 use super::replica::{Effect, Replica};
 use alloc::collections::BTreeSet;
 use bytes::Bytes;
@@ -79,7 +79,7 @@ impl<M: Machine> Replica<M> {
         let takes_part = self.state.clients.is_new(command.id, command.acked);
         let early = if takes_part { M::early(&command.command) } else { Default::default() };
         let count = self.layout.count();
-        let early = early.into_iter().filter(|key| M::holder(key, count) == own);
+        let early = early.into_iter().filter(|key| M::holder(key, count) == Holder::One(own));
         let signal = Signal { place, from: own, takes_part, variables: self.found(early) };
         self.state.outbox.begin(destinations, signal.clone());
         self.send(destinations, signal);
@@ -127,7 +127,7 @@ impl<M: Machine> Replica<M> {
         let (count, place) = (self.layout.count(), head.place);
         let holder = head.lacks.as_ref().map(|key| M::holder(key, count));
         let others = head.destinations.without(self.here);
-        others.filter(move |it| Some(*it) == holder || !self.inbox.has(place, *it))
+        others.filter(move |it| Some(Holder::One(*it)) == holder || !self.inbox.has(place, *it))
     }
 
     /// Runs a command on what is here. What it comes to, or the object that it lacks; and what it
@@ -151,7 +151,7 @@ impl<M: Machine> Replica<M> {
             (None, Ok(output)) => {
                 let mut written = left.written;
                 // What it has written of others they write themselves.
-                written.retain(|key, _| M::holder(key, count) == self.here);
+                written.retain(|key, _| M::holder(key, count).has(self.here));
                 Ok(Outcome { answer: Answered::Done(output), written })
             }
             (None, Err(_)) => unreachable!("a machine cannot make what it returns here"),

@@ -1,7 +1,7 @@
 //! What somebody writes to have it partitioned and replicated.
 
 use super::execution::{Execution, Wait};
-use super::partitions::{PartitionId, Partitions};
+use super::partitions::{Holder, Partitions};
 use crate::smr::machine::Plain;
 use alloc::vec::Vec;
 use bytes::Bytes;
@@ -18,15 +18,16 @@ pub trait Machine: Clone + Debug + PartialEq {
     /// What is answered.
     type Output: Plain;
 
-    /// Which of `count` partitions holds an object. Never another one for the same key.
-    fn holder(key: &[u8], count: u8) -> PartitionId;
+    /// Which of `count` partitions hold an object. Never others for the same key.
+    fn holder(key: &[u8], count: u8) -> Holder;
 
     /// The objects before the first command, of all partitions.
     fn begin() -> impl Iterator<Item = (Bytes, Self::Object)>;
 
     /// The oracle (the paper's `getDestinations`): the partitions of all objects that the command
-    /// may read or write. More than are needed cost time; one too few, and the command does nothing
-    /// and is answered [`super::Answered::Outside`].
+    /// may read or write; all of them if it may write an object that all hold. More than are needed
+    /// cost time; one too few, and the command does nothing and is answered
+    /// [`super::Answered::Outside`].
     fn destinations(_command: &Self::Command, count: u8) -> Partitions {
         Partitions::all(count)
     }

@@ -52,7 +52,7 @@
 //! # Known limits
 //! - No engine stands on it yet. [`crate::coordination`] is of one partition.
 //! - The partitions and which objects they hold do not change. Objects are not moved, and each is
-//!   held by one partition; the paper has some held by all.
+//!   held by one partition or by all of them, none by some.
 //! - A replica that is down, and is still one ([`Replica::set_layout`]), is waited for when others
 //!   have kept [`OUTBOX_BYTES_MAX`] for it.
 //! - A node that has lost what it stored goes on from a snapshot of another replica. If that is
@@ -97,6 +97,6 @@ pub use exchange::{EARLY_BYTES_MAX, Message, Signal};
 pub use execution::{Execution, Variables, Wait};
 pub use machine::Machine;
 pub use outbox::OUTBOX_BYTES_MAX;
-pub use partitions::{Layout, PARTITIONS_MAX, PartitionId, Partitions};
+pub use partitions::{Holder, Layout, PARTITIONS_MAX, PartitionId, Partitions};
 pub use replica::{Effect, Replica};
 pub use state::Snapshot;

@@ -76,6 +76,23 @@ impl FromIterator<PartitionId> for Partitions {
     }
 }
 
+/// Which partitions hold an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Holder {
+    /// One alone: the others get it for each command that reads it.
+    One(PartitionId),
+    /// All of them: it is read without being sent, and only commands of all partitions write it.
+    All,
+}
+
+impl Holder {
+    /// Whether this partition is one of them.
+    #[must_use]
+    pub fn has(self, partition: PartitionId) -> bool {
+        self == Holder::All || self == Holder::One(partition)
+    }
+}
+
 /// Which nodes replicate each partition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout(Vec<BTreeSet<NodeId>>);

@@ -6,7 +6,7 @@ use super::execution::Variables;
 use super::head::Head;
 use super::machine::Machine;
 use super::outbox::Released;
-use super::partitions::{Layout, PartitionId, Partitions};
+use super::partitions::{Holder, Layout, PartitionId, Partitions};
 use super::state::{Queued, Snapshot, State};
 use crate::multicast::{Decision, Lacking, Merge, RingId, Slot};
 use crate::vsr::Op;
@@ -184,7 +184,7 @@ impl<M: Machine> Replica<M> {
         let head = self.head.as_ref().map(|head| head.place);
         invariant!(head.is_none() || head > self.state.passed, "the head is not executed yet");
         let count = self.layout.count();
-        let is_holder = |key: &Bytes| M::holder(key, count) == signal.from;
+        let is_holder = |key: &Bytes| M::holder(key, count) == Holder::One(signal.from);
         let is_sound = signal.from.0 < count && signal.variables.keys().all(is_holder);
         if !is_sound || signal.from == self.here || Some(signal.place) <= self.state.passed {
             return;

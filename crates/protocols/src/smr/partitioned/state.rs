@@ -43,7 +43,7 @@ impl<M: Machine> Snapshot<M> {
     #[must_use]
     pub fn begin(here: PartitionId, count: u8) -> Snapshot<M> {
         let rings = [here.ring()].into_iter().chain((count > 1).then_some(RingId::ALL));
-        let own = M::begin().filter(|(key, _)| M::holder(key, count) == here);
+        let own = M::begin().filter(|(key, _)| M::holder(key, count).has(here));
         let state = State {
             objects: own.collect(),
             clients: Clients::default(),

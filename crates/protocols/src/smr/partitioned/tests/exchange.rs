@@ -266,6 +266,40 @@ fn a_signal_that_was_dropped_for_want_of_room_is_asked_for() {
 }
 
 #[test]
+fn what_all_hold_is_read_without_being_sent_and_written_by_all_at_once() {
+    let mut cluster = Cluster::new(3, 2);
+    let id = cluster.ask(&[copy("z first", "z"), write("a", 1), copy("z", "c")]);
+    cluster.level();
+    cluster.learn((0, 1));
+    assert_eq!(sends(&cluster, 0), 0);
+    cluster.settle();
+    assert_eq!(cluster.output(id), Some(done(&[FIRST, FIRST])));
+    let has = |of| {
+        cluster.number((of, 1), "z") == Some(FIRST) && cluster.number((of, 2), "z") == Some(FIRST)
+    };
+    assert!((0..3).all(has));
+    let mut one = cluster.command(client(1, 1), &[copy("z", "b")]);
+    one.destinations = [PartitionId(1)].into_iter().collect();
+    let one = cluster.decide(one);
+    cluster.level();
+    cluster.settle();
+    assert_eq!((cluster.output(one), cluster.answer(one).len()), (Some(done(&[FIRST])), 1));
+}
+
+#[test]
+fn what_all_hold_is_not_written_by_some() {
+    let mut cluster = Cluster::new(3, 1);
+    let mut some = cluster.command(client(1, 1), &[write("a", 1), write("z", 1)]);
+    some.destinations = Partitions::all(2);
+    let some = cluster.decide(some);
+    let id = cluster.ask(&[read("z"), read("a")]);
+    cluster.level();
+    cluster.settle();
+    assert_eq!(cluster.output(some), Some(Answered::Outside(PartitionId(2))));
+    assert_eq!(cluster.output(id), Some(done(&[0, 0])));
+}
+
+#[test]
 fn commands_of_others_in_the_common_ring_are_passed_over() {
     let mut cluster = Cluster::new(3, 1);
     cluster.ask(&[write("a", 1), write("b", 1)]);

@@ -1,8 +1,8 @@
 //! The machine of these tests: numbers under names, of which the first letter says the partition:
-//! `a` is of the first one, `b` of the second, and so on.
+//! `a` is of the first one, `b` of the second, and so on; `z` is of all.
 
 use crate::smr::partitioned::{
-    Execution, Machine, OUTBOX_BYTES_MAX, PartitionId, Partitions, Wait,
+    Execution, Holder, Machine, OUTBOX_BYTES_MAX, PartitionId, Partitions, Wait,
 };
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -77,17 +77,22 @@ impl Machine for Letters {
     type Object = u64;
     type Output = Vec<u64>;
 
-    fn holder(key: &[u8], count: u8) -> PartitionId {
-        PartitionId((key[0] - b'a') % count)
+    fn holder(key: &[u8], count: u8) -> Holder {
+        if key[0] == b'z' { Holder::All } else { Holder::One(PartitionId((key[0] - b'a') % count)) }
     }
 
     fn begin() -> impl Iterator<Item = (Bytes, u64)> {
-        ["a first", "b first", "c first", "d first"].into_iter().map(|name| (key(name), FIRST))
+        let names = ["a first", "b first", "c first", "d first", "z first"];
+        names.into_iter().map(|name| (key(name), FIRST))
     }
 
     fn destinations(command: &Command, count: u8) -> Partitions {
-        let names = command.steps.iter().flat_map(names);
-        names.map(|name| Letters::holder(name.as_bytes(), count)).collect()
+        let mut all = command.steps.iter().flat_map(names);
+        if all.clone().any(|name| name.starts_with('z')) {
+            return Partitions::all(count);
+        }
+        let one = |name: &str| PartitionId((name.as_bytes()[0] - b'a') % count);
+        all.by_ref().map(one).collect()
     }
 
     fn early(command: &Command) -> Vec<Bytes> {
