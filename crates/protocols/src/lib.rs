@@ -18,6 +18,7 @@
 //! | [`reconfigure`] | consensus on the next view of a group |
 //! | [`membership`] | the roll: who takes part, in numbered configurations that all agree on (Rapid) |
 //! | [`vsr`] | one log on several nodes, for a state machine (Viewstamped Replication) |
+//! | [`multicast`] | one order of commands over the logs of several partitions (Multi-Ring Paxos) |
 //! | [`dots`] | clocks, contexts and objects whose updates have names (DottedDB) |
 //! | [`engines`] | the list of engines |
 //! | [`linearizable`] | engine: every key an atomic register (CATS) |
@@ -40,6 +41,7 @@ pub mod gossip;
 pub mod groups;
 pub mod linearizable;
 pub mod membership;
+pub mod multicast;
 pub mod order;
 pub mod overlay;
 pub(crate) mod pacing;

@@ -26,7 +26,8 @@
 //!
 //! # Known limits
 //! - All objects are in memory.
-//! - One partition: commands of several, signals and variables (the paper's §IV) are not here yet.
+//! - One partition. Commands of several, with signals and variables (the paper's §IV), are in
+//!   [`partitioned`], for machines of another trait, and no lane stands on them yet.
 //!
 //! | file | what it holds |
 //! |---|---|
@@ -38,6 +39,7 @@
 //! | `copies.rs` | objects as they were |
 //! | `replicated.rs` | all of it, as the log's machine |
 //! | `keys.rs` | what is stored |
+//! | `partitioned/` | a machine whose objects are spread over partitions |
 
 mod changes;
 mod clients;
@@ -46,6 +48,7 @@ mod entry;
 mod execution;
 mod keys;
 mod machine;
+pub mod partitioned;
 mod replicated;
 #[cfg(test)]
 pub(crate) mod tests;

@@ -1,0 +1,80 @@
+//! How many slots a coordinator skips, and when.
+
+use crate::multicast::{AHEAD, Decision, Lacking, Merge, Pace, Pacer, RingId, SKIP_MAX, Slot};
+use crate::vsr::Op;
+use std::vec::Vec;
+
+const TIME: Pace = Pace::Time { origin_ms: 1000, slots_per_s: 500 };
+
+#[test]
+fn by_time_a_ring_has_the_slots_that_the_rate_fills() {
+    let mut pacer = Pacer::new(RingId(0), TIME, Slot(0));
+    assert_eq!(pacer.on_period(1000), None);
+    assert_eq!(pacer.on_period(1040), Some(20));
+    (0..5).for_each(|_| assert_eq!(pacer.on_commands(), None));
+    assert_eq!(pacer.on_period(1080), Some(15));
+    (0..21).for_each(|_| assert_eq!(pacer.on_commands(), None));
+    assert_eq!(pacer.on_period(1120), None, "it has more than its rate fills");
+    assert_eq!(pacer.on_period(1130), Some(4));
+    assert_eq!(pacer.on_period(900), None, "a clock before the origin skips nothing");
+    assert_eq!(pacer.on_lacking(Slot(9999)), None, "nobody asks by time");
+}
+
+#[test]
+fn by_time_a_late_coordinator_catches_up_by_a_second_a_period() {
+    let mut pacer = Pacer::new(RingId(0), TIME, Slot(100));
+    let skips: Vec<_> = (0..4).map_while(|_| pacer.on_period(3000)).collect();
+    assert_eq!(skips, [500, 400]);
+}
+
+#[test]
+fn by_demand_a_ring_skips_what_is_asked_for_and_no_more() {
+    let mut pacer = Pacer::new(RingId(0), Pace::Demand, Slot(3));
+    assert_eq!(pacer.on_period(u64::MAX), None, "time is nothing to it");
+    assert_eq!(pacer.on_lacking(Slot(10)), Some(7));
+    assert_eq!(pacer.on_lacking(Slot(10)), None, "a question that comes twice is answered once");
+    assert_eq!(pacer.on_commands(), None);
+    assert_eq!(pacer.on_lacking(Slot(10)), None);
+    assert_eq!(pacer.on_lacking(Slot(12)), Some(1));
+    assert_eq!(pacer.on_lacking(Slot(SKIP_MAX * 2)), Some(SKIP_MAX));
+}
+
+#[test]
+fn by_demand_the_common_ring_goes_ahead_behind_each_of_its_commands() {
+    let mut pacer = Pacer::new(RingId::ALL, Pace::Demand, Slot(0));
+    assert_eq!(pacer.on_commands(), Some(AHEAD));
+    assert_eq!(pacer.on_lacking(Slot(AHEAD + 1)), None);
+    assert_eq!(pacer.on_lacking(Slot(AHEAD + 2)), Some(1));
+}
+
+#[test]
+fn a_coordinator_that_comes_back_counts_what_the_log_has() {
+    let mut pacer = Pacer::new(RingId(0), Pace::Demand, Slot(0));
+    assert_eq!(pacer.on_lacking(Slot(50)), Some(50));
+    // Another took over before that was decided.
+    pacer.takes_over(Slot(4));
+    assert_eq!(pacer.on_lacking(Slot(50)), Some(46));
+}
+
+#[test]
+fn the_common_ring_is_asked_for_room_before_anything_waits() {
+    let mut merge = Merge::new([RingId(0), RingId::ALL]);
+    let asked = |merge: &Merge<()>| merge.questions().collect::<Vec<_>>();
+    let room = |until| Lacking { ring: RingId::ALL, until: Slot(until) };
+    assert_eq!(asked(&merge), [room(AHEAD)]);
+    assert!(merge.learn(RingId::ALL, Op(1), Decision::Skip(AHEAD)));
+    assert_eq!(asked(&merge), []);
+    assert!(merge.learn(RingId(0), Op(1), Decision::Skip(AHEAD / 2)));
+    assert_eq!(asked(&merge), []);
+    assert!(merge.learn(RingId(0), Op(2), Decision::Commands(())));
+    assert_eq!(asked(&merge), [room(AHEAD / 2 + 1 + AHEAD)]);
+    // Of what waits and what may wait one question is made.
+    assert!(merge.learn(RingId(0), Op(3), Decision::Skip(AHEAD)));
+    assert!(merge.learn(RingId(0), Op(4), Decision::Commands(())));
+    assert_eq!(asked(&merge), [room(AHEAD / 2 + 2 + AHEAD * 2)]);
+    // Commands of the common ring are what the other one has to skip up to.
+    assert!(merge.learn(RingId::ALL, Op(2), Decision::Skip(AHEAD * 2)));
+    assert!(merge.learn(RingId::ALL, Op(3), Decision::Commands(())));
+    let own = Lacking { ring: RingId(0), until: Slot(AHEAD * 3 + 1) };
+    assert_eq!(asked(&merge), [own]);
+}

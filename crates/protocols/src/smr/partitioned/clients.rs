@@ -1,0 +1,77 @@
+//! Each command once, at one partition.
+//!
+//! A client has several commands in hand, of different partitions, so they come to a partition in
+//! any order of their numbers. What is remembered is which of them were executed here since those
+//! whose answers the client has.
+//!
+//! A client may have an answer of one partition before another one has executed the command. When
+//! it says so to that one, the command is not taken for one that came again: some replica has come
+//! to it there (execution atomicity), so whatever is asked after the answer is ordered behind it.
+
+use super::command::{Answered, CommandId};
+use super::machine::Machine;
+use alloc::collections::BTreeMap;
+use quorate_kernel::ids::{NodeId, Start};
+use quorate_kernel::{invariant, mutant};
+use serde::{Deserialize, Serialize};
+
+/// How many commands a client may have in hand: none further is executed before it says that it has
+/// the answers.
+pub const OUTSTANDING_MAX: u64 = 1024;
+
+/// What is remembered of the clients of a partition: of each node its latest start.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(bound = "")]
+pub struct Clients<M: Machine>(BTreeMap<NodeId, Known<M>>);
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(bound = "")]
+struct Known<M: Machine> {
+    start: Start,
+    /// It has the answers up to here.
+    acked: u64,
+    answers: BTreeMap<u64, Answered<M>>,
+}
+
+impl<M: Machine> Default for Clients<M> {
+    fn default() -> Clients<M> {
+        Clients(BTreeMap::new())
+    }
+}
+
+impl<M: Machine> Clients<M> {
+    /// Whether a command is to be executed, as far as this partition knows. One that comes again is
+    /// not, nor one of an earlier start, nor one of a client that has too many in hand.
+    pub(super) fn is_new(&self, id: CommandId, acked: u64) -> bool {
+        let known = self.0.get(&id.client.node);
+        let is_of_earlier = known.is_some_and(|it| id.client.start < it.start);
+        let known = known.filter(|it| it.start == id.client.start);
+        let acked = known.map_or(0, |it| it.acked).max(acked);
+        let is_done = known.is_some_and(|it| id.number <= it.acked);
+        let is_done = is_done || known.is_some_and(|it| it.answers.contains_key(&id.number));
+        let is_near = id.number <= acked.saturating_add(OUTSTANDING_MAX);
+        !is_of_earlier && is_near && (!is_done || mutant!("smr_partition_executes_twice"))
+    }
+
+    /// A command was executed.
+    pub(super) fn note(&mut self, id: CommandId, acked: u64, answer: Answered<M>) {
+        let start = id.client.start;
+        let new = || Known { start, acked: 0, answers: BTreeMap::new() };
+        let known = self.0.entry(id.client.node).or_insert_with(new);
+        invariant!(start >= known.start, "nothing of an earlier start is executed");
+        if start > known.start {
+            // What its earlier starts wait for nobody waits for any more.
+            *known = new();
+        }
+        known.acked = known.acked.max(acked);
+        known.answers.insert(id.number, answer);
+        known.answers = known.answers.split_off(&(known.acked + 1));
+        invariant!(known.answers.len() as u64 <= OUTSTANDING_MAX, "a client has so many in hand");
+    }
+
+    /// The answer of a command that was executed here, if it is remembered.
+    pub(super) fn answer(&self, id: CommandId) -> Option<&Answered<M>> {
+        let known = self.0.get(&id.client.node).filter(|it| it.start == id.client.start)?;
+        known.answers.get(&id.number)
+    }
+}

@@ -1,0 +1,71 @@
+//! What a ring's log carries: commands, each with its client and its partitions.
+
+use super::machine::Machine;
+use super::partitions::{PartitionId, Partitions};
+use crate::multicast::{RingId, Slot};
+use crate::smr::COMMANDS_MAX;
+use alloc::vec::Vec;
+use quorate_kernel::ids::Incarnation;
+use serde::{Deserialize, Serialize};
+
+/// The commands of one decision, in the order in which they are executed.
+pub type Batch<M> = Vec<Addressed<M>>;
+
+/// Which command: of which client, and which of its own. A client counts its commands from 1, all
+/// partitions together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct CommandId {
+    /// The client: a host in one of its starts. Later starts take the place of earlier ones.
+    pub client: Incarnation,
+    /// Its number.
+    pub number: u64,
+}
+
+/// A command and its partitions. Sent again it is sent to the same ones.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(bound = "")]
+pub struct Addressed<M: Machine> {
+    /// Which one.
+    pub id: CommandId,
+    /// The client has the answers of all its commands up to here.
+    pub acked: u64,
+    /// The partitions that execute it; one alone is in its partition's ring, and several are in the
+    /// common one.
+    pub destinations: Partitions,
+    /// What is asked.
+    pub command: M::Command,
+}
+
+/// The place of a command of several partitions in the ring of all: the same at all replicas, so it
+/// names what they say to each other about that command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Place {
+    /// The slot of its decision.
+    pub slot: Slot,
+    /// Which command of the decision.
+    pub index: u32,
+}
+
+/// What a client is answered.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(bound = "")]
+pub enum Answered<M: Machine> {
+    /// It was executed.
+    Done(M::Output),
+    /// It did nothing: an object of a partition was touched that it was not sent to. All of its
+    /// partitions say so. A new command may go to more of them.
+    Outside(PartitionId),
+}
+
+/// Whether these commands may be put into the log of a ring.
+#[must_use]
+pub fn may_order<M: Machine>(ring: RingId, batch: &Batch<M>, count: u8) -> bool {
+    let all = Partitions::all(count);
+    batch.len() <= COMMANDS_MAX
+        && batch.iter().all(|it| {
+            it.destinations.iter().all(|partition| all.contains(partition))
+                && it.destinations.ring() == Some(ring)
+                && it.id.number > 0
+                && M::is_sound(&it.command)
+        })
+}

@@ -1,0 +1,133 @@
+//! What a command sees of objects that are here and elsewhere, and what it leaves.
+
+use super::machine::Machine;
+use super::partitions::{Holder, PartitionId, Partitions};
+use alloc::collections::{BTreeMap, BTreeSet};
+use bytes::Bytes;
+use quorate_kernel::mutant;
+
+/// Objects as a command finds them; none where there is none, which is as good an answer.
+pub type Variables<M> = BTreeMap<Bytes, Option<<M as Machine>::Object>>;
+
+/// The command cannot go on: what it does next is to return this.
+#[derive(Debug)]
+#[must_use = "a command that goes on without an object does something else than its other replicas"]
+pub struct Wait(());
+
+/// Why a command ended before its end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Lacks {
+    /// An object of another partition is not here yet.
+    Object(Bytes),
+    /// This partition is not among the command's.
+    Outside(PartitionId),
+}
+
+/// What a command has to do with partitions.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Here {
+    pub partition: PartitionId,
+    pub count: u8,
+    pub destinations: Partitions,
+}
+
+/// The objects as one command finds them, and what it has written itself.
+#[derive(Debug)]
+pub struct Execution<'a, M: Machine> {
+    here: Here,
+    objects: &'a BTreeMap<Bytes, M::Object>,
+    /// What other partitions have sent for this command.
+    received: Variables<M>,
+    written: Variables<M>,
+    /// Objects of this partition alone that were read as the command found them.
+    read: BTreeSet<Bytes>,
+    /// Why it ends early, whatever it returns.
+    lacks: Option<Lacks>,
+}
+
+/// What a command leaves.
+pub(super) struct Left<M: Machine> {
+    pub written: Variables<M>,
+    pub read: BTreeSet<Bytes>,
+    pub lacks: Option<Lacks>,
+}
+
+impl<'a, M: Machine> Execution<'a, M> {
+    /// A command begins.
+    pub(super) fn new(
+        here: Here,
+        objects: &'a BTreeMap<Bytes, M::Object>,
+        received: Variables<M>,
+    ) -> Execution<'a, M> {
+        let (written, read) = (Variables::<M>::new(), BTreeSet::new());
+        Execution { here, objects, received, written, read, lacks: None }
+    }
+
+    /// An object, of whichever partition; none if there is none.
+    pub fn get(&mut self, key: &[u8]) -> Result<Option<&M::Object>, Wait> {
+        let holder = self.holder(key)?;
+        if self.written.contains_key(key) {
+            return Ok(self.written.get(key).and_then(Option::as_ref));
+        }
+        if holder.has(self.here.partition) {
+            if holder != Holder::All {
+                self.read.insert(Bytes::copy_from_slice(key));
+            }
+            return Ok(self.objects.get(key));
+        }
+        if !self.received.contains_key(key) {
+            return Err(self.ends(Lacks::Object(Bytes::copy_from_slice(key))));
+        }
+        Ok(self.received.get(key).and_then(Option::as_ref))
+    }
+
+    /// Puts an object in its place, whatever is there: it need not be here for that.
+    pub fn put(&mut self, key: Bytes, object: M::Object) -> Result<(), Wait> {
+        self.write(key, Some(object))
+    }
+
+    /// Removes an object, whatever it is.
+    pub fn remove(&mut self, key: Bytes) -> Result<(), Wait> {
+        self.write(key, None)
+    }
+
+    /// Nothing was done: all that the command has written so far is thrown away.
+    pub fn discard(&mut self) {
+        self.written.clear();
+    }
+
+    fn write(&mut self, key: Bytes, object: Option<M::Object>) -> Result<(), Wait> {
+        let holder = self.holder(&key)?;
+        let Here { count, destinations, .. } = self.here;
+        let mut others = Partitions::all(count).iter().filter(|it| !destinations.contains(*it));
+        if holder == Holder::All
+            && let Some(other) = others.next()
+            && !mutant!("smr_held_by_all_written_by_some")
+        {
+            return Err(self.ends(Lacks::Outside(other)));
+        }
+        self.written.insert(key, object);
+        Ok(())
+    }
+
+    fn holder(&mut self, key: &[u8]) -> Result<Holder, Wait> {
+        let holder = M::holder(key, self.here.count);
+        match holder {
+            Holder::One(partition) if !self.here.destinations.contains(partition) => {
+                Err(self.ends(Lacks::Outside(partition)))
+            }
+            _ => Ok(holder),
+        }
+    }
+
+    /// The first reason counts: what a machine does behind it is not what it is made for.
+    fn ends(&mut self, lacks: Lacks) -> Wait {
+        self.lacks.get_or_insert(lacks);
+        Wait(())
+    }
+
+    /// What it leaves.
+    pub(super) fn left(self) -> Left<M> {
+        Left { written: self.written, read: self.read, lacks: self.lacks }
+    }
+}

@@ -1,0 +1,102 @@
+//! A machine whose objects are spread over partitions, each replicated by nodes of its own.
+//!
+//! From C. E. Bezerra, F. Pedone, R. van Renesse, "Scalable State-Machine Replication" (DSN 2014),
+//! §IV and §V-A: S-SMR and its library Eyrie. Commands are ordered by [`crate::multicast`]. Each is
+//! executed by all partitions that it touches. They exchange what it reads, and none ends it before
+//! all of them have come to it; so all partitions together are linearizable, although no order of
+//! all commands is ever made by anybody.
+//!
+//! # Promise
+//! - Replicas of a partition have the same objects after the same commands.
+//! - A command takes effect at all of its partitions or at none, and once, however often it is sent
+//!   ([`OUTSTANDING_MAX`] of a client at a time).
+//! - Execution atomicity (§IV-A): when a command ends at one partition, some replica of each other
+//!   one has executed all that comes before it there. What clients see is linearizable.
+//! - As long as one replica of each partition goes on, and the rings do, nothing is stuck, whatever
+//!   messages are lost. If all of a partition are down, commands of it wait, and what comes behind
+//!   them.
+//!
+//! # Roles
+//! A [`Machine`] is what somebody writes; `examples/accounts` is one, and `docs/eyrie.md` goes
+//! through it. The host of a [`Replica`] feeds it positions of two logs,
+//! that of its partition and that of all ([`Replica::learn`]), and messages of replicas of other
+//! partitions; it does what the [`Effect`]s say, and stores a [`Snapshot`] now and then. Signals
+//! are no part of the logs: a replica that waits for one inside a command could not read it behind
+//! that command.
+//!
+//! ```text
+//!  log of P ──┐              ┌── signal, variables ──► other partitions of the command
+//!             ├─ merge ─ head┤◄─ signal, variables ─── their designated replicas, or any one asked
+//!  log of all ┘              └── answer ─────────────► client
+//! ```
+//!
+//! # A command of several partitions
+//! 1. At the head of P's order P signals it to its other partitions, with objects that the machine
+//!    knows early. A command that P has executed already, or that is of an earlier start of its
+//!    client, is refused in the signal; what one partition refuses none executes.
+//! 2. P runs it. Of its own objects those that are read go to the others. At an object of another
+//!    partition that is not here the run ends, and begins anew when it is.
+//! 3. When all of its partitions have signalled, P applies what the command wrote of P's objects.
+//!
+//! The designated replica sends. Whoever waits asks all replicas of a partition
+//! ([`Message::Needs`]), each of which keeps what it has signalled until all replicas of the others
+//! say that they have it durably ([`Message::Released`]).
+//!
+//! # Invariants
+//! - What a partition signals of a command follows from what was delivered: all its replicas would
+//!   say the same.
+//! - An object is sent as the command finds it, also when it is asked for later.
+//! - No effect of a command is there before it ends, and all of them are then.
+//! - What a replica has released it has durably, or has executed into a snapshot that is.
+//!
+//! # Known limits
+//! - No engine stands on it yet. [`crate::coordination`] is of one partition.
+//! - The partitions and which objects they hold do not change. Objects are not moved, and each is
+//!   held by one partition or by all of them, none by some.
+//! - A replica that is down, and is still one ([`Replica::set_layout`]), is waited for when others
+//!   have kept [`OUTBOX_BYTES_MAX`] for it.
+//! - A node that has lost what it stored goes on from a snapshot of another replica. If that is
+//!   behind what the node has released before, it may lack what nobody keeps any more, and takes a
+//!   later one.
+//! - No caches of others' objects (§IV-C), and no parts of objects (§V-A1, `getDiff`): each command
+//!   brings whole objects.
+//! - No time, no changes that are told, no scans: a command reads and writes objects by their keys.
+//! - Reads are ordered as all commands are.
+//! - Snapshots are whole, and objects in memory.
+//! - Replicas of a partition do not compare their states.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `machine.rs` | what somebody writes |
+//! | `partitions.rs` | partitions, and who replicates them |
+//! | `command.rs` | what logs carry |
+//! | `execution.rs` | what a command sees, and leaves |
+//! | `head.rs` | how a command is executed |
+//! | `replica.rs` | what a replica is told, and asks for |
+//! | `exchange.rs` | what partitions say to each other |
+//! | `outbox.rs` | what they may be asked again |
+//! | `clients.rs` | each command once |
+//! | `state.rs` | what is stored |
+
+mod clients;
+mod command;
+mod exchange;
+mod execution;
+mod head;
+mod machine;
+mod outbox;
+mod partitions;
+mod replica;
+mod state;
+#[cfg(test)]
+mod tests;
+
+pub use clients::OUTSTANDING_MAX;
+pub use command::{Addressed, Answered, Batch, CommandId, Place, may_order};
+pub use exchange::{EARLY_BYTES_MAX, Message, Signal};
+pub use execution::{Execution, Variables, Wait};
+pub use machine::Machine;
+pub use outbox::OUTBOX_BYTES_MAX;
+pub use partitions::{Holder, Layout, PARTITIONS_MAX, PartitionId, Partitions};
+pub use replica::{Effect, Replica};
+pub use state::Snapshot;

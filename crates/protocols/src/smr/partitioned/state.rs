@@ -1,0 +1,80 @@
+//! What a replica stores, and hands to another replica of its partition.
+
+use super::clients::Clients;
+use super::command::{Addressed, Place};
+use super::machine::Machine;
+use super::outbox::Outbox;
+use super::partitions::PartitionId;
+use crate::multicast::{Cursor, Merge, RingId};
+use alloc::collections::{BTreeMap, VecDeque};
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+
+/// The state of a partition between two commands. All but the outbox follows from what was
+/// delivered, and is the same at all its replicas.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(bound = "")]
+pub struct State<M: Machine> {
+    /// The objects of the partition.
+    pub(super) objects: BTreeMap<Bytes, M::Object>,
+    pub(super) clients: Clients<M>,
+    /// What of it other partitions may ask for yet.
+    pub(super) outbox: Outbox<M>,
+    /// The last command of several partitions that was executed, or was for others.
+    pub(super) passed: Option<Place>,
+}
+
+/// A command whose turn it is or comes next; with its place if it is of several partitions.
+pub(super) type Queued<M> = (Option<Place>, Addressed<M>);
+
+/// A state, and where in the order it is. It is stored, and copied, whole.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(bound = "")]
+pub struct Snapshot<M: Machine> {
+    /// How far decisions are delivered.
+    pub(super) cursor: Cursor,
+    /// What is left of the last one: a decision is not executed in one go.
+    pub(super) rest: VecDeque<Queued<M>>,
+    pub(super) state: State<M>,
+}
+
+impl<M: Machine> Snapshot<M> {
+    /// A partition before its first command, of a machine that has so many.
+    #[must_use]
+    pub fn begin(here: PartitionId, count: u8) -> Snapshot<M> {
+        let rings = [here.ring()].into_iter().chain((count > 1).then_some(RingId::ALL));
+        let own = M::begin().filter(|(key, _)| M::holder(key, count).has(here));
+        let state = State {
+            objects: own.collect(),
+            clients: Clients::default(),
+            outbox: Outbox::default(),
+            passed: None,
+        };
+        Snapshot { cursor: Merge::<()>::new(rings).cursor(), rest: VecDeque::new(), state }
+    }
+
+    /// How far decisions are delivered: those behind it are to be learned, the others may be
+    /// forgotten when this is stored.
+    #[must_use]
+    pub fn cursor(&self) -> &Cursor {
+        &self.cursor
+    }
+
+    /// The last command of several partitions that is in it: signals that were kept of that one and
+    /// earlier ones may be dropped when this is stored.
+    #[must_use]
+    pub fn passed(&self) -> Option<Place> {
+        self.state.passed
+    }
+
+    /// Whether replicas of a partition are alike, as far as what was delivered says.
+    #[must_use]
+    pub fn is_as(&self, other: &Snapshot<M>) -> bool {
+        let (one, two) = (&self.state, &other.state);
+        self.cursor == other.cursor
+            && self.rest == other.rest
+            && one.objects == two.objects
+            && one.clients == two.clients
+            && one.passed == two.passed
+    }
+}

@@ -1,0 +1,9 @@
+//! Tests of the partitioned machine, with a machine of letters.
+
+mod atomic;
+mod cluster;
+mod exchange;
+mod letters;
+mod once;
+mod restart;
+mod sees;

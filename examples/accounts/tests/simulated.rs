@@ -1,0 +1,80 @@
+//! Clusters of accounts with all faults: replicas that crash, forget and come back, coordinators
+//! that are lost, messages that are lost, doubled and late, clients that begin anew.
+//!
+//! The judge sees only what clients see: could one bank in one place have answered the same?
+
+mod judge;
+mod world;
+
+use judge::{Ended, Seen};
+use quorate_accounts::{Command, Output};
+use quorate_protocols::multicast::Pace;
+use world::{ACCOUNTS, Met, World};
+
+/// What was put into accounts for certain, and what may have been.
+fn deposits(history: &[Seen]) -> (u64, u64) {
+    let (mut certain, mut possible) = (0, 0);
+    for seen in history {
+        if let Command::Deposit { amount, .. } = seen.command {
+            match &seen.ended {
+                Ended::Answered { output: Output::Refused, .. } => {}
+                Ended::Answered { .. } => {
+                    (certain, possible) = (certain + amount, possible + amount)
+                }
+                Ended::Unknown => possible += amount,
+            }
+        }
+    }
+    (certain, possible)
+}
+
+/// What is in all accounts in the end, as the last read says.
+fn total(history: &[Seen]) -> u64 {
+    let last = history.iter().max_by_key(|seen| seen.asked).expect("there is a last read");
+    let Ended::Answered { output: Output::Balances(balances), .. } = &last.ended else {
+        panic!("the last command is a read, and answered: {last:?}")
+    };
+    assert_eq!(balances.len(), ACCOUNTS as usize);
+    balances.iter().sum()
+}
+
+fn run(seed: u64, pace: Pace) -> (World, usize) {
+    let mut world = World::new(seed, pace);
+    let history = world.run();
+    let (certain, possible) = deposits(&history);
+    let total = total(&history);
+    assert!((certain..=possible).contains(&total), "seed {seed}: money is made or lost");
+    assert!(judge::is_linearizable(&history), "seed {seed}: no order explains what clients saw");
+    (world, history.len())
+}
+
+fn run_all(seeds: std::ops::Range<u64>, pace: Pace) {
+    let (mut met, mut asked) = (Met::default(), 0);
+    for seed in seeds {
+        let (world, count) = run(seed, pace);
+        asked += count;
+        let more = world.met;
+        met.crashes += more.crashes;
+        met.lost_disks += more.lost_disks;
+        met.lost_coordinators += more.lost_coordinators;
+        met.sent_again += more.sent_again;
+        met.client_restarts += more.client_restarts;
+        met.lost_packets += more.lost_packets;
+        met.of_several += more.of_several;
+    }
+    let Met { crashes, lost_disks, lost_coordinators, sent_again, .. } = met;
+    let Met { client_restarts, lost_packets, of_several, .. } = met;
+    let faults = [crashes, lost_disks, lost_coordinators, sent_again, client_restarts];
+    assert!(faults.iter().all(|count| *count > 0) && lost_packets > 0, "{met:?}");
+    assert!(of_several > 0 && asked as u64 > of_several, "{met:?}");
+}
+
+#[test]
+fn accounts_are_linearizable_with_skips_by_demand() {
+    run_all(0..60, Pace::Demand);
+}
+
+#[test]
+fn accounts_are_linearizable_with_skips_by_time() {
+    run_all(1000..1030, Pace::Time { origin_ms: 0, slots_per_s: 600 });
+}

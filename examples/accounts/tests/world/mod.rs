@@ -1,0 +1,304 @@
+//! A small world: rings, replicas on hosts with disks, clients, and a network that loses, doubles
+//! and delays what it carries. Faults are drawn from a seed, and end before the world does.
+
+mod client;
+mod host;
+mod ring;
+
+use crate::judge::Seen;
+use client::Client;
+use host::Host;
+use quorate_accounts::{AccountId, Accounts, Command};
+use quorate_kernel::ids::NodeId;
+use quorate_kernel::rng::Rng;
+use quorate_protocols::multicast::{Pace, RingId, Slot};
+use quorate_protocols::smr::partitioned::{
+    Addressed, Answered, CommandId, Effect, Layout, Message, PartitionId,
+};
+use ring::Ring;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Accounts of the bank.
+pub const ACCOUNTS: u32 = 5;
+
+/// What travels between hosts and clients.
+#[derive(Clone, Debug)]
+pub enum Packet {
+    Peer(NodeId, Message<Accounts>),
+    Lacking(RingId, Slot),
+    Asked(RingId, Addressed<Accounts>),
+    Answered(CommandId, Answered<Accounts>),
+}
+
+/// What has happened; a test asserts that all of it has, over its seeds.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Met {
+    pub crashes: u64,
+    pub lost_disks: u64,
+    pub lost_coordinators: u64,
+    pub sent_again: u64,
+    pub client_restarts: u64,
+    pub lost_packets: u64,
+    pub of_several: u64,
+}
+
+/// All there is.
+pub struct World {
+    pub hosts: BTreeMap<NodeId, Host>,
+    rings: BTreeMap<RingId, Ring>,
+    clients: Vec<Client>,
+    /// When they arrive, and what.
+    network: Vec<(u64, Packet)>,
+    layout: Layout,
+    now_ms: u64,
+    /// Grows with each thing that a client sees.
+    clock: u64,
+    has_faults: bool,
+    rng: Rng,
+    pub met: Met,
+}
+
+fn chance(rng: &mut Rng, one_in: u64) -> bool {
+    rng.below(one_in) == 0
+}
+
+impl World {
+    pub fn new(seed: u64, pace: Pace) -> World {
+        let mut rng = Rng::new(seed);
+        let (partitions, replicas) = (rng.between(2, 4) as u8, rng.between(2, 3));
+        let node = |of: u8, at: u64| NodeId(u64::from(of) * 10 + at);
+        let members: Vec<BTreeSet<NodeId>> =
+            (0..partitions).map(|of| (0..replicas).map(|at| node(of, at)).collect()).collect();
+        let layout = Layout::new(members);
+        let mut hosts = BTreeMap::new();
+        for partition in (0..partitions).map(PartitionId) {
+            for node in layout.members(partition) {
+                hosts.insert(node, Host::new(partition, node, layout.clone()));
+            }
+        }
+        let all = (0..partitions).map(|of| PartitionId(of).ring()).chain([RingId::ALL]);
+        let rings = all.map(|ring| (ring, Ring::new(ring, pace, partitions))).collect();
+        let clients = (0..rng.between(2, 3)).map(|at| Client::new(at, partitions)).collect();
+        let (network, met) = (Vec::new(), Met::default());
+        let (now_ms, clock, has_faults) = (0, 0, true);
+        World { hosts, rings, clients, network, layout, now_ms, clock, has_faults, rng, met }
+    }
+
+    /// Runs with faults for a while, and then without, until all is answered and all replicas of a
+    /// partition are alike. What all clients saw, in the end with a read of all accounts.
+    pub fn run(&mut self) -> Vec<Seen> {
+        for _ in 0..self.rng.between(400, 1200) {
+            self.step(true);
+        }
+        self.has_faults = false;
+        self.until("all is answered", |world| world.clients.iter().all(Client::is_idle));
+        let read = Command::Read((0..ACCOUNTS).map(AccountId).collect());
+        self.ask(0, read);
+        self.until("the last read is answered", |world| world.clients[0].is_idle());
+        self.until("replicas are alike", World::is_alike);
+        self.clients.iter_mut().flat_map(Client::take_history).collect()
+    }
+
+    fn until(&mut self, what: &str, is_so: impl Fn(&World) -> bool) {
+        let comes = (0..30_000).any(|_| {
+            self.step(false);
+            is_so(self)
+        });
+        assert!(comes, "it never comes to that: {what}");
+    }
+
+    /// Whether replicas have executed all commands, and those of a partition have the same state.
+    fn is_alike(&self) -> bool {
+        let of = |partition| self.hosts.values().filter(move |it| it.partition == partition);
+        let partitions = (0..self.layout.count()).map(PartitionId);
+        let has_all = |host: &Host| host.has_learned_commands(&self.rings);
+        let is_done = self.hosts.values().all(|host| host.is_up() && has_all(host));
+        is_done
+            && partitions.into_iter().all(|partition| {
+                let first = of(partition).next().and_then(Host::objects);
+                of(partition).all(|host| host.objects() == first)
+            })
+    }
+
+    fn step(&mut self, asks: bool) {
+        self.now_ms += 1;
+        self.deliver();
+        for ring in self.rings.values_mut() {
+            ring.goes_on(self.now_ms, &mut self.rng);
+        }
+        let nodes: Vec<NodeId> = self.hosts.keys().copied().collect();
+        for node in nodes {
+            let host = self.hosts.get_mut(&node).expect("it is there");
+            host.goes_on(self.now_ms, &self.rings, &mut self.rng);
+            self.carry_out(node);
+        }
+        if self.has_faults {
+            self.goes_wrong();
+        } else {
+            self.hosts.values_mut().filter(|it| !it.is_wiped()).for_each(Host::start);
+            self.copies();
+        }
+        if self.now_ms.is_multiple_of(40) {
+            self.designates();
+        }
+        self.clients_go_on(asks);
+    }
+
+    fn clients_go_on(&mut self, asks: bool) {
+        for at in 0..self.clients.len() {
+            if asks && self.clients[at].may_ask() && chance(&mut self.rng, 12) {
+                let command = client::command(&mut self.rng);
+                self.ask(at, command);
+            }
+            let again = self.clients[at].due(self.now_ms);
+            self.met.sent_again += again.len() as u64;
+            for addressed in again {
+                self.send_to_ring(addressed);
+            }
+        }
+    }
+
+    fn ask(&mut self, client: usize, command: Command) {
+        self.clock += 1;
+        let addressed = self.clients[client].asks(command, self.now_ms, self.clock);
+        self.met.of_several += u64::from(addressed.destinations.count() > 1);
+        self.send_to_ring(addressed);
+    }
+
+    fn send_to_ring(&mut self, addressed: Addressed<Accounts>) {
+        let ring = addressed.destinations.ring().expect("a command has accounts");
+        self.send(Packet::Asked(ring, addressed));
+    }
+
+    /// What is sent arrives, or not, or twice, some time.
+    fn send(&mut self, packet: Packet) {
+        let copies = match self.rng.below(20) {
+            0 | 1 if self.has_faults => 0,
+            2 => 2,
+            _ => 1,
+        };
+        self.met.lost_packets += u64::from(copies == 0);
+        for _ in 0..copies {
+            let late = if chance(&mut self.rng, 20) { self.rng.below(150) } else { 0 };
+            let at = self.now_ms + self.rng.between(1, 6) + late;
+            self.network.push((at, packet.clone()));
+        }
+    }
+
+    fn deliver(&mut self) {
+        let now_ms = self.now_ms;
+        let (due, later) = self.network.drain(..).partition(|(at, _)| *at <= now_ms);
+        self.network = later;
+        let due: Vec<(u64, Packet)> = due;
+        for (_, packet) in due {
+            match packet {
+                Packet::Peer(to, message) => {
+                    self.hosts.get_mut(&to).expect("it is there").hears(message);
+                    self.carry_out(to);
+                }
+                Packet::Lacking(ring, until) => {
+                    self.rings.get_mut(&ring).expect("it is there").is_asked_for(until);
+                }
+                Packet::Asked(ring, addressed) => {
+                    self.rings.get_mut(&ring).expect("it is there").asks(addressed);
+                }
+                Packet::Answered(id, answer) => {
+                    self.clock += 1;
+                    let clock = self.clock;
+                    self.clients.iter_mut().for_each(|it| it.hears(id, &answer, clock));
+                }
+            }
+        }
+    }
+
+    fn carry_out(&mut self, node: NodeId) {
+        let host = self.hosts.get_mut(&node).expect("it is there");
+        let (effects, lacking) = host.take_effects();
+        for effect in effects {
+            match effect {
+                Effect::Send(partition, message) => {
+                    let members: Vec<NodeId> = self.layout.members(partition).collect();
+                    for to in members {
+                        self.send(Packet::Peer(to, message.clone()));
+                    }
+                }
+                Effect::Tell(to, message) => self.send(Packet::Peer(to, message)),
+                Effect::Answer(id, answer) => self.send(Packet::Answered(id, answer)),
+                Effect::Keep(_) => unreachable!("the host's disk has it"),
+            }
+        }
+        lacking.into_iter().for_each(|it| self.send(Packet::Lacking(it.ring, it.until)));
+    }
+
+    fn goes_wrong(&mut self) {
+        let nodes: Vec<NodeId> = self.hosts.keys().copied().collect();
+        let node = *self.rng.pick(&nodes).expect("there are hosts");
+        let others = |partition| {
+            let of = self.hosts.values().filter(move |it| it.partition == partition);
+            of.filter(|it| it.is_up()).count()
+        };
+        let partition = self.hosts[&node].partition;
+        let is_alone = others(partition) < 2;
+        let host = self.hosts.get_mut(&node).expect("it is there");
+        match self.rng.below(120) {
+            0 if host.is_up() => {
+                self.met.crashes += 1;
+                host.crash();
+            }
+            // Somebody else has what it has lost.
+            1 if host.is_up() && !is_alone => {
+                self.met.lost_disks += 1;
+                host.wipe();
+            }
+            2..8 if !host.is_wiped() => host.start(),
+            8..16 => self.copies(),
+            16 => {
+                self.met.lost_coordinators += 1;
+                let rings: Vec<RingId> = self.rings.keys().copied().collect();
+                let ring = self.rng.pick(&rings).expect("there are rings");
+                self.rings.get_mut(ring).expect("it is there").loses_coordinator(&mut self.rng);
+            }
+            17 => {
+                let at = self.rng.below(self.clients.len() as u64) as usize;
+                self.met.client_restarts += u64::from(self.clients[at].restarts());
+            }
+            _ => {}
+        }
+    }
+
+    /// Hosts without anything go on from a snapshot of another one that is far enough.
+    fn copies(&mut self) {
+        let wiped: Vec<NodeId> =
+            self.hosts.values().filter(|it| it.is_wiped()).map(|it| it.node).collect();
+        for node in wiped {
+            let (partition, released) = (self.hosts[&node].partition, self.hosts[&node].released());
+            let of = self.hosts.values().filter(|it| it.partition == partition);
+            let snapshot =
+                of.filter_map(Host::snapshot).find(|snapshot| snapshot.passed() >= released);
+            if let Some(snapshot) = snapshot {
+                self.hosts.get_mut(&node).expect("it is there").copy(&snapshot);
+            }
+        }
+    }
+
+    /// One replica of each partition is designated that is up; others may think that they are.
+    fn designates(&mut self) {
+        for partition in (0..self.layout.count()).map(PartitionId) {
+            let up: Vec<NodeId> = self
+                .hosts
+                .values()
+                .filter(|it| it.partition == partition && it.is_up())
+                .map(|it| it.node)
+                .collect();
+            let Some(chosen) = self.rng.pick(&up).copied() else { continue };
+            for node in up {
+                let stays = chance(&mut self.rng, 3);
+                let host = self.hosts.get_mut(&node).expect("it is there");
+                if node == chosen || !stays {
+                    host.designate(node == chosen);
+                }
+                self.carry_out(node);
+            }
+        }
+    }
+}
