@@ -63,7 +63,8 @@ bench-redis: build tools
 bench-zookeeper: build tools
 	mvn -q -B -ntp -f crates/bench/zookeeper.xml dependency:copy-dependencies \
 		-DoutputDirectory=$(abspath $(TARGET))/zookeeper
-	$(TARGET)/release/quorate bench zookeeper --peer $(TARGET)/zookeeper $(ARGS)
+	$(TARGET)/release/quorate bench zookeeper --keyspace coordination \
+		--peer $(TARGET)/zookeeper $(ARGS)
 
 # The programs' directories are named by what they promise; see crates/bench/prototypes.sh.
 BUILT = $(TARGET)/prototypes/built/release

@@ -17,8 +17,6 @@ use crate::zookeeper::ensemble::EnsembleConfig;
 use crate::zookeeper::failover::{Failover, FailoverConfig, failover};
 use crate::zookeeper::table::{Table, TableConfig, table};
 
-/// The engine whose keyspace ZooKeeper's clients work on.
-const ENGINE: &str = "coordination";
 /// Nodes of a cluster whose leader is killed.
 const FAILOVER_NODES: u64 = 1_000;
 
@@ -40,6 +38,9 @@ pub struct ZooKeeperArgs {
     /// Durability of the cluster: memory, periodic or sync. ZooKeeper's is sync.
     #[arg(long, value_name = "LEVEL", default_value = "sync")]
     pub durability: String,
+    /// Keyspace of the cluster, in place of the usual ones: the engine of trees, and settings.
+    #[arg(long, value_name = "SPEC", conflicts_with = "endpoints")]
+    pub keyspace: Option<String>,
     /// Addresses of servers that run already, instead of a cluster.
     #[arg(long, value_name = "ADDRESS,…", value_delimiter = ',', value_parser = endpoint,
         conflicts_with_all = ["quorate", "failover"])]
@@ -151,8 +152,8 @@ impl ZooKeeperArgs {
 
     fn targets(&self) -> Result<Vec<Target>, BenchError> {
         let dev = |name, program, port_base| {
-            let durability = &self.durability;
-            Target::dev(name, program, self.hosts, durability, port_base, Some(ENGINE))
+            let (durability, keyspace) = (&self.durability, self.keyspace.as_deref());
+            Target::dev(name, program, self.hosts, durability, port_base, keyspace)
         };
         let first = if self.endpoints.is_empty() {
             dev("quorate", self.quorate.as_deref(), self.port_base)?
@@ -191,8 +192,8 @@ mod tests {
 
     #[test]
     fn a_table_has_its_settings() {
-        let args =
-            parse("--quorate q --peer jars --peer-port-base 8000 -w set,c --outstanding 1,4");
+        let line = "--quorate q --keyspace k --peer jars --peer-port-base 8000 -w set,c";
+        let args = parse(&format!("{line} --outstanding 1,4"));
         let config = args.unwrap().table(Stop::default()).unwrap();
         let cells = [(Workload::Set, 1), (Workload::C, 1), (Workload::Set, 4), (Workload::C, 4)];
         assert_eq!(config.cells, cells);
@@ -203,7 +204,7 @@ mod tests {
         };
         let line = arguments.join(" ");
         assert!(line.starts_with("dev --format json --durability sync --hosts 3"), "{line}");
-        assert!(line.ends_with("--keyspace default=coordination"), "{line}");
+        assert!(line.ends_with("--keyspace default=k"), "{line}");
         assert_eq!(*peer, EnsembleConfig { jars: PathBuf::from("jars"), port_base: 8000 });
     }
 

@@ -86,6 +86,12 @@ pub struct Frame {
     length: usize,
 }
 
+impl Default for Frame {
+    fn default() -> Frame {
+        Frame::new()
+    }
+}
+
 impl Frame {
     /// Nothing but the room for the length.
     pub fn new() -> Frame {
@@ -93,7 +99,7 @@ impl Frame {
     }
 
     /// How many bytes follow the length.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.length
     }
 
