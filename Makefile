@@ -7,7 +7,7 @@ ROUNDS ?= 200
 ARGS ?=
 
 .PHONY: help build example test tools test-clients test-clients-redis proto soak fuzz bench \
-	bench-redis bench-ceiling
+	bench-redis bench-ceiling bench-zookeeper
 
 help:
 	@echo "make build               the release binary, $(TARGET)/release/quorate"
@@ -22,6 +22,7 @@ help:
 	@echo "                         then at real doors, so many clusters as ROUNDS says"
 	@echo "make bench ARGS=...      quorate bench"
 	@echo "make bench-redis         quorate and one redis-server in turn, medians and the ratio"
+	@echo "make bench-zookeeper     the engine coordination and ZooKeeper 3.9 in turn, over its wire"
 	@echo "make bench-ceiling       what an operation costs; beside it, if given, another version"
 	@echo "                         (OTHER=FILE) and programs that do less (PROTOTYPES=DIR)"
 
@@ -58,6 +59,12 @@ bench: build
 
 bench-redis: build tools
 	$(TARGET)/release/quorate bench compare $(ARGS)
+
+bench-zookeeper: build tools
+	mvn -q -B -ntp -f crates/bench/zookeeper.xml dependency:copy-dependencies \
+		-DoutputDirectory=$(abspath $(TARGET))/zookeeper
+	$(TARGET)/release/quorate bench zookeeper --keyspace coordination \
+		--peer $(TARGET)/zookeeper $(ARGS)
 
 # The programs' directories are named by what they promise; see crates/bench/prototypes.sh.
 BUILT = $(TARGET)/prototypes/built/release

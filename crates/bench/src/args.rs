@@ -9,7 +9,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand, ValueEnum};
 use serde::Serialize;
 
-use crate::config::{Config, Extent, Pace, Stop};
+use crate::config::{Config, Extent, Pace, Stop, Wire};
 use crate::error::BenchError;
 use crate::load::distribution::Distribution;
 use crate::load::mixes::Workload;
@@ -21,6 +21,7 @@ use crate::run::run;
 use crate::tpcc::config::TpccArgs;
 use crate::tpcc::report::TpccReport;
 use crate::tpcc::run::tpcc;
+use crate::zookeeper::args::ZooKeeperArgs;
 
 /// What a process that the user interrupted answers.
 const INTERRUPTED: u8 = 130;
@@ -56,6 +57,9 @@ enum Mode {
     #[command(after_help = "Example: quorate bench tpcc --keyspace NAME --warehouses 4 \
                             --clients 32 --seconds 60")]
     Tpcc(Box<TpccArgs>),
+    /// Measure the engine `coordination` over ZooKeeper's wire, and ZooKeeper in turn.
+    #[command(after_help = "Example: quorate bench zookeeper --peer JARS -w set --outstanding 1")]
+    Zookeeper(Box<ZooKeeperArgs>),
 }
 
 /// The options of one measurement.
@@ -157,6 +161,10 @@ impl BenchCommand {
                 let code = finish(outcome, format);
                 if is_violated { ExitCode::from(VIOLATED) } else { code }
             }
+            Some(Mode::Zookeeper(args)) => {
+                let format = args.format;
+                finish(args.measure(stop), format)
+            }
             Some(Mode::Ceiling(args)) => {
                 let format = args.format;
                 finish(args.config(stop).and_then(|config| ceiling(&config)), format)
@@ -172,6 +180,7 @@ impl BenchArgs {
         let distribution = self.distribution.unwrap_or(self.workload.default_distribution());
         Config {
             endpoints: self.endpoints,
+            wire: Wire::Resp,
             keyspace: self.keyspace,
             workload: self.workload,
             distribution,

@@ -17,6 +17,16 @@ pub const CONNECTION_COUNT_MAX: usize = 65_536;
 /// The most bytes of values that all connections may have on their way at once.
 const OUTSTANDING_BYTES_MAX: usize = 4 * 1024 * 1024 * 1024;
 
+/// What servers speak.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Wire {
+    /// Redis's protocol: keys and values.
+    #[default]
+    Resp,
+    /// ZooKeeper's: keys are nodes below the root.
+    ZooKeeper,
+}
+
 /// When operations are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pace {
@@ -57,6 +67,8 @@ impl Stop {
 pub struct Config {
     /// Where to connect to; connections take them in turn.
     pub endpoints: Vec<SocketAddr>,
+    /// What is spoken there.
+    pub wire: Wire,
     /// A keyspace to SELECT on each connection.
     pub keyspace: Option<String>,
     /// The mix of operations.
@@ -101,6 +113,7 @@ impl Config {
     pub fn new(endpoints: Vec<SocketAddr>, workload: Workload) -> Config {
         Config {
             endpoints,
+            wire: Wire::Resp,
             keyspace: None,
             workload,
             distribution: workload.default_distribution(),

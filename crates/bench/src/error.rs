@@ -38,7 +38,7 @@ pub enum BenchError {
         outstanding: usize,
     },
     /// A server sent something that is no reply; sent writes may have been applied.
-    #[error("{address} does not speak RESP: {source}")]
+    #[error("{address} sent what is no reply: {source}")]
     Protocol {
         /// The server that sent it.
         address: SocketAddr,

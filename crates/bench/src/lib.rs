@@ -17,6 +17,7 @@
 //! | `plot`, `progress` | charts of a report and a progress bar |
 //! | `child`, `rounds` | servers to start, and measuring some of them in turn |
 //! | `compare`, `ceiling` | two of them side by side; what an operation costs on each |
+//! | `zookeeper/` | ZooKeeper's wire, an ensemble to compare with, its table, and fail-over |
 //! | `tpcc/` | TPC-C's tables and transactions; it shares records, reports and progress |
 //!
 //! It runs on Linux only: it waits with epoll and timerfd and reads `/proc`.
@@ -32,9 +33,10 @@ mod rounds;
 mod run;
 mod scanner;
 mod tpcc;
+mod zookeeper;
 
 pub use args::{BenchArgs, BenchCommand, DataArgs, Format};
-pub use config::{CONNECTION_COUNT_MAX, Config, Extent, Pace, Stop};
+pub use config::{CONNECTION_COUNT_MAX, Config, Extent, Pace, Stop, Wire};
 pub use error::BenchError;
 pub use load::distribution::Distribution;
 pub use load::mixes::Workload;
@@ -53,3 +55,7 @@ pub use tpcc::config::{TpccArgs, TpccConfig};
 pub use tpcc::report::{KindReport, TpccReport};
 pub use tpcc::run::tpcc;
 pub use tpcc::{AuditReport, Kind as TpccKind, Rule, Sizes, Violation};
+pub use zookeeper::args::{Measured, ZooKeeperArgs};
+pub use zookeeper::ensemble::EnsembleConfig;
+pub use zookeeper::failover::{Failover, FailoverRow};
+pub use zookeeper::table::{Table, TableRow};

@@ -5,7 +5,7 @@ use std::time::Duration;
 use quorate_kernel::rng::mix;
 
 use crate::client::{Client, Manner};
-use crate::config::{Config, Extent, Pace};
+use crate::config::{Config, Extent, Pace, Wire};
 use crate::error::BenchError;
 use crate::load::command::Commands;
 use crate::load::mixes::{Generator, Loader};
@@ -17,6 +17,8 @@ use crate::report::usage::Watch;
 
 /// Commands of several keys that each connection has on its way during the load phase.
 const LOAD_PIPELINE: usize = 2;
+/// The same where a command has one key.
+const LOAD_PIPELINE_SINGLE: usize = 8;
 
 /// Loads the keys if asked to, runs the workload, and reports.
 ///
@@ -27,7 +29,7 @@ pub fn run(config: &Config) -> Result<Report, BenchError> {
     // A process that does not exist is found before anything is written.
     Watch::new(&config.server_pids)?;
     let load = if config.load { Some(load(config)?) } else { None };
-    let commands = Commands::new(config.value_bytes, mix(config.seed));
+    let commands = Commands::new(config.wire, config.value_bytes, mix(config.seed));
     let (workload, distribution) = (config.workload, config.distribution);
     let seed = mix(config.seed ^ 1);
     let generator = Generator::new(workload, distribution, config.key_count, commands, seed);
@@ -75,7 +77,7 @@ pub(crate) fn load(config: &Config) -> Result<LoadReport, BenchError> {
 }
 
 fn load_once(config: &Config, manner: Manner) -> Result<LoadReport, BenchError> {
-    let commands = Commands::new(config.value_bytes, mix(config.seed));
+    let commands = Commands::new(config.wire, config.value_bytes, mix(config.seed));
     let seed = mix(config.seed ^ 2);
     let loader = Loader::new(config.key_count, config.value_bytes, commands, seed);
     let progress = match config.progress {
@@ -99,9 +101,13 @@ fn load_once(config: &Config, manner: Manner) -> Result<LoadReport, BenchError> 
 fn manner(config: &Config) -> Manner {
     Manner {
         endpoints: config.endpoints.clone(),
+        wire: config.wire,
         keyspace: config.keyspace.clone(),
         connection_count: config.connection_count,
-        pipeline_depth: LOAD_PIPELINE,
+        pipeline_depth: match config.wire {
+            Wire::Resp => LOAD_PIPELINE,
+            Wire::ZooKeeper => LOAD_PIPELINE_SINGLE,
+        },
         pace: Pace::Closed,
         extent: None,
         warm_up: Duration::ZERO,

@@ -23,6 +23,8 @@ pub enum ReplyKind {
     Value,
     /// No value.
     Nil,
+    /// It was done, on a wire whose answers do not tell what kind of thing.
+    Answered,
     /// An error; [`Scanner::error_word`] has its first word until the next reply.
     Error,
 }
@@ -42,6 +44,9 @@ pub enum Malformed {
     /// A value was not followed by the end of a line, so its length was wrong.
     #[error("a value is longer or shorter than announced")]
     Body,
+    /// A frame has a length that no frame has, or ends before its header does.
+    #[error("a frame has a wrong length")]
+    Frame,
     /// A reply came although no command was waiting for one.
     #[error("a reply came that nothing had asked for")]
     Unasked,

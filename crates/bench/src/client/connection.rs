@@ -6,9 +6,10 @@ use std::io::{self, Write};
 use mio::net::TcpStream;
 use quorate_kernel::time::Time;
 
+use super::answers::Answers;
+use crate::config::Wire;
 use crate::load::mixes::Operation;
 use crate::report::record::Gap;
-use crate::scanner::Scanner;
 
 /// A command without its reply, and when it began: sent, or in an open loop, due.
 #[derive(Clone, Copy, Debug)]
@@ -39,7 +40,7 @@ pub struct Connection {
     pub stream: Option<TcpStream>,
     /// The index of the endpoint that it leads to.
     pub endpoint: usize,
-    pub scanner: Scanner,
+    pub answers: Answers,
     pub in_flight: VecDeque<Pending>,
     /// Keys whose read is answered and whose write comes next.
     pub follows: Vec<u64>,
@@ -56,12 +57,18 @@ pub struct Connection {
 
 impl Connection {
     /// A connection that has just been opened.
-    pub fn new(stream: TcpStream, endpoint: usize, pipeline_depth: usize, now: Time) -> Connection {
+    pub fn new(
+        stream: TcpStream,
+        wire: Wire,
+        endpoint: usize,
+        pipeline_depth: usize,
+        now: Time,
+    ) -> Connection {
         Connection {
             phase: Phase::SettingUp,
             stream: Some(stream),
             endpoint,
-            scanner: Scanner::default(),
+            answers: Answers::new(wire),
             in_flight: VecDeque::with_capacity(pipeline_depth),
             follows: Vec::new(),
             gap: Gap::new(now),
@@ -102,7 +109,7 @@ impl Connection {
     /// Forgets everything about the stream; returns what had been waiting for a reply.
     pub fn reset(&mut self) -> VecDeque<Pending> {
         self.stream = None;
-        self.scanner = Scanner::default();
+        self.answers.restart();
         self.follows.clear();
         self.unsent.clear();
         self.unsent_begin = 0;

@@ -7,6 +7,7 @@
 //! call to the poller other than the wait that all ready connections share.
 
 mod alarm;
+mod answers;
 mod connection;
 mod reconnect;
 mod replies;
@@ -21,7 +22,7 @@ use mio::event::Event;
 use mio::{Events, Poll, Token};
 use quorate_kernel::time::{Span, Time};
 
-use crate::config::{Extent, Pace, Stop};
+use crate::config::{Extent, Pace, Stop, Wire};
 use crate::error::BenchError;
 use crate::load::mixes::{Kind, Source};
 use crate::load::schedule::Schedule;
@@ -49,6 +50,7 @@ const ALARM: Token = Token(usize::MAX);
 #[derive(Clone, Debug)]
 pub struct Manner {
     pub endpoints: Vec<SocketAddr>,
+    pub wire: Wire,
     pub keyspace: Option<String>,
     pub connection_count: usize,
     pub pipeline_depth: usize,
@@ -133,7 +135,7 @@ impl<S: Source> Client<S> {
         let poll = Poll::new().map_err(BenchError::system("create a poller"))?;
         let alarm =
             Alarm::new(poll.registry(), ALARM).map_err(BenchError::system("create a timer"))?;
-        let setup = send::setup_command(manner.keyspace.as_deref());
+        let setup = send::setup_command(manner.wire, manner.keyspace.as_deref());
         let mut client = Client {
             setup,
             source,

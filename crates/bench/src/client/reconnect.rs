@@ -49,7 +49,7 @@ impl<S: Source> Client<S> {
                 })
                 .map_err(|source| BenchError::Connect { address, source })?;
             let depth = self.manner.pipeline_depth;
-            let connection = Connection::new(stream, endpoint, depth, self.now());
+            let connection = Connection::new(stream, self.manner.wire, endpoint, depth, self.now());
             self.connections.push(connection);
             self.register(index).map_err(BenchError::system("watch a socket"))?;
         }

@@ -59,7 +59,7 @@ impl<S: Source> Client<S> {
         let mut input = &read_buffer[..count];
         let mut has_success = false;
         loop {
-            let reply = match connection.scanner.next(&mut input) {
+            let reply = match connection.answers.next(&mut input) {
                 Ok(Some(reply)) => reply,
                 Ok(None) => break,
                 Err(error) => return Err(protocol_error(connection.endpoint, error)),
@@ -92,9 +92,11 @@ fn set_up_ended(
     keyspace: Option<&str>,
 ) -> Result<(), BenchError> {
     if reply != ReplyKind::Done {
-        let word = connection.scanner.error_word();
-        let keyspace = keyspace.unwrap_or_default();
-        let text = format!("keyspace {keyspace} cannot be selected: {word}");
+        let word = connection.answers.error_word();
+        let text = match keyspace {
+            Some(keyspace) => format!("keyspace {keyspace} cannot be selected: {word}"),
+            None => format!("no session was given: {word}"),
+        };
         return Err(BenchError::Settings(text));
     }
     connection.phase = Phase::Ready;
@@ -113,9 +115,10 @@ fn settle(
     let Some(class) = class(pending.operation.kind) else { return false };
     match (class, reply) {
         (Class::Read, ReplyKind::Value) | (Class::Write, ReplyKind::Done) => {}
+        (_, ReplyKind::Answered) => {}
         (Class::Read, ReplyKind::Nil) => recorder.nil(),
         (_, ReplyKind::Error) => {
-            recorder.error(connection.scanner.error_word());
+            recorder.error(connection.answers.error_word());
             return false;
         }
         _ => {

@@ -4,11 +4,16 @@ use quorate_kernel::time::Time;
 
 use super::connection::{Pending, Phase};
 use super::{Client, Stage};
+use crate::config::Wire;
 use crate::error::BenchError;
 use crate::load::mixes::{Kind, Operation, Source};
+use crate::zookeeper::nodes;
 
 /// The command that every connection begins with; empty for none.
-pub fn setup_command(keyspace: Option<&str>) -> Vec<u8> {
+pub fn setup_command(wire: Wire, keyspace: Option<&str>) -> Vec<u8> {
+    if wire == Wire::ZooKeeper {
+        return nodes::connect();
+    }
     let command = |name: &str| {
         let length = name.len();
         format!("*2\r\n$6\r\nSELECT\r\n${length}\r\n{name}\r\n").into_bytes()

@@ -197,6 +197,7 @@ impl Loader {
     #[must_use]
     pub fn new(key_count: u64, value_bytes: usize, commands: Commands, seed: u64) -> Loader {
         let keys_per_command = (LOAD_COMMAND_BYTES / value_bytes.max(64)).max(1) as u64;
+        let keys_per_command = keys_per_command.min(commands.keys_per_command_max());
         Loader { rng: Rng::new(seed), commands, left: 0..key_count, keys_per_command }
     }
 
@@ -230,9 +231,10 @@ impl Source for Loader {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Wire;
 
     fn generator(workload: Workload) -> Generator {
-        let commands = Commands::new(8, 1);
+        let commands = Commands::new(Wire::Resp, 8, 1);
         Generator::new(workload, workload.default_distribution(), 1000, commands, 5)
     }
 
@@ -303,7 +305,7 @@ mod tests {
 
     #[test]
     fn a_load_writes_each_key_once() {
-        let commands = Commands::new(1024, 1);
+        let commands = Commands::new(Wire::Resp, 1024, 1);
         let mut loader = Loader::new(100, 1024, commands, 1);
         let mut out = Vec::new();
         let mut firsts = Vec::new();

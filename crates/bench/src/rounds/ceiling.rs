@@ -79,7 +79,7 @@ pub fn ceiling(config: &CeilingConfig) -> Result<Ceiling, BenchError> {
     let mut columns: Vec<String> = Vec::new();
     let mut rows = Vec::new();
     for kind in &config.kinds {
-        let start = |target: &Target| target.start(&config.base.stop);
+        let start = |target: &Target| target.start(config.base.wire, &config.base.stop);
         let lives = kind.targets.iter().map(start).collect::<Result<Vec<Live>, BenchError>>()?;
         for live in &lives {
             if !columns.contains(&live.name) {

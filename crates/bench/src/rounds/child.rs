@@ -14,7 +14,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use serde::Deserialize;
 use tempfile::TempDir;
 
-use crate::config::Stop;
+use crate::config::{Stop, Wire};
 use crate::error::BenchError;
 
 /// How long a server may take to become ready.
@@ -29,7 +29,7 @@ const LAST_LINES: usize = 5;
 /// A server that was started for a measurement; dropping it stops it.
 #[derive(Debug)]
 pub struct Server {
-    /// Where its RESP doors are.
+    /// Where its clients connect.
     pub endpoints: Vec<SocketAddr>,
     /// The processes that serve.
     pub pids: Vec<u32>,
@@ -49,6 +49,16 @@ struct Ready {
 struct ReadyHost {
     pid: u32,
     resp: SocketAddr,
+    zookeeper: Option<SocketAddr>,
+}
+
+impl ReadyHost {
+    fn door(&self, wire: Wire) -> Option<SocketAddr> {
+        match wire {
+            Wire::Resp => Some(self.resp),
+            Wire::ZooKeeper => self.zookeeper,
+        }
+    }
 }
 
 impl Server {
@@ -63,18 +73,19 @@ impl Server {
         let arguments =
             ["--port", &port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"];
         let mut server = Server::start(program, &arguments, Stdio::null())?;
-        let begin = Instant::now();
-        while TcpStream::connect_timeout(&address, LOOK_EVERY).is_err() {
-            server.check_starting(begin, stop)?;
-            thread::sleep(LOOK_EVERY);
-        }
+        server.wait(stop, || TcpStream::connect_timeout(&address, LOOK_EVERY).is_ok())?;
         server.endpoints = vec![address];
         server.pids = vec![server.child.id()];
         Ok(server)
     }
 
     /// Starts a cluster: a program whose first line on standard output is the JSON of `dev`.
-    pub fn cluster(program: &str, arguments: &[&str], stop: &Stop) -> Result<Server, BenchError> {
+    pub fn cluster(
+        program: &str,
+        arguments: &[&str],
+        wire: Wire,
+        stop: &Stop,
+    ) -> Result<Server, BenchError> {
         let mut server = Server::start(program, arguments, Stdio::piped())?;
         let output = server.child.stdout.take().expect("its standard output was asked for");
         let (sender, receiver) = mpsc::channel();
@@ -94,9 +105,32 @@ impl Server {
         let ready: Ready = serde_json::from_str(&line).map_err(|error| {
             server.failure(&format!("its first line is not understood: {error}"))
         })?;
-        server.endpoints = ready.hosts.iter().map(|host| host.resp).collect();
+        let doors = ready.hosts.iter().map(|host| host.door(wire)).collect::<Option<_>>();
+        server.endpoints = doors.ok_or_else(|| server.failure("it has no such door"))?;
         server.pids = ready.hosts.iter().map(|host| host.pid).collect();
         Ok(server)
+    }
+
+    /// Starts one server of an ensemble, which is ready once its port tells so.
+    pub fn member(
+        program: &str,
+        arguments: &[&str],
+        address: SocketAddr,
+    ) -> Result<Server, BenchError> {
+        let mut server = Server::start(program, arguments, Stdio::null())?;
+        server.endpoints = vec![address];
+        server.pids = vec![server.child.id()];
+        Ok(server)
+    }
+
+    /// Waits until something holds.
+    pub fn wait(&mut self, stop: &Stop, mut holds: impl FnMut() -> bool) -> Result<(), BenchError> {
+        let begin = Instant::now();
+        while !holds() {
+            self.check_starting(begin, stop)?;
+            thread::sleep(LOOK_EVERY);
+        }
+        Ok(())
     }
 
     /// Starts a program in a process group of its own, its words in a file.
@@ -189,7 +223,7 @@ mod tests {
 
     fn script(body: &str) -> Result<Server, BenchError> {
         let text = format!("echo '{}'; {body}", READY.replace("PID", "'$$'"));
-        Server::cluster("sh", &["-c", &text], &Stop::default())
+        Server::cluster("sh", &["-c", &text], Wire::Resp, &Stop::default())
     }
 
     #[test]
@@ -208,7 +242,8 @@ mod tests {
         let outcome = std::panic::catch_unwind(|| {
             let text = READY.replace("PID", "'$!'");
             let text = format!("sleep 1000 & echo '{text}'; wait");
-            let server = Server::cluster("sh", &["-c", &text], &Stop::default()).unwrap();
+            let server =
+                Server::cluster("sh", &["-c", &text], Wire::Resp, &Stop::default()).unwrap();
             // A shell's background process ignores the interrupt, so only the kill reaches it.
             pids.lock().unwrap().extend([server.child.id(), server.pids[0]]);
             assert!(server.pids.iter().all(|&pid| is_running(pid)));
@@ -228,12 +263,14 @@ mod tests {
     #[test]
     fn a_server_that_fails_is_quoted() {
         let text = "echo one >&2; echo the disk is full >&2; exit 3";
-        let error = Server::cluster("sh", &["-c", text], &Stop::default()).unwrap_err();
+        let error = Server::cluster("sh", &["-c", text], Wire::Resp, &Stop::default()).unwrap_err();
         let text = error.to_string();
         assert!(text.contains("the disk is full") && text.contains('3'), "{text}");
-        let error = Server::cluster("/no/such/program", &[], &Stop::default()).unwrap_err();
+        let error =
+            Server::cluster("/no/such/program", &[], Wire::Resp, &Stop::default()).unwrap_err();
         assert!(error.to_string().contains("/no/such/program"), "{error}");
-        let error = Server::cluster("sh", &["-c", "echo hello; sleep 9"], &Stop::default());
+        let text = "echo hello; sleep 9";
+        let error = Server::cluster("sh", &["-c", text], Wire::Resp, &Stop::default());
         assert!(error.unwrap_err().to_string().contains("first line"));
     }
 
@@ -241,7 +278,7 @@ mod tests {
     fn a_user_who_stops_is_heard_while_a_server_starts() {
         let stop = Stop::default();
         stop.0.store(true, std::sync::atomic::Ordering::Relaxed);
-        let outcome = Server::cluster("sleep", &["1000"], &stop);
+        let outcome = Server::cluster("sleep", &["1000"], Wire::Resp, &stop);
         assert!(matches!(outcome, Err(BenchError::Interrupted)));
     }
 }

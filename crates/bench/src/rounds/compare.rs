@@ -107,7 +107,7 @@ pub fn compare(config: &CompareConfig) -> Result<Comparison, BenchError> {
         return Err(BenchError::Settings(text.to_owned()));
     }
     let start = |target: &Target| {
-        let mut live = target.start(&config.base.stop)?;
+        let mut live = target.start(config.base.wire, &config.base.stop)?;
         if config.first_endpoint_only {
             live.endpoints.truncate(1);
         }

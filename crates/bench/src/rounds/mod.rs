@@ -2,7 +2,7 @@
 
 pub(super) mod ceiling;
 pub(super) mod ceiling_args;
-mod child;
+pub(super) mod child;
 pub(super) mod compare;
 pub(super) mod compare_args;
 pub(super) mod turns;

@@ -3,13 +3,14 @@
 use std::net::SocketAddr;
 use std::path::Path;
 
-use crate::config::{Config, Stop};
+use crate::config::{Config, Stop, Wire};
 use crate::error::BenchError;
 use crate::load::distribution::Distribution;
 use crate::load::mixes::Workload;
 use crate::report::findings::Report;
 use crate::rounds::child::Server;
 use crate::run::{load, run};
+use crate::zookeeper::ensemble::{Ensemble, EnsembleConfig};
 
 /// A server to measure.
 #[derive(Clone, Debug)]
@@ -39,14 +40,22 @@ pub enum Target {
         /// Its arguments; `{directory}` in them becomes a new empty directory.
         arguments: Vec<String>,
     },
+    /// An ensemble of ZooKeeper's servers to start.
+    Ensemble(EnsembleConfig),
 }
 
 /// A target that runs, for as long as this value lives.
 pub(crate) struct Live {
     pub name: String,
     pub endpoints: Vec<SocketAddr>,
-    pids: Vec<u32>,
-    _server: Option<Server>,
+    pub pids: Vec<u32>,
+    _server: Option<Running>,
+}
+
+/// What was started, and stops when dropped.
+enum Running {
+    One { _server: Server },
+    Several { _ensemble: Ensemble },
 }
 
 impl Target {
@@ -100,10 +109,11 @@ impl Target {
         match self {
             Target::Running { name, .. } | Target::Cluster { name, .. } => name,
             Target::Redis { .. } => "redis-server",
+            Target::Ensemble(_) => "zookeeper",
         }
     }
 
-    pub(crate) fn start(&self, stop: &Stop) -> Result<Live, BenchError> {
+    pub(crate) fn start(&self, wire: Wire, stop: &Stop) -> Result<Live, BenchError> {
         Ok(match self {
             Target::Running { name, endpoints, pids } => Live {
                 name: name.clone(),
@@ -116,7 +126,16 @@ impl Target {
             }
             Target::Cluster { name, program, arguments } => {
                 let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-                Live::new(name, Server::cluster(program, &arguments, stop)?)
+                Live::new(name, Server::cluster(program, &arguments, wire, stop)?)
+            }
+            Target::Ensemble(config) => {
+                let ensemble = Ensemble::start(config, stop)?;
+                Live {
+                    name: self.name().to_owned(),
+                    endpoints: ensemble.endpoints(),
+                    pids: ensemble.pids(),
+                    _server: Some(Running::Several { _ensemble: ensemble }),
+                }
             }
         })
     }
@@ -128,7 +147,7 @@ impl Live {
             name: name.to_owned(),
             endpoints: server.endpoints.clone(),
             pids: server.pids.clone(),
-            _server: Some(server),
+            _server: Some(Running::One { _server: server }),
         }
     }
 }

@@ -55,7 +55,7 @@ mod counters;
 mod requests;
 mod session;
 mod shared;
-mod wire;
+pub mod wire;
 mod words;
 
 pub use shared::DOOR;

@@ -4,7 +4,7 @@ use quorate_kernel::operation::Refusal;
 use quorate_kernel::tree::{Failure, What};
 
 /// What a request asks.
-pub(crate) mod opcode {
+pub mod opcode {
     /// Makes a node; its path is answered.
     pub const CREATE: i32 = 1;
     /// Removes a node.

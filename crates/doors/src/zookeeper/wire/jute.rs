@@ -11,11 +11,11 @@ const SHARE_BYTES_MIN: usize = 4096;
 
 /// The bytes are no such record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Malformed;
+pub struct Malformed;
 
 /// Reads one record after the other from the front of a frame. What is behind the last one is not
 /// looked at: later versions add fields at the end.
-pub(crate) struct Reader<'a>(&'a [u8]);
+pub struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {
     /// At the front of these bytes.
@@ -79,11 +79,17 @@ impl<'a> Reader<'a> {
 /// A frame that is being written, with room for its length in front. Long buffers are part of it
 /// without being copied.
 #[derive(Debug)]
-pub(crate) struct Frame {
+pub struct Frame {
     own: Vec<u8>,
     /// Each with how many of the own bytes are before it.
     shared: Vec<(usize, Bytes)>,
     length: usize,
+}
+
+impl Default for Frame {
+    fn default() -> Frame {
+        Frame::new()
+    }
 }
 
 impl Frame {
@@ -93,7 +99,7 @@ impl Frame {
     }
 
     /// How many bytes follow the length.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.length
     }
 

@@ -14,6 +14,6 @@
 //!
 //! [`JUTE_FRAME_BYTES_MAX`]: quorate_kernel::limits::JUTE_FRAME_BYTES_MAX
 
-pub(crate) mod codes;
+pub mod codes;
 pub(crate) mod frames;
-pub(crate) mod jute;
+pub mod jute;
