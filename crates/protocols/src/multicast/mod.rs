@@ -30,6 +30,8 @@
 //! # Known limits
 //! - Rings are given. Who is in them, and how coordinators change, is [`crate::vsr`]'s.
 //! - The rings that a replica learns do not change.
+//! - A replica takes all that it is fed. Whoever feeds it one ring while another one lacks slots
+//!   bounds how much waits.
 //! - Which positions of a ring's log may be forgotten is the log's business: those before the
 //!   cursor that a replica has stored ([`Merge::cursor`]) it never asks for again.
 //!
