@@ -25,9 +25,9 @@
 //! when it was silent for too long. If the gateway itself is silent for as long, the primary does.
 //! Both are guarded by how often the session was attached: one that is at another gateway by then
 //! goes on. A gateway that has not heard of the primary for two thirds of a session's time-out ends
-//! its client's connection, so that the client looks elsewhere in time. What a client waits for that
-//! looks elsewhere is withdrawn. Both judge silence as of the last tick: what had come by then was
-//! heard, also where a host was halted.
+//! its client's connection, so that the client looks elsewhere in time. What a client waits for
+//! that looks elsewhere is withdrawn. Both judge silence as of the last tick: what had come by then
+//! was heard, also where a host was halted.
 //!
 //! # When data is lost
 //! Below durability `sync` members may lose what was acknowledged. The group goes on with what is

@@ -83,7 +83,7 @@ impl Work {
     }
 
     /// All that they asked was done once, and was told, and they have their sessions.
-    fn is_done(self, world: &mut World) {
+    fn finish(self, world: &mut World) {
         for ticket in &self.asked {
             assert!(world.reply(*ticket).is_ok());
         }
@@ -116,7 +116,7 @@ fn a_host_that_joins_takes_the_seat_of_one_that_leaves_while_sessions_work() {
         !world.members().is_empty() && !world.members().contains(&left) && !world.holds(leader)
     });
     assert_eq!(world.members().len(), 3);
-    work.is_done(&mut world);
+    work.finish(&mut world);
     for host in 0..4 {
         let Outcome::Examined(told) = world.examine(host, left) else { panic!("it is told") };
         assert!(told.parts.iter().all(|part| part.is_free_of(NodeId(left))), "{told:?}");
@@ -152,7 +152,7 @@ fn a_host_that_fails_is_replaced_while_sessions_work() {
         let end = world.now + Span::secs(1);
         work.until(&mut world, SOON, |world| world.now >= end);
         let clients = work.clients.clone();
-        work.is_done(&mut world);
+        work.finish(&mut world);
         world.restart(failed);
         world.suspect(failed, false);
         assert!(world.run_until(LONG, |world| !world.holds(failed)), "it keeps nothing");
@@ -184,7 +184,7 @@ fn all_hosts_are_replaced_one_after_the_other_and_a_session_goes_on() {
         world.stand(at, Standing::Left);
     }
     assert_eq!(world.members(), [4, 5, 6]);
-    work.is_done(&mut world);
+    work.finish(&mut world);
     let entries = world.logs[&GROUP].values().filter(|entry| entry.is_none()).count();
     assert!(entries >= 4, "members have changed: {entries}");
 }

@@ -1,8 +1,8 @@
 //! What hosts say to each other has bounds, by bytes and by number, whatever clients ask.
 
-use super::world::{Client, SOON, World, hosts, led, settings};
 use crate::coordination::gateway::stream::QUESTIONS_MAX;
 use crate::coordination::message::Message;
+use crate::coordination::tests::world::{Client, SOON, World, hosts, led, settings};
 use crate::coordination::tree::tests::world::{create, get, set};
 use bytes::{Bytes, BytesMut};
 use quorate_kernel::ids::Ticket;
@@ -139,7 +139,8 @@ fn so_many_operations_of_a_session_wait_behind_a_read() {
 
 /// A keyspace of large nodes, one of which has a mebibyte.
 fn large() -> (World, Client) {
-    let settings = super::world::Settings { value_bytes_max: MIB, ..settings(3, Durability::Sync) };
+    let settings =
+        crate::coordination::Settings { value_bytes_max: MIB, ..settings(3, Durability::Sync) };
     let mut world = led(World::new(7, 4, settings));
     let one = world.open_with(GATEWAY, Span::secs(60));
     let mut made = create("/large", "");

@@ -6,7 +6,7 @@
 use super::customers::{Asked, Customers};
 use super::followers::Follower;
 use super::replay::{Reads, Replay};
-use super::world::World;
+use crate::coordination::tests::world::World;
 use crate::coordination::tree::{Answer, Command, Question, Who};
 use bytes::Bytes;
 use quorate_kernel::ids::Ticket;

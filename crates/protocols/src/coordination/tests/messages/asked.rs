@@ -1,9 +1,9 @@
 //! What a primary hears of gateways: late, of earlier turns and starts, and while it reaches no
 //! majority.
 
-use super::world::{SOON, TIMEOUT, World, hosts, three};
 use crate::coordination::GROUP;
 use crate::coordination::message::Message;
+use crate::coordination::tests::world::{SOON, TIMEOUT, World, hosts, three};
 use crate::coordination::tree::tests::world::{create, ephemeral, set};
 use crate::coordination::tree::{Command, Tree};
 use crate::smr::Entry;
@@ -86,7 +86,7 @@ fn a_question_that_is_asked_anew_is_confirmed_anew() {
     members.iter().for_each(|at| world.part(leader, *at));
     let get = Operation::get("/a".into());
     let asked: Vec<_> = (0..3).map(|_| world.request(GATEWAY, get.clone(), SOON)).collect();
-    let read = world.send_one(&one, super::super::tree::tests::world::get("/b"));
+    let read = world.send_one(&one, crate::coordination::tree::tests::world::get("/b"));
     world.run(Span::millis(20));
     for _ in 0..3 {
         let node = world.hosts[leader].me.node;

@@ -1,9 +1,21 @@
 //! Random schedules: hosts stop and start, frames are lost, late, and come twice, links are cut in
 //! one direction or both, and clients go from host to host with their sessions.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `customers.rs` | the clients |
+//! | `replay.rs` | the log, executed anew |
+//! | `followers.rs` | a model of what clients follow |
+//! | `judge.rs` | what must hold of all that clients were told |
 
-use super::customers::Customers;
-use super::judge::{Judged, judge};
+mod customers;
+mod followers;
+mod judge;
+mod replay;
+
 use super::world::{World, settings};
+use customers::Customers;
+use judge::{Judged, judge};
 use quorate_kernel::process::Process;
 use quorate_kernel::ring::Standing;
 use quorate_kernel::rng::Rng;

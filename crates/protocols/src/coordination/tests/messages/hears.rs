@@ -1,8 +1,8 @@
 //! What a gateway hears: late, twice, of an earlier turn, of two primaries, of nobody's. It
 //! believes what the primary tells it in this turn, once, and in its order.
 
-use super::world::{Client, SOON, World, hosts, led, settings, three};
 use crate::coordination::message::{Message, News, Told};
+use crate::coordination::tests::world::{Client, SOON, World, hosts, led, settings, three};
 use crate::coordination::tree::tests::world::{create, delete, set};
 use crate::testing::hosts::Taken;
 use quorate_kernel::news::News as Heard;

@@ -1,8 +1,8 @@
 //! Frames: the bytes of each message are pinned, what is written is read back, and anything else is
 //! refused, or another message that stops nobody.
 
-use super::world::{SOON, hosts};
 use crate::coordination::message::{GatewayAsks, Message, News, OpenQuestion, Told};
+use crate::coordination::tests::world::{SOON, hosts};
 use crate::coordination::tree::tests::world::{create, delete, get, set};
 use crate::coordination::tree::{Answer, Change, Command, Question, Who};
 use crate::groups::{Leads, PARTS_MAX, Stands};
@@ -192,7 +192,7 @@ fn what_is_written_is_read_back_and_its_bytes_stay() {
         let Pieces(head, tail) = body(&message).decode().expect("it has pieces");
         writeln!(lines, "{} {} {}", message.name(), hex(&head), hex(&tail)).expect("room");
     }
-    let path = format!("{}/src/coordination/tests/frames.txt", env!("CARGO_MANIFEST_DIR"));
+    let path = format!("{}/src/coordination/tests/messages/frames.txt", env!("CARGO_MANIFEST_DIR"));
     if std::env::var_os("UPDATE_SCRIPTS").is_some() {
         std::fs::write(&path, &lines).expect("a writable file");
     }

@@ -1,7 +1,7 @@
 //! Clients of a world, with sessions that go from host to host: what they ask, some of it at once,
 //! and where in all that is told they were when they asked it.
 
-use super::world::World;
+use crate::coordination::tests::world::World;
 use crate::coordination::tree::tests::world::{children, create, delete, ephemeral, exists, get};
 use crate::coordination::tree::tests::world::{sequential, set};
 use quorate_kernel::ids::{Incarnation, Ticket};

@@ -1,9 +1,9 @@
 //! What the log says: all that was executed, in its order, each command by itself, and what was
 //! seen between them.
 
-use super::world::World;
 use crate::coordination::GROUP;
 use crate::coordination::keys::META;
+use crate::coordination::tests::world::World;
 use crate::coordination::tree::{self, Answer, Change, Command, Question, Tree, ask};
 use crate::smr::tests::member::Member;
 use crate::smr::{Entry, Origin, Part};
