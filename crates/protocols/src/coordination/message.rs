@@ -2,10 +2,9 @@
 
 use crate::coordination::tree::{Answer, Change, Command, Question, Tree};
 use crate::groups::{Leads, Stands, decode_parts, encode_parts};
-use crate::smr::Machine;
+use crate::smr::{Machine, sized};
 use crate::vsr::{self, ViewNumber, are_members};
 use alloc::vec::Vec;
-use bytes::Bytes;
 use quorate_kernel::error::WireError;
 use quorate_kernel::ids::{GroupId, NodeId};
 use quorate_kernel::wire::{Decoder, Encoder, Wire};
@@ -142,10 +141,6 @@ const TOLD: u8 = 4;
 const STAND: u8 = 5;
 const STANDS: u8 = 6;
 
-fn bytes_of<T: Serialize>(value: &T) -> Bytes {
-    postcard::to_allocvec(value).expect("plain data always serializes").into()
-}
-
 fn value_of<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, WireError> {
     match postcard::take_from_bytes(bytes) {
         Ok((value, [])) => Ok(value),
@@ -174,11 +169,11 @@ impl Wire for Message {
             }
             Message::Ask(ask) => {
                 out.raw(&[ASK]);
-                out.tail(0, &bytes_of(ask));
+                out.tail(0, &sized(&[], ask));
             }
             Message::Told(told) => {
                 out.raw(&[TOLD]);
-                out.tail(0, &bytes_of(told));
+                out.tail(0, &sized(&[], told));
             }
             Message::Stand { question, leaver } => {
                 out.raw(&[STAND]);

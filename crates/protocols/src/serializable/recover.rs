@@ -35,7 +35,7 @@ impl State {
 }
 
 impl Machine for State {
-    fn is_command(&self, command: &Bytes) -> bool {
+    fn is_command(&mut self, command: &Bytes) -> bool {
         Entry::of(command).is_ok_and(|entry| entry.is_of(self.group))
     }
 

@@ -1,6 +1,7 @@
 //! What one entry of the log carries: the commands that one turn of the primary brought.
 
 use super::machine::Machine;
+use super::sized::sized;
 use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::ids::Incarnation;
@@ -47,8 +48,7 @@ impl<M: Machine> Entry<M> {
     /// Its bytes.
     #[must_use]
     pub fn bytes(&self) -> Bytes {
-        let bytes = postcard::to_extend(self, Vec::from([VERSION]));
-        bytes.expect("plain data always serializes").into()
+        sized(&[VERSION], self)
     }
 
     /// Reads an entry of a peer's log, or of the own one; none if it is none.

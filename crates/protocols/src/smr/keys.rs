@@ -10,9 +10,9 @@
 
 use super::clients::Client;
 use super::machine::Machine;
+use super::sized::sized;
 use crate::vsr::Op;
 use alloc::collections::BTreeMap;
-use alloc::vec::Vec;
 use bytes::{BufMut, Bytes, BytesMut};
 use quorate_kernel::ids::{GroupId, NodeId};
 use quorate_kernel::limits::KEY_BYTES_MAX;
@@ -70,7 +70,7 @@ fn start(group: GroupId, kind: u8, more: usize) -> BytesMut {
 
 /// The bytes of a value.
 pub fn encode<T: Serialize>(value: &T) -> Bytes {
-    postcard::to_extend(value, Vec::from([VERSION])).expect("plain data always serializes").into()
+    sized(&[VERSION], value)
 }
 
 /// Reads what a peer has sent, or the store has; nothing if it is no such value.

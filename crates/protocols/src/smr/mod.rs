@@ -34,22 +34,26 @@
 //! | `machine.rs` | what somebody writes |
 //! | `execution.rs` | what a command sees, and leaves |
 //! | `entry.rs` | what one entry of the log carries |
+//! | `early.rs` | entries that were read and not executed yet |
 //! | `clients.rs` | each command once |
 //! | `changes.rs` | what was told lately |
 //! | `copies.rs` | objects as they were |
 //! | `replicated.rs` | all of it, as the log's machine |
 //! | `keys.rs` | what is stored |
 //! | `partitioned/` | a machine whose objects are spread over partitions |
+//! | `sized.rs` | data as bytes |
 
 mod changes;
 mod clients;
 mod copies;
+mod early;
 mod entry;
 mod execution;
 mod keys;
 mod machine;
 pub mod partitioned;
 mod replicated;
+mod sized;
 #[cfg(test)]
 pub(crate) mod tests;
 
@@ -60,3 +64,4 @@ pub use execution::{Execution, Objects};
 pub use keys::OBJECT_KEY_BYTES_MAX;
 pub use machine::Machine;
 pub use replicated::{Executed, Replicated};
+pub(crate) use sized::sized;

@@ -3,12 +3,14 @@
 use super::changes::Changes;
 use super::clients::Client;
 use super::copies::Copies;
+use super::early::Early;
 use super::entry::{Entry, Origin};
 use super::execution::{Execution, Objects};
 use super::keys::{self, Head, StoredHead};
 use super::machine::Machine;
 use crate::vsr::{self, Op, Page, Store, Stored};
 use alloc::collections::BTreeSet;
+use alloc::collections::btree_map::Entry as Place;
 use alloc::vec::Vec;
 use bytes::Bytes;
 use core::mem;
@@ -39,6 +41,8 @@ pub struct Replicated<M: Machine> {
     changes: Changes<M::Change>,
     /// Commands of clients that were executed since this was last emptied.
     executed: Vec<Executed>,
+    /// Entries that were read and are not executed yet.
+    early: Early<M>,
     /// What differs from what is stored, and about how many bytes that is.
     dirty: BTreeSet<Bytes>,
     dirty_bytes: usize,
@@ -58,6 +62,7 @@ impl<M: Machine> Replicated<M> {
             head: Head::default(),
             changes: Changes::new(0),
             executed: Vec::new(),
+            early: Early::default(),
             dirty: BTreeSet::new(),
             dirty_bytes: 0,
             stored: Op(0),
@@ -109,6 +114,11 @@ impl<M: Machine> Replicated<M> {
         mem::take(&mut self.executed)
     }
 
+    /// An entry was put into the log here, and these are its bytes.
+    pub fn proposed(&mut self, bytes: Bytes, entry: Entry<M>) {
+        self.early.put(bytes, entry);
+    }
+
     /// What a command would find, and be answered, now: nothing of it takes effect.
     pub fn look<T>(&self, look: impl FnOnce(&mut Execution<'_, M>) -> T) -> T {
         look(&mut Execution::new(&self.objects, self.head.now_ms))
@@ -142,12 +152,21 @@ impl<M: Machine> Replicated<M> {
     }
 
     fn set(&mut self, key: Bytes, object: Option<M::Object>) {
-        self.copies.changes(&key, self.objects.get(&key));
         self.dirty_bytes += key.len() + object.as_ref().map_or(0, M::bytes);
         self.dirty.insert(key.clone());
-        match object {
-            Some(object) => _ = self.objects.insert(key, object),
-            None => _ = self.objects.remove(&key),
+        match (self.objects.entry(key), object) {
+            (Place::Occupied(mut place), Some(object)) => {
+                self.copies.changes(place.key(), Some(place.get()));
+                place.insert(object);
+            }
+            (Place::Occupied(place), None) => {
+                self.copies.changes(place.key(), Some(place.get()));
+                place.remove();
+            }
+            (Place::Vacant(place), object) => {
+                self.copies.changes(place.key(), None);
+                object.map(|object| place.insert(object));
+            }
         }
     }
 
@@ -168,6 +187,7 @@ impl<M: Machine> Replicated<M> {
         self.dirty.clear();
         self.dirty_bytes = 0;
         self.executed.clear();
+        self.early = Early::default();
         self.copies = Copies::default();
         self.gone.clear();
         self.stored = Op(0);
@@ -185,13 +205,19 @@ impl<M: Machine> Replicated<M> {
 }
 
 impl<M: Machine> vsr::Machine for Replicated<M> {
-    fn is_command(&self, command: &Bytes) -> bool {
-        Entry::<M>::of(command).is_some()
+    fn is_command(&mut self, command: &Bytes) -> bool {
+        let entry = Entry::<M>::of(command);
+        let is_command = entry.is_some();
+        if let Some(entry) = entry {
+            self.early.put(command.clone(), entry);
+        }
+        is_command
     }
 
     fn apply(&mut self, op: Op, command: &Bytes, _store: &mut Store<'_>) {
         // To go on without it would be another state than that of the other members.
-        let entry = Entry::<M>::of(command).unwrap_or_else(|| {
+        let entry = self.early.take(command).or_else(|| Entry::<M>::of(command));
+        let entry = entry.unwrap_or_else(|| {
             panic!("group {}: the entry at {op:?} is damaged, or of another version", self.group.0)
         });
         let is_later = entry.at_ms > self.head.now_ms || mutant!("smr_time_runs_back");

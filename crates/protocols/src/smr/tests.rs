@@ -2,6 +2,7 @@
 
 mod changes;
 mod copies;
+mod early;
 pub(crate) mod member;
 mod numbers;
 mod once;

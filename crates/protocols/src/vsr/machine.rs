@@ -65,7 +65,7 @@ pub trait Machine {
     /// on whose machine it is.
     /// Asked before a peer's entry is put into the log here. A member whose version cannot read
     /// what another's proposes stays behind; it never executes something else, or nothing, instead.
-    fn is_command(&self, command: &Bytes) -> bool;
+    fn is_command(&mut self, command: &Bytes) -> bool;
 
     /// Executes the entry at `op`, in order; the same op comes again after a restart and in a copy.
     /// It is one that this machine could read when it was put into the log here. If it cannot any

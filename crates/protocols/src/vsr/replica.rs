@@ -88,7 +88,7 @@ impl Replica {
     }
 
     /// Whether the machine can read what a message brings for the log.
-    fn can_execute(&self, message: &Message, cx: &Context<'_>) -> bool {
+    fn can_execute(&self, message: &Message, cx: &mut Context<'_>) -> bool {
         let (Message::Prepare { entries, .. } | Message::NewState { entries, .. }) = message else {
             return true;
         };

@@ -170,16 +170,15 @@ impl Coordination {
         while let Some(entry) = self.next_entry(cx) {
             let bytes = entry.bytes();
             let mut is_taken = false;
-            self.call(cx, |log, on| is_taken = log.propose(bytes, on).is_ok());
+            self.call(cx, |log, on| is_taken = log.propose(bytes.clone(), on).is_ok());
             let has_own = entry.parts.iter().any(|part| part.from.is_none());
-            if is_taken
-                && has_own
-                && let Some(hosted) = &mut self.hosted
-                && let Some(primary) = &mut hosted.primary
-            {
-                primary.own = hosted.replica.log().end();
-            }
-            if !is_taken {
+            if is_taken {
+                let Some(hosted) = &mut self.hosted else { return };
+                if let Some(primary) = hosted.primary.as_mut().filter(|_| has_own) {
+                    primary.own = hosted.replica.log().end();
+                }
+                hosted.machine.proposed(bytes, entry);
+            } else {
                 // Later: it may be too much at once, or the members change.
                 if let Some(primary) = self.hosted.as_mut().and_then(|it| it.primary.as_mut()) {
                     for part in entry.parts.into_iter().rev() {

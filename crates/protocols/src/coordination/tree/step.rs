@@ -145,6 +145,14 @@ impl<'a, 'b> Step<'a, 'b> {
         is_there
     }
 
+    /// Puts a node in the place of the one that it was, which counted for so many bytes. Parent,
+    /// children and life stay.
+    pub fn replace(&mut self, path: Path<'_>, before: u64, node: Node) {
+        self.resize(before, node.bytes(path));
+        self.on.put(keys::node(path), Object::Node(node));
+        self.is_change = true;
+    }
+
     /// What a node has was set, or a node was made or removed. `guard` says who may read it, if not
     /// everybody may.
     pub fn tell(&mut self, path: Path<'_>, what: What, guard: Option<Arc<[Acl]>>) {

@@ -137,16 +137,16 @@ fn set(
     let node = ask::find(step.on, path).ok_or(Failure::NoNode)?;
     acl::require(node, words::WRITE, who)?;
     ask::is_version(node.version, version)?;
-    let (data, zxid, now_ms) = (fitting(data)?, step.zxid(), step.now_ms());
     let guard = acl::guard(node);
-    let told = change(step, path, |node| {
-        node.data = data;
-        node.version = node.version.wrapping_add(1);
-        node.mzxid = zxid;
-        node.mtime = now_ms;
-    })?;
+    let (before, mut node) = (node.bytes(path), node.clone());
+    node.data = fitting(data)?;
+    node.version = node.version.wrapping_add(1);
+    (node.mzxid, node.mtime) = (step.zxid(), step.now_ms());
+    let stat = node.stat();
+    step.replace(path, before, node);
+    step.has_room()?;
     step.tell(path, What::Data, guard);
-    Ok(told)
+    Ok(Told::Stat(stat))
 }
 
 /// Changes a node that is there, and tells how it is then.

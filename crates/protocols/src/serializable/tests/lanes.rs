@@ -25,7 +25,7 @@ pub struct Noted {
 }
 
 impl Machine for Noted {
-    fn is_command(&self, command: &Bytes) -> bool {
+    fn is_command(&mut self, command: &Bytes) -> bool {
         self.state.is_command(command)
     }
     fn apply(&mut self, op: Op, command: &Bytes, store: &mut Store<'_>) {

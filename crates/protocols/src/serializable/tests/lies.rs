@@ -74,8 +74,8 @@ pub fn dropped(version: u64) -> Entry {
 
 #[test]
 fn entries_that_no_primary_makes_come_into_no_log() {
-    let state = State::new(GroupId(1));
-    let is_command = |entry: &Entry| state.is_command(&entry.bytes());
+    let mut state = State::new(GroupId(1));
+    let mut is_command = |entry: &Entry| state.is_command(&entry.bytes());
     let last = u64::MAX - 1;
     let cause = |outcome| Entry::Applied { tx: tx(3, 4), outcome: Err(outcome) };
     let expire = |version| Entry::Expire { clock: 1, keys: vec![(key("1x"), Version(version))] };

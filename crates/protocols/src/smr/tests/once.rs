@@ -122,9 +122,9 @@ fn time_never_runs_back() {
 
 #[test]
 fn what_is_no_entry_is_not_put_into_a_log() {
-    let member = Member::<Numbers>::new();
+    let mut member = Member::<Numbers>::new();
     let good = entry::<Numbers>(1, from(client(1, 1), 1), &[add("a", 1)]);
-    let is_command = |bytes: &[u8]| member.machine.is_command(&Bytes::copy_from_slice(bytes));
+    let mut is_command = |bytes: &[u8]| member.machine.is_command(&Bytes::copy_from_slice(bytes));
     assert!(is_command(&good) && !is_command(&[]));
     assert!((0..good.len()).all(|end| !is_command(&good[..end])), "its begin is none");
     assert!(!is_command(&[&good[..], &[0]].concat()), "more than it is none");

@@ -96,7 +96,7 @@ impl Registers {
 }
 
 impl Machine for Registers {
-    fn is_command(&self, command: &Bytes) -> bool {
+    fn is_command(&mut self, command: &Bytes) -> bool {
         Command::of(command).is_some()
     }
 
