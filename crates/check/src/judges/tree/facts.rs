@@ -309,6 +309,21 @@ impl<'a> Facts<'a> {
                 self.open.push(Open { change, above, most, must, changes_a_node, marks });
             }
         }
+        self.note_ends();
+        // The ends of sessions that ask for them have to do with their nodes, too.
+        for open in &mut self.open {
+            if let Change::Write(index) = open.change
+                && let Some(session) = self.record.asked[index].session()
+                && matches!(self.record.asked[index].act(), Some(Act::Close))
+            {
+                open.marks = self.sessions.get(&session).map_or(Vec::new(), |it| it.marks.clone());
+            }
+        }
+    }
+
+    /// Sessions may end although nobody has asked for it.
+    fn note_ends(&mut self) {
+        let record = self.record;
         for connection in &record.connections {
             let session = connection.opened.map(|(session, _)| session).or(connection.wanted);
             let Some((session, place)) = session.zip(connection.expired) else { continue };
@@ -337,14 +352,5 @@ impl<'a> Facts<'a> {
             });
         }
         self.sessions = sessions;
-        // The ends of sessions that ask for them have to do with their nodes, too.
-        for open in &mut self.open {
-            if let Change::Write(index) = open.change
-                && let Some(session) = self.record.asked[index].session()
-                && matches!(self.record.asked[index].act(), Some(Act::Close))
-            {
-                open.marks = self.sessions.get(&session).map_or(Vec::new(), |it| it.marks.clone());
-            }
-        }
     }
 }

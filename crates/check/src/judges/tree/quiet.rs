@@ -1,4 +1,4 @@
-//! Zxids whose changes changed no node: somebody followed every node over them and was told of none.
+//! Zxids whose changes changed no node: somebody followed every node then, and was told of none.
 
 use super::facts::{Place, place};
 use super::record::Record;

@@ -2,8 +2,9 @@
 //!
 //! At first only those have one of which it is certain. Whatever is not explained then names what
 //! it has to do with; an open change that touches that is given a zxid at which it could explain
-//! it, and everything is held against the changes again. If that leads nowhere, the next zxid is tried, and the next change;
-//! but not where what is left unexplained has nothing to do with the change.
+//! it, and everything is held against the changes again. If that leads nowhere, the next zxid is
+//! tried, and the next change; but not where what is left unexplained has nothing to do with the
+//! change.
 
 use super::evidence::AllEvidence;
 use super::facts::Facts;
