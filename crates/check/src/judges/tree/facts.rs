@@ -5,6 +5,7 @@
 //! and the ends of sessions that expire. Sessions also take zxids when they are moved, which
 //! changes no node.
 
+use super::lives::Lives;
 use super::marks::{self, Mark};
 use super::quiet::changes_a_node;
 use super::record::{Event, Invocation, NEVER, Record};
@@ -78,6 +79,7 @@ pub(super) struct Facts<'a> {
     pub ceilings: Vec<u64>,
     /// The newest zxid of all.
     pub last: u64,
+    pub lives: Lives,
 }
 
 /// What an answer says of the place of an operation.
@@ -136,6 +138,7 @@ impl<'a> Facts<'a> {
             floors: vec![0; events + 1],
             ceilings: vec![u64::MAX; events + 1],
             last: 0,
+            lives: Lives::default(),
         };
         facts.note_sessions()?;
         for (index, asked) in record.asked.iter().enumerate() {
@@ -143,6 +146,8 @@ impl<'a> Facts<'a> {
         }
         facts.bound();
         facts.note_open();
+        // Each connection may have moved its session, by a change that nobody was told of.
+        facts.lives.unseen(facts.open.len() + record.connections.len());
         Ok(facts)
     }
 
@@ -224,6 +229,7 @@ impl<'a> Facts<'a> {
                 _ => 0,
             };
             self.floors[at + 1] = self.floors[at].max(told);
+            self.lives.told(told);
         }
         self.last = self.floors[record.events.len()];
         for (at, (_, event)) in record.events.iter().enumerate().rev() {
@@ -340,11 +346,13 @@ impl<'a> Facts<'a> {
             if known.is_closed {
                 continue;
             }
-            // It ends unasked only when nothing was heard of its client for its time-out.
+            // It ends unasked only when nothing was heard of its client for its time-out, or in
+            // another life.
             let over = known.heard + u64::from(known.timeout_ms) * TIMEOUT_LEAST_NS_PER_MS;
+            let ends = self.lives.next(known.alive).map_or(u64::MAX, |begin| begin - 1);
             self.open.push(Open {
                 change: Change::Expire(*session),
-                above: known.alive.max(self.known_before(over)),
+                above: known.alive.max(self.known_before(over).min(ends)),
                 most: known.gone_by.unwrap_or(u64::MAX),
                 must: false,
                 changes_a_node: false,

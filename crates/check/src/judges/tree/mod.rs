@@ -18,6 +18,7 @@
 //! |---|---|
 //! | `record` | what clients asked and were told |
 //! | `facts` | what that says for certain, and what is open |
+//! | `lives` | which zxids there can be |
 //! | `evidence` | what it says of the change of one zxid |
 //! | `model` | the tree as its clients know it |
 //! | `marks` | what operations have to do with each other |
@@ -34,6 +35,7 @@
 mod evidence;
 mod facts;
 mod follow;
+mod lives;
 mod marks;
 mod model;
 mod order;
@@ -80,7 +82,7 @@ pub fn judge(record: &Record, steps_max: u64) -> Verdict {
     if let Err((asked, why)) = order::check(&facts, &evidence) {
         return violated(record, &asked, why);
     }
-    let left = steps_max / (STEP_COST * (facts.end() + 1)) + 1;
+    let left = steps_max / (STEP_COST * (facts.zxids().count() as u64 + 1)) + 1;
     match Search::new(&facts, &evidence, &streams, left).run() {
         Finding::Explained => Verdict::Holds,
         Finding::Unexplained(conflict) => violated(record, &conflict.asked, conflict.why),

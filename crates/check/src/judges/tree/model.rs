@@ -2,6 +2,7 @@
 //!
 //! It is written from the words of the operations alone, and shares nothing with the engine.
 
+use super::lives::begin_of;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -75,9 +76,9 @@ impl Model {
 
     /// Does all of what a client asks for its session, or nothing of it.
     pub fn act(&mut self, act: &Act, session: Option<SessionId>) -> Result<Told, Failure> {
-        if let Some(session) = session
-            && !self.sessions.contains(&session)
-        {
+        let is_there =
+            |session| self.sessions.contains(&session) && session.0 >= begin_of(self.zxid);
+        if session.is_some_and(|session| !is_there(session)) {
             return Err(Failure::SessionExpired);
         }
         match act {

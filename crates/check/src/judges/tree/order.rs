@@ -3,6 +3,7 @@
 
 use super::evidence::AllEvidence;
 use super::facts::{Facts, Place, place};
+use super::lives::begin_of;
 use super::record::Event;
 use super::replay::zxid_of;
 use alloc::collections::BTreeMap;
@@ -120,7 +121,9 @@ fn few_enough(facts: &Facts<'_>) -> Result<(), Wrong> {
                 open += u64::from(is_known || is_open);
             }
             Event::Answered(index) => {
-                if let Some(zxid) = zxid_of(&record.asked[*index]).filter(|zxid| *zxid > open) {
+                if let Some(zxid) =
+                    zxid_of(&record.asked[*index]).filter(|zxid| zxid - begin_of(*zxid) > open)
+                {
                     known.push(*index);
                     let why: String = format!(
                         "{} was told of change {zxid}, and there can be {open} at most by then",

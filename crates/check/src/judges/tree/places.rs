@@ -59,7 +59,7 @@ impl Places {
                 if !open.must || taken.contains(&number) {
                     continue;
                 }
-                let all = open.above + 1..=open.most.min(facts.end());
+                let all = facts.lives.zxids(open.above + 1, open.most);
                 let free =
                     |zxid: &u64| !placed.contains_key(zxid) && self.allows(facts, number, *zxid);
                 let mut all = all.filter(free);

@@ -3,6 +3,7 @@
 use super::evidence::AllEvidence;
 use super::facts::{Change, Facts, Place, is_done, place};
 use super::follow::{self, Changes};
+use super::lives::begin_of;
 use super::marks::{self, Mark};
 use super::model::{Model, timeless};
 use super::record::{Invocation, NEVER};
@@ -69,7 +70,7 @@ pub(super) fn replay(
             replay.had.insert(path, Vec::from([(0, None)]));
         }
     }
-    for zxid in 0..=facts.end() {
+    for zxid in facts.zxids() {
         replay.step(zxid)?;
     }
     replay.in_time()?;
@@ -92,9 +93,14 @@ fn plain_path(asked: &Invocation) -> Option<String> {
 }
 
 impl Facts<'_> {
+    /// All zxids that changes may have, ascending.
+    pub fn zxids(&self) -> impl DoubleEndedIterator<Item = u64> {
+        self.lives.zxids(0, u64::MAX)
+    }
+
     /// Behind the last zxid that anybody knows of there may be some of open changes.
     pub fn end(&self) -> u64 {
-        self.last + self.open.len() as u64
+        self.zxids().next_back().unwrap_or(self.last)
     }
 
     /// How an operation is shown in an explanation.
@@ -133,7 +139,8 @@ impl Replay<'_> {
         self.keep(zxid);
         for (session, known) in &self.facts.sessions {
             let is_over = known.gone_by == Some(zxid) || (zxid == 0 && known.gone_by == Some(0));
-            if is_over && self.model.sessions.contains(session) {
+            let is_of_it = session.0 >= begin_of(zxid);
+            if is_over && is_of_it && self.model.sessions.contains(session) {
                 let why = format!(
                     "the client of session {:x} was told that it had ended before change {zxid}, \
                      and it goes on",
@@ -265,7 +272,7 @@ impl Replay<'_> {
     /// Of two changes the one that had ended before the other began is the earlier one.
     fn in_time(&self) -> Result<(), Conflict> {
         let mut ended: Option<(usize, usize)> = None;
-        for zxid in (1..=self.facts.end()).rev() {
+        for zxid in self.facts.zxids().rev() {
             let open = self.placed.get(&zxid).map(|open| self.facts.open[*open].change);
             let Some(Change::Write(index)) = self.facts.known.get(&zxid).copied().or(open) else {
                 continue;

@@ -131,9 +131,9 @@ impl<'a> Search<'a> {
             if !is_of_it || (is_placed && !can_move) {
                 continue;
             }
-            let most = open.most.min(conflict.at).min(facts.end());
+            let most = open.most.min(conflict.at);
             let least = if conflict.is_here { conflict.at } else { open.above + 1 };
-            for zxid in (least.max(open.above + 1)..=most).rev() {
+            for zxid in facts.lives.zxids(least.max(open.above + 1), most).rev() {
                 if !self.places.allows(facts, number, zxid) {
                     continue;
                 }

@@ -86,3 +86,16 @@ fn a_close_of_unknown_outcome_explains_what_is_gone() {
     story.tell(other, exists("/e", false), 4, Err(Failure::NoNode));
     story.holds();
 }
+
+#[test]
+fn in_another_life_of_the_tree_sessions_are_over() {
+    let (mut story, _, other) = begun();
+    let life = 1 << 44;
+    story.tell(other, sync(), life, Err(Failure::SessionExpired));
+    let third = story.open(3, life + 1);
+    story.tell(third, exists("/e", false), life + 1, Ok(Told::Stat(of(1, 3))));
+    story.tell(third, exists("/e", false), life + 2, Err(Failure::NoNode));
+    story.holds();
+    story.tell(other, sync(), life + 2, Ok(Told::Done));
+    story.is_wrong("must have been told that the session has expired");
+}
