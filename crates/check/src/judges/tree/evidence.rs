@@ -7,6 +7,7 @@ use crate::history::Completion;
 use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use bytes::Bytes;
 use quorate_kernel::operation::Operation;
 use quorate_kernel::tree::{Act, Changed, Item, Stat, Told, What};
 
@@ -25,6 +26,8 @@ pub(super) struct Evidence {
 #[derive(Debug, Default)]
 pub(super) struct AllEvidence {
     pub of: BTreeMap<u64, Vec<Evidence>>,
+    /// What a node had since the change of a zxid.
+    pub values: BTreeMap<(u64, String), Bytes>,
     /// The times of changes as stats have them, and which operation has shown it.
     pub times: BTreeMap<u64, (i64, usize)>,
     /// Two operations that show different times of one change.
@@ -82,6 +85,10 @@ impl AllEvidence {
     }
 
     fn told(&mut self, index: usize, item: &Item, told: &Told) {
+        if let Told::Data { data: Some(data), stat } = told {
+            let key = (stat.mzxid.0, item.path().to_string());
+            self.values.insert(key, data.clone());
+        }
         match told {
             Told::Created { path, stat } => self.stat(index, path, stat),
             Told::Stat(stat)

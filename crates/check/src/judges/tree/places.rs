@@ -13,6 +13,8 @@ use super::record::Invocation;
 use super::replay::Placed;
 use super::stream::Stream;
 use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::string::String;
+use bytes::Bytes;
 use quorate_kernel::operation::Operation;
 use quorate_kernel::tree::{Act, Item, What};
 
@@ -29,7 +31,9 @@ impl Places {
     pub fn of(facts: &Facts<'_>, evidence: &AllEvidence, streams: &[Stream<'_>]) -> Places {
         let unknown = |zxid: &u64| !facts.known.contains_key(zxid);
         let seen = evidence.of.iter().filter(|(zxid, seen)| !seen.is_empty() && unknown(zxid));
-        let seen = seen.map(|(zxid, seen)| (*zxid, candidates(facts, *zxid, seen).collect()));
+        let seen = seen.map(|(zxid, seen)| {
+            (*zxid, candidates(facts, *zxid, (seen, &evidence.values)).collect())
+        });
         Places { seen: seen.collect(), quiet: quiet(facts.record, streams) }
     }
 
@@ -79,11 +83,16 @@ impl Places {
 fn candidates<'a>(
     facts: &'a Facts<'_>,
     zxid: u64,
-    seen: &'a [Evidence],
+    (seen, values): (&'a [Evidence], &'a BTreeMap<(u64, String), Bytes>),
 ) -> impl Iterator<Item = usize> + 'a {
     let may = move |change: Change, marks: &[Mark]| {
         seen.iter().all(|seen| match change {
-            Change::Write(index) => may_write(facts.asked(index), marks, seen),
+            Change::Write(index) => {
+                let asked = facts.asked(index);
+                let value = values.get(&(zxid, seen.path.clone()));
+                may_write(asked, marks, seen)
+                    && value.is_none_or(|value| writes(asked, &seen.path, value))
+            }
             Change::Expire(_) => removes(marks, seen),
             Change::Open(_) => false,
         })
@@ -91,6 +100,31 @@ fn candidates<'a>(
     let of = facts.open.iter().enumerate();
     let of = of.filter(move |(_, open)| open.above < zxid && zxid <= open.most);
     of.filter(move |(_, open)| may(open.change, &open.marks)).map(|(number, _)| number)
+}
+
+/// Whether a write may have left this value in a node.
+fn writes(asked: &Invocation, path: &str, value: &Bytes) -> bool {
+    let item = |item: &Item| match item {
+        Item::Create { path: of, data, sequential, .. } => {
+            let is_it =
+                if *sequential { marks::node(path) == Mark::Node(of.clone()) } else { of == path };
+            is_it && data.as_ref() == Some(value)
+        }
+        Item::Set { path: of, data, .. } => of == path && data.as_ref() == Some(value),
+        _ => false,
+    };
+    match &asked.operation {
+        Operation::Put { key, value: put, .. } => {
+            let of = path_of(key);
+            if of == path { put == value } else { is_below(&of, path) && value.is_empty() }
+        }
+        Operation::Tree(ask) => match &ask.act {
+            Act::One(one) => item(one),
+            Act::All(items) | Act::Each(items) => items.iter().any(item),
+            _ => false,
+        },
+        _ => false,
+    }
 }
 
 /// Whether a write may have done this.

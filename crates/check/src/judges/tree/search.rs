@@ -105,6 +105,8 @@ impl<'a> Search<'a> {
             }
             marks.extend(others);
             if self.left == 0 {
+                // Not everything was tried.
+                self.is_cut = true;
                 break;
             }
         }
