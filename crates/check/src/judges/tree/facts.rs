@@ -52,14 +52,29 @@ pub(super) struct Open {
 pub(super) struct Session {
     /// The newest zxid at which it was there.
     pub alive: u64,
-    /// When something was asked for it last that was answered, and how long it may be silent.
-    pub heard: u64,
-    pub timeout_ms: u32,
+    /// When something was asked for it that was answered, each with whether a gateway took it on.
+    heard: Vec<(u64, bool)>,
+    /// How long it may be silent.
+    timeout_ms: u32,
     /// Its client was told that it has ended; what is asked behind that shows it.
     pub gone_by: Option<u64>,
     /// It ended as its client has asked.
     is_closed: bool,
     pub marks: Vec<Mark>,
+}
+
+impl Session {
+    /// When its client had first been silent for its time-out, since a gateway took it on last. What
+    /// it asks then may still be answered while its end is on the way.
+    fn silent_at(&mut self) -> u64 {
+        self.heard.sort_unstable();
+        let from = self.heard.iter().rposition(|(_, is_attach)| *is_attach).unwrap_or(0);
+        let timeout = u64::from(self.timeout_ms) * TIMEOUT_LEAST_NS_PER_MS;
+        let heard = self.heard[from..].iter().map(|(time, _)| *time);
+        let next = heard.clone().skip(1).chain([u64::MAX]);
+        let silent = heard.zip(next).find(|(time, next)| next - time >= timeout);
+        silent.map_or(0, |(time, _)| time + timeout)
+    }
 }
 
 /// What a record says.
@@ -177,7 +192,7 @@ impl<'a> Facts<'a> {
             }
             let known = self.sessions.entry(session).or_default();
             known.alive = known.alive.max(session.0);
-            known.heard = known.heard.max(connection.began_at.0);
+            known.heard.push((connection.began_at.0, true));
             known.timeout_ms = timeout_ms;
         }
         Ok(())
@@ -208,7 +223,7 @@ impl<'a> Facts<'a> {
         if let Some(session) = asked.session().filter(|_| is_served && alive > 0) {
             let known = self.sessions.entry(session).or_default();
             known.alive = known.alive.max(alive);
-            known.heard = known.heard.max(asked.invoked.0);
+            known.heard.push((asked.invoked.0, false));
             let is_change = matches!(place(asked), Some(Place::Change(_)));
             known.is_closed |= is_change && matches!(asked.act(), Some(Act::Close));
         }
@@ -348,7 +363,7 @@ impl<'a> Facts<'a> {
             }
             // It ends unasked only when nothing was heard of its client for its time-out, or in
             // another life.
-            let over = known.heard + u64::from(known.timeout_ms) * TIMEOUT_LEAST_NS_PER_MS;
+            let over = known.silent_at();
             let ends = self.lives.next(known.alive).map_or(u64::MAX, |begin| begin - 1);
             self.open.push(Open {
                 change: Change::Expire(*session),

@@ -52,8 +52,7 @@ impl<'a> Search<'a> {
         streams: &'a [Stream<'a>],
         left: u64,
     ) -> Search<'a> {
-        let places = Places::of(facts, evidence, streams);
-        let placed = places.certain(facts);
+        let (places, placed) = Places::of(facts, evidence, streams);
         let certain = placed.values().copied().collect();
         let (is_cut, worst) = (false, None);
         Search { facts, evidence, streams, left, placed, certain, places, is_cut, worst }
@@ -133,9 +132,10 @@ impl<'a> Search<'a> {
             if !is_of_it || (is_placed && !can_move) {
                 continue;
             }
-            let most = open.most.min(conflict.at);
-            let least = if conflict.is_here { conflict.at } else { open.above + 1 };
-            for zxid in facts.lives.zxids(least.max(open.above + 1), most).rev() {
+            let (above, most) = self.places.bounds[number];
+            let most = most.min(conflict.at);
+            let least = if conflict.is_here { conflict.at } else { above + 1 };
+            for zxid in facts.lives.zxids(least.max(above + 1), most).rev() {
                 if !self.places.allows(facts, number, zxid) {
                     continue;
                 }
