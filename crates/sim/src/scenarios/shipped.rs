@@ -29,6 +29,9 @@ const SCENARIOS: &[(&str, &str)] = shipped!(".toml":
     "serializable-counters",
     "serializable-memory", "serializable-periodic", "serializable-wiped", "serializable-churn",
     "serializable-beside", "serializable-expiry", "serializable-replicas",
+    "coordination-calm", "coordination-partition", "coordination-crash", "coordination-power",
+    "coordination-silent", "coordination-churn", "coordination-memory", "coordination-periodic",
+    "coordination-wiped", "coordination-replicas",
     "balance", "uneven", "shutdown", "grid",
 );
 

@@ -38,8 +38,8 @@ use std::path::{Path, PathBuf};
 /// of its own for keyspaces. Format 7 had decrees of its catalog that said either of two things.
 /// Format 8 called partitions and tokens by one name, also in the settings of keyspaces. Format 9
 /// had no log of its own: what was not in tables was in the database's journals. A build of format
-/// 10 would not know where logs begin.
-pub const FORMAT_VERSION: u32 = 12;
+/// 10 would not know where logs begin. In format 12 replicated logs had no lives.
+pub const FORMAT_VERSION: u32 = 13;
 
 const LOCK: &str = "lock";
 const FORMAT: &str = "format";

@@ -5,7 +5,7 @@ use super::facts::{Change, Facts, Place, is_done, place};
 use super::follow::{self, Changes};
 use super::lives::begin_of;
 use super::marks::{self, Mark};
-use super::model::{Model, timeless};
+use super::model::{Model, parent, timeless};
 use super::record::{Invocation, NEVER};
 use super::stream::Stream;
 use crate::history::Completion;
@@ -129,7 +129,9 @@ impl Replay<'_> {
                 let why = format!(
                     "{path} was {word} by change {zxid}, which no write of anybody can have been"
                 );
-                let marks = marks::shown(path);
+                let mut marks = marks::shown(path);
+                // Its name may have a number: that of children that were ever made.
+                marks.extend(parent(path).map(|above| Mark::Below(above.to_string())));
                 let asked = seen.asked.into_iter().collect();
                 // If it is known which change that is, one before it may have left another tree.
                 let is_here = change.is_none();

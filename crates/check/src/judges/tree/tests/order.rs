@@ -67,6 +67,21 @@ fn what_a_change_made_may_have_been_removed_by_an_open_one_before_it() {
 }
 
 #[test]
+fn what_was_made_and_removed_unseen_counts_for_the_numbers_of_names() {
+    let (mut story, one, other) = begun();
+    let key = || bytes("/a/b");
+    story.plain(3, Operation::put(key(), bytes("x")), Completion::Written);
+    let gone = Completion::Deleted { existed: true };
+    story.plain(3, Operation::delete(key()), gone);
+    let asked = story.ask(one, sequential("/a/s-"));
+    story.unknown(asked);
+    story.tell(other, exists("/a/s-0000000001", false), 7, Ok(Told::Stat(made(7, ""))));
+    story.holds();
+    story.tell(other, exists("/a/s-0000000000", false), 7, Ok(Told::Stat(made(7, ""))));
+    story.is_wrong("which no write of anybody can have been");
+}
+
+#[test]
 fn who_counts_nodes_counts_those_of_unknown_writes_deep_below() {
     let (mut story, one, other) = begun();
     let asked = story.ask(one, create("/a/b", "x"));
