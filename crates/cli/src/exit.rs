@@ -7,7 +7,7 @@ use quorate_host::proof::secret::SecretError;
 use quorate_kernel::error::Fatal;
 use quorate_store::DirectoryError;
 use std::fmt;
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
 
 macro_rules! codes {
@@ -59,7 +59,8 @@ pub fn end(result: Result<(), Failure>) -> ExitCode {
         Ok(()) => Code::Ok,
         Err(Failure { code, message }) => {
             if !message.is_empty() {
-                eprintln!("error: {message}");
+                // Nobody may listen.
+                let _ = writeln!(io::stderr(), "error: {message}");
             }
             code
         }

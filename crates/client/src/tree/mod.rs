@@ -1,5 +1,6 @@
 //! Trees: nodes at paths, of keyspaces whose engine has them.
 
+mod place;
 mod session;
 
 pub use session::TreeSession;
@@ -9,9 +10,9 @@ use crate::client::Client;
 use crate::error::ClientError;
 use crate::hosts::Service;
 use bytes::Bytes;
+use place::Shared;
 use quorate_api::v1;
 use quorate_api::v1::tree_client::TreeClient;
-use session::Shared;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tonic::transport::Channel;
@@ -73,10 +74,11 @@ impl Tree {
     ) -> Result<T, ClientError> {
         let deadline = Instant::now() + self.client.settings.timeout;
         loop {
+            let moves = self.moves();
             let (client, session) = self.place()?;
             let asked = make(self.keyspace.clone(), session);
             let read = calls::read_of(&client, None, asked, &call).await;
-            if !self.goes_on(read.as_ref().err(), deadline).await {
+            if !self.goes_on(read.as_ref().err(), moves, deadline).await {
                 return read;
             }
         }
@@ -89,26 +91,38 @@ impl Tree {
     ) -> Result<T, ClientError> {
         let deadline = Instant::now() + self.client.settings.timeout;
         loop {
+            let moves = self.moves();
             let (client, session) = self.place()?;
             let make = |options| make(self.keyspace.clone(), session.clone(), Some(options));
             let written = calls::write(&client, (None, Manner::AtOne), make, &call).await;
-            if !self.goes_on(written.as_ref().err(), deadline).await {
+            if !self.goes_on(written.as_ref().err(), moves, deadline).await {
                 return written;
             }
         }
     }
 
+    /// By how far the session has moved.
+    fn moves(&self) -> u64 {
+        self.session.as_ref().map_or(0, |session| session.moves())
+    }
+
     /// Whether a call that changed nothing is made again: its session may be at another host by
-    /// then.
-    async fn goes_on(&self, error: Option<&ClientError>, deadline: Instant) -> bool {
+    /// then, or was where its credentials were not shown yet.
+    async fn goes_on(&self, error: Option<&ClientError>, moves: u64, deadline: Instant) -> bool {
         let is_elsewhere = match error {
             Some(ClientError::Unreachable { .. }) => true,
-            Some(error) => error.node_failure() == Some(v1::NodeFailure::SessionMoved),
+            Some(error) => match error.node_failure() {
+                Some(v1::NodeFailure::SessionMoved) => true,
+                Some(v1::NodeFailure::NoAuth) => {
+                    self.session.as_ref().is_some_and(|session| session.has_moved(moves))
+                }
+                _ => false,
+            },
             None => false,
         };
         let goes_on = is_elsewhere && self.session.is_some() && Instant::now() < deadline;
         if goes_on {
-            tokio::time::sleep(session::PAUSE).await;
+            tokio::time::sleep(place::PAUSE).await;
         }
         goes_on
     }

@@ -1,19 +1,17 @@
 //! Sessions: kept alive in the background, and taken to another host when theirs is gone.
 
+use super::place::{Credential, PAUSE, Shared};
 use super::{Stub, Tree};
 use crate::calls;
 use crate::client::Client;
 use crate::error::ClientError;
 use bytes::Bytes;
 use quorate_api::v1;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tonic::Streaming;
-
-/// The pause before hosts are asked once more to take a session on.
-pub(super) const PAUSE: Duration = Duration::from_millis(100);
 
 /// A session with a tree: nodes that are made for it and are ephemeral end with it.
 ///
@@ -27,44 +25,7 @@ pub struct TreeSession {
     over: watch::Receiver<bool>,
 }
 
-/// Where a session is at the moment.
-#[derive(Debug)]
-pub(super) struct Shared {
-    state: Mutex<State>,
-    timeout: Duration,
-}
-
-#[derive(Debug)]
-struct State {
-    /// A client of the one host where it is open.
-    client: Client,
-    session: v1::Session,
-    /// Why it is over.
-    over: Option<ClientError>,
-}
-
 type Stream = Streaming<v1::OpenSessionResponse>;
-
-impl Shared {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// A client of the host where the session is open, and what to show there. It does not try for
-    /// longer than until the session may be at another host.
-    pub fn place(&self) -> Result<(Client, v1::Session), ClientError> {
-        let state = self.state();
-        match &state.over {
-            Some(why) => Err(why.clone()),
-            None => {
-                let mut client = state.client.clone();
-                let timeout = &mut client.settings.timeout;
-                *timeout = (*timeout).min(self.timeout / 3);
-                Ok((client, state.session.clone()))
-            }
-        }
-    }
-}
 
 impl TreeSession {
     pub(super) async fn open(tree: &Tree, timeout: Duration) -> Result<TreeSession, ClientError> {
@@ -89,9 +50,8 @@ impl TreeSession {
     ) -> TreeSession {
         let session = first.session.unwrap_or_default();
         let client = tree.client.alone(turn);
-        let state = Mutex::new(State { client, session, over: None });
         let timeout = Duration::from_millis(first.session_timeout_ms.into());
-        let shared = Arc::new(Shared { state, timeout });
+        let shared = Arc::new(Shared::new(client, session, timeout));
         let (told, over) = watch::channel(false);
         let keeper = Keeper {
             all: tree.client.clone(),
@@ -127,7 +87,8 @@ impl TreeSession {
         self.shared.timeout
     }
 
-    /// Shows who the client is, beside what it has shown before.
+    /// Shows who the client is, beside what it has shown before. It is shown anew when the session
+    /// goes on at another host.
     ///
     /// # Errors
     /// The credential is not valid, or the session is over.
@@ -136,15 +97,16 @@ impl TreeSession {
         scheme: &str,
         credential: impl Into<Bytes>,
     ) -> Result<(), ClientError> {
-        let (client, session) = self.shared.place()?;
-        let asked = v1::AuthenticateRequest {
-            keyspace: self.tree.keyspace.clone(),
-            session: Some(session),
-            scheme: scheme.to_owned(),
-            credential: credential.into(),
-        };
-        let call = async |mut tree: Stub, asked| tree.authenticate(asked).await;
-        calls::read_of(&client, None, asked, call).await.map(drop)
+        let credential = Credential { scheme: scheme.to_owned(), shown: credential.into() };
+        loop {
+            let moves = self.shared.moves();
+            let (client, session) = self.shared.place()?;
+            show(&client, &self.tree.keyspace, session, credential.clone()).await?;
+            if self.shared.keep(&credential, moves) {
+                return Ok(());
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
     }
 
     /// Waits until the session is over; why it is.
@@ -191,6 +153,19 @@ async fn begin(
     let first = stream.message().await.map_err(|status| ClientError::of_stream(&status))?;
     let nothing = ClientError::Nonsense("a session that does not say which it is");
     Ok((first.ok_or(nothing)?, stream))
+}
+
+/// Shows a host who the client of a session is.
+async fn show(
+    client: &Client,
+    keyspace: &str,
+    session: v1::Session,
+    Credential { scheme, shown: credential }: Credential,
+) -> Result<(), ClientError> {
+    let (keyspace, session) = (keyspace.to_owned(), Some(session));
+    let asked = v1::AuthenticateRequest { keyspace, session, scheme, credential };
+    let call = async |mut tree: Stub, asked| tree.authenticate(asked).await;
+    calls::read_of(client, None, asked, call).await.map(drop)
 }
 
 /// Keeps a session alive.
@@ -247,16 +222,13 @@ impl Keeper {
 
     /// Has another host take the session on, or the same one again.
     async fn resume(&self, turn: &mut usize, heard: Instant) -> Result<Stream, ClientError> {
-        let session = self.shared.state().session.clone();
+        self.shared.leave();
         loop {
             *turn += 1;
             let client = self.all.alone(*turn);
-            let begun = begin(&client, &self.keyspace, 0, Some(session.clone()));
+            let begun = self.go_on(&client);
             let failure = match tokio::time::timeout(self.shared.timeout / 3, begun).await {
-                Ok(Ok((_, stream))) => {
-                    self.shared.state().client = client;
-                    return Ok(stream);
-                }
+                Ok(Ok(stream)) => return Ok(stream),
                 Ok(Err(error)) => error,
                 Err(_) => ClientError::Unreachable { why: String::from("no answer came") },
             };
@@ -265,6 +237,18 @@ impl Keeper {
             }
             tokio::time::sleep(PAUSE).await;
         }
+    }
+
+    /// Goes on at a host, which knows who the client is before anything else is asked there.
+    async fn go_on(&self, client: &Client) -> Result<Stream, ClientError> {
+        let session = self.shared.state().session.clone();
+        let (_, stream) = begin(client, &self.keyspace, 0, Some(session.clone())).await?;
+        let mut shown = 0;
+        while let Some(credential) = self.shared.arrive(client, shown) {
+            show(client, &self.keyspace, session.clone(), credential).await?;
+            shown += 1;
+        }
+        Ok(stream)
     }
 }
 

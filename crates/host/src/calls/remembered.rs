@@ -8,10 +8,12 @@
 //! Age is counted in ticks of the core thread and not in time: a process that was frozen forgets
 //! nothing for it, while what was sent to it waits in its sockets.
 
+use bytes::Bytes;
 use quorate_kernel::ids::{LaneId, Ticket};
 use quorate_kernel::limits::TRANSACTION_BYTES_MAX;
 use quorate_kernel::operation::Outcome;
 use quorate_kernel::transaction::ItemOutcome;
+use quorate_kernel::tree::{Acl, Failure, Id, Told, TreeReply};
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
@@ -19,7 +21,7 @@ use std::time::Duration;
 const REQUESTS_MAX: usize = 65_536;
 /// For how many ticks a request is remembered: ten minutes of the core thread's work.
 const TICKS_MAX: u64 = 2_400;
-/// The most bytes of what transactions were told.
+/// The most bytes of what transactions and writes of trees were told.
 const BYTES_MAX: usize = 2 * TRANSACTION_BYTES_MAX;
 
 /// A request: the lane of its keyspace, which no other keyspace ever has, and the 16 bytes that its
@@ -75,7 +77,7 @@ pub(super) struct Remembered {
     last_number: u64,
     /// The tick in which the newest request that was forgotten had arrived.
     forgotten: Option<u64>,
-    /// How many bytes of what transactions were told are remembered.
+    /// How many bytes of what transactions and writes of trees were told are remembered.
     bytes: usize,
 }
 
@@ -85,7 +87,27 @@ fn size(outcome: &Outcome) -> usize {
         Outcome::Transacted(items) => {
             items.iter().map(|item| size_of::<ItemOutcome>() + item.bytes()).sum()
         }
+        Outcome::Tree(reply) => size_of::<TreeReply>() + reply.told.as_ref().map_or(0, held),
         _ => 0,
+    }
+}
+
+/// How many bytes what a tree tells holds beside itself.
+fn held(told: &Told) -> usize {
+    let of_id = |it: &Id| it.scheme.len() + it.id.len();
+    let of_one = |it: &Result<Told, Failure>| {
+        size_of::<Result<Told, Failure>>() + it.as_ref().map_or(0, held)
+    };
+    match told {
+        Told::Done | Told::Stat(_) | Told::Count(_) => 0,
+        Told::Created { path, .. } => path.len(),
+        Told::Data { data, .. } => data.as_ref().map_or(0, Bytes::len),
+        Told::Children { names: texts, .. } | Told::Paths(texts) => {
+            texts.iter().map(|text| size_of::<String>() + text.len()).sum()
+        }
+        Told::Acl { acl, .. } => acl.iter().map(|it| size_of::<Acl>() + of_id(&it.id)).sum(),
+        Told::Ids(ids) => ids.iter().map(|id| size_of::<Id>() + of_id(id)).sum(),
+        Told::Many(all) => all.iter().map(of_one).sum(),
     }
 }
 
@@ -162,6 +184,7 @@ impl Remembered {
 mod tests {
     use super::*;
     use quorate_kernel::operation::Refusal;
+    use quorate_kernel::tree::{Stat, Zxid};
 
     const TICK: Duration = Duration::from_millis(250);
 
@@ -230,7 +253,7 @@ mod tests {
     #[test]
     fn what_transactions_were_told_is_remembered_within_a_bound() {
         let mut all = Remembered::default();
-        let value = bytes::Bytes::from(vec![0; BYTES_MAX / 4]);
+        let value = Bytes::from(vec![0; BYTES_MAX / 4]);
         let told = Outcome::Transacted(vec![ItemOutcome::Value(Some(value))]);
         for number in 0..4 {
             assert_eq!(all.first(number), Known::New);
@@ -239,6 +262,29 @@ mod tests {
         assert_eq!(all.again(0, TICK), Known::Forgotten, "it is not done again");
         assert_eq!(all.again(3, TICK), Known::Done(told));
         assert!(all.bytes <= BYTES_MAX && all.entries.len() == 3);
+        (0..=TICKS_MAX).for_each(|_| all.tick());
+        assert_eq!((all.bytes, all.entries.len()), (0, 0));
+    }
+
+    #[test]
+    fn what_writes_of_trees_were_told_is_remembered_within_the_same_bound() {
+        let mut all = Remembered::default();
+        let made =
+            |bytes: usize| Ok(Told::Created { path: "p".repeat(bytes), stat: Stat::default() });
+        let told = |told| Outcome::Tree(Box::new(TreeReply { zxid: Zxid(7), told }));
+        let many = told(Ok(Told::Many(vec![made(BYTES_MAX / 8), made(BYTES_MAX / 8)])));
+        for (number, outcome) in [(0, &told(made(BYTES_MAX / 4))), (1, &many), (2, &many)] {
+            assert_eq!(all.first(number), Known::New);
+            all.end(name(number), outcome);
+        }
+        assert_eq!(all.entries.len(), 3, "they fit");
+        assert_eq!(all.first(3), Known::New);
+        all.end(name(3), &many);
+        assert_eq!(all.again(0, TICK), Known::Forgotten, "it is not done again");
+        assert_eq!(all.again(3, TICK), Known::Done(many));
+        assert!(all.bytes <= BYTES_MAX && all.entries.len() == 3);
+        let items = told(Ok(Told::Many(vec![Err(Failure::NotTried); 1024])));
+        assert!(size(&items) >= 1024 * size_of::<Told>(), "each item takes its room");
         (0..=TICKS_MAX).for_each(|_| all.tick());
         assert_eq!((all.bytes, all.entries.len()), (0, 0));
     }

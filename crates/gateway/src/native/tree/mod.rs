@@ -269,7 +269,7 @@ impl Native {
     ) -> Result<v1::SetNodeAclResponse, Problem> {
         let v1::SetNodeAclRequest { keyspace, path, acl, version, session, options } = request;
         check_path(&path)?;
-        let item = Item::SetAcl { path, acl: words::acl(acl), version };
+        let item = Item::SetAcl { path, acl: words::acl(acl)?, version };
         let of = (&keyspace[..], session);
         let (told, zxid, is_repeated) = self.write_node(of, item, options, asking).await?;
         let Told::Stat(stat) = told else { return Err(problem::mismatch()) };

@@ -7,7 +7,7 @@ use quorate_api::v1;
 use quorate_api::v1::node_item::Action;
 use quorate_kernel::limits::TRANSACTION_ITEMS_MAX;
 use quorate_kernel::tree::{
-    Acl, Act, Ask, Failure, Id, Item, Kind, Password, SessionId, Stat, Told,
+    ALL, Acl, Act, Ask, Failure, Id, Item, Kind, Password, SessionId, Stat, Told,
 };
 
 /// The longest time to live of a node in milliseconds, as ZooKeeper has it.
@@ -18,7 +18,11 @@ pub fn create(node: Option<v1::NewNode>, field: &str) -> Result<Item, Problem> {
     let Some(node) = node else {
         return Err(problem::invalid(field, "no node is given", "say which node is made"));
     };
-    let kind = match (node.kind(), node.ttl_ms) {
+    let Ok(kind) = v1::NodeKind::try_from(node.kind) else {
+        let what = format!("the kind {}", node.kind);
+        return Err(problem::invalid("kind", what, "ask for a kind of NodeKind"));
+    };
+    let kind = match (kind, node.ttl_ms) {
         (v1::NodeKind::Persistent, 0) => Kind::Persistent,
         (v1::NodeKind::Ephemeral, 0) => Kind::Ephemeral,
         (v1::NodeKind::Container, 0) => Kind::Container,
@@ -37,15 +41,17 @@ pub fn create(node: Option<v1::NewNode>, field: &str) -> Result<Item, Problem> {
         let what = "a container has no number";
         return Err(problem::invalid("sequential", what, "make it without, or another kind"));
     }
-    let acl = if node.acl.is_empty() { Acl::open() } else { acl(node.acl) };
+    let acl = if node.acl.is_empty() { Acl::open() } else { acl(node.acl)? };
     let (path, data, sequential) = (node.path, Some(node.data), node.sequential);
     Ok(Item::Create { path, data, acl, kind, sequential })
 }
 
-/// An access list as the kernel has it.
-pub fn acl(list: Vec<v1::Acl>) -> Vec<Acl> {
-    let one =
-        |it: v1::Acl| Acl { permissions: it.permissions, id: Id { scheme: it.scheme, id: it.id } };
+/// An access list as the kernel has it. Permissions that there are not, and none, are refused.
+pub fn acl(list: Vec<v1::Acl>) -> Result<Vec<Acl>, Problem> {
+    let one = |it: v1::Acl| match it.permissions {
+        1..=ALL => Ok(Acl { permissions: it.permissions, id: Id { scheme: it.scheme, id: it.id } }),
+        _ => Err(failures::problem(Failure::InvalidAcl)),
+    };
     list.into_iter().map(one).collect()
 }
 
@@ -138,9 +144,9 @@ pub fn answers(told: Vec<Result<Told, Failure>>) -> Result<Vec<v1::NodeItemAnswe
 /// is long, and all else as text.
 pub fn pieces(ask: &Ask) -> Vec<(String, Option<Bytes>)> {
     let whose = (format!("{:?}", ask.session), None);
-    let items = match &ask.act {
-        Act::One(item) => std::slice::from_ref(item),
-        Act::All(items) => &items[..],
+    let (name, items) = match &ask.act {
+        Act::One(item) => ("one", std::slice::from_ref(item)),
+        Act::All(items) => ("all", &items[..]),
         act => return vec![whose, (format!("{act:?}"), None)],
     };
     let one = |item: &Item| {
@@ -150,7 +156,8 @@ pub fn pieces(ask: &Ask) -> Vec<(String, Option<Bytes>)> {
         }
         (format!("{rest:?}"), long)
     };
-    std::iter::once(whose).chain(items.iter().map(one)).collect()
+    let name = (String::from(name), None);
+    [whose, name].into_iter().chain(items.iter().map(one)).collect()
 }
 
 #[cfg(test)]
@@ -180,9 +187,30 @@ mod tests {
             (node(NodeKind::Ttl, TTL_MS_MAX + 1, false), "ttl_ms"),
             (node(NodeKind::Persistent, 1, false), "ttl_ms"),
             (node(NodeKind::Container, 0, true), "sequential"),
+            (Some(NewNode { kind: 4, ..NewNode::default() }), "kind"),
+            (Some(NewNode { kind: -1, ..NewNode::default() }), "kind"),
             (None, "node"),
         ] {
             assert_eq!(create(asked, "node").expect_err("it is wrong").field, field);
+        }
+    }
+
+    #[test]
+    fn an_entry_of_an_access_list_has_some_of_the_permissions_that_there_are() {
+        let list = |permissions| {
+            let (scheme, id) = (String::from("world"), String::from("anyone"));
+            vec![v1::Acl { permissions, scheme, id }]
+        };
+        for permissions in [1, 31] {
+            let told = acl(list(permissions)).expect("it is right");
+            assert_eq!(told_acl(told), list(permissions));
+        }
+        for permissions in [0, 32, u32::MAX] {
+            let why = acl(list(permissions)).expect_err("it is wrong");
+            let told = (why.field.as_str(), why.kind(), why.node_failure());
+            assert_eq!(told, ("acl", v1::Kind::Invalid, NodeFailure::InvalidAcl));
+            let node = NewNode { acl: list(permissions), ..NewNode::default() };
+            assert_eq!(create(Some(node), "node").expect_err("it is wrong").field, "acl");
         }
     }
 
@@ -231,6 +259,12 @@ mod tests {
         ] {
             assert_ne!(one, other);
         }
+        let check = Item::Check { path: "/a".into(), version: Some(3) };
+        assert_ne!(
+            pieces(&Ask { session: None, act: Act::One(check.clone()) }),
+            pieces(&Ask { session: None, act: Act::All(vec![check]) }),
+            "they are told other things"
+        );
         assert_ne!(
             pieces(&Ask { session: None, act: Act::Close }),
             pieces(&Ask { session: None, act: Act::Ping })

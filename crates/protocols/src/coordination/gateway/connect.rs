@@ -89,6 +89,7 @@ impl Coordination {
 
     /// Tells a client that its session has expired; it is told nothing more.
     pub(super) fn expire_client(&mut self, ticket: Ticket, cx: &mut Context<'_>) {
+        self.tell_events(ticket, cx);
         let event = Event::Session(SessionEvent::Expired);
         // It rests on what a majority has, or on what the client has shown.
         cx.fx.answer_early(ticket, Outcome::More(Vec::from([event])));
@@ -102,6 +103,7 @@ impl Coordination {
         refusal: Refusal,
         cx: &mut Context<'_>,
     ) {
+        self.tell_events(ticket, cx);
         self.disconnect(ticket, cx);
         // It rests on nothing that this node stores.
         cx.fx.answer_early(ticket, Outcome::Refused(refusal));

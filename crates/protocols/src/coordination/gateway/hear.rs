@@ -55,6 +55,7 @@ impl Coordination {
                 News::Answer(number, answer) => self.on_answer(number, answer, cx),
             }
         }
+        self.tell_all_events(cx);
         invariant!(self.gateway.stream.is_in_order(), "what is answered was asked");
         self.gateway.seen = self.gateway.seen.max(told.upto);
         invariant!(
@@ -67,9 +68,8 @@ impl Coordination {
         match change {
             Change::Node { zxid, path, what } => {
                 self.gateway.zxid = self.gateway.zxid.max(zxid);
-                for (ticket, changed) in self.gateway.watches.change(zxid, &path, what) {
-                    tell_change(ticket, changed, cx);
-                }
+                let told = self.gateway.watches.change(zxid, &path, what);
+                told.into_iter().for_each(|told| self.gateway.events.add(told));
             }
             Change::Guarded { zxid, path, what, acl } => {
                 self.gateway.zxid = self.gateway.zxid.max(zxid);
@@ -80,7 +80,7 @@ impl Coordination {
                 };
                 let told = watches.change_of(zxid, &path, what, may_read);
                 self.gateway.watches = watches;
-                told.into_iter().for_each(|(ticket, changed)| tell_change(ticket, changed, cx));
+                told.into_iter().for_each(|told| self.gateway.events.add(told));
             }
             Change::Session { session, gateway, is_moved } if gateway == cx.me => {
                 let client = self.client_of(session);
@@ -141,10 +141,9 @@ impl Coordination {
                 (!has_room).then_some(Failure::Quota)
             }
         });
-        for changed in changed {
-            if let Some(client) = client {
-                tell_change(client, changed, cx);
-            }
+        if let Some(client) = client {
+            changed.into_iter().for_each(|one| self.gateway.events.add((client, one)));
+            self.tell_events(client, cx);
         }
         match failure {
             None => self.answer(&asking, answer, cx),
@@ -310,8 +309,11 @@ impl Coordination {
         }
     }
 
-    /// Answers an operation.
+    /// Answers an operation, behind the events that it may show.
     fn answer(&mut self, asking: &Asking, answer: Answer, cx: &mut Context<'_>) {
+        if let Some(client) = asking.client {
+            self.tell_events(client, cx);
+        }
         answer_with(asking.waiting, outcome(asking.form, answer), cx);
     }
 }
@@ -319,12 +321,6 @@ impl Coordination {
 /// It tells what a majority has: nothing waits for this node's disk.
 pub(super) fn answer_with(waiting: Waiting, outcome: Outcome, cx: &mut Context<'_>) {
     cx.fx.answer_early(waiting.ticket, outcome);
-}
-
-fn tell_change(ticket: Ticket, changed: Changed, cx: &mut Context<'_>) {
-    let event = Event::Session(SessionEvent::Changed(changed));
-    // As in `answer_with`.
-    cx.fx.answer_early(ticket, Outcome::More(Vec::from([event])));
 }
 
 /// What an answer is to a client that asks for values, or for a tree.

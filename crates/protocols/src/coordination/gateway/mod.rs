@@ -7,6 +7,7 @@
 mod begin;
 mod connect;
 mod credential;
+mod events;
 mod hear;
 mod life;
 mod session;
@@ -23,6 +24,7 @@ use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::net::IpAddr;
+use events::Events;
 use quorate_kernel::ids::{Incarnation, NodeId, Ticket};
 use quorate_kernel::invariant;
 use quorate_kernel::time::{Span, Time};
@@ -35,6 +37,8 @@ use watches::{How, Watches};
 pub struct Gateway {
     stream: Stream<Origin>,
     watches: Watches,
+    /// What of it clients are still to be told of the message that is heard.
+    events: Events,
     /// Questions on their way whose answers begin a watch.
     begun: usize,
     /// The number of the last change that was told, and the newest change of a node.
@@ -131,6 +135,7 @@ impl Gateway {
         Gateway {
             stream: Stream::new(now),
             watches: Watches::default(),
+            events: Events::default(),
             begun: 0,
             seen: 0,
             zxid: Zxid(0),
@@ -201,6 +206,7 @@ impl Gateway {
     /// Asserts what must hold.
     pub fn check(&self) {
         self.watches.check();
+        invariant!(self.events.is_empty(), "clients are told all of a message when it was heard");
         for (ticket, connection) in &self.connections {
             let of = connection.session.and_then(|it| self.sessions.get(&it));
             let is_known = of.is_none_or(|it| it.connection == Some(*ticket));

@@ -287,6 +287,28 @@ fn what_was_followed_ends_with_the_connection_and_is_followed_again_elsewhere() 
 }
 
 #[test]
+fn what_was_done_at_one_moment_is_told_at_once_and_before_the_answer() {
+    let (mut world, leader, other) = three();
+    let (actor, watcher) = (world.open(other), world.open(leader));
+    for client in [&actor, &watcher] {
+        follow(&mut world, client, "/", true);
+    }
+    let paths: Vec<String> = (0..200).map(|number| format!("/{number:03}")).collect();
+    let items = paths.iter().map(|path| create(path, "")).collect();
+    let asked = world.send(&actor, Act::All(items));
+    assert!(world.run_to(SOON, |world| !world.told(asked).is_empty()), "it is answered");
+    done(&mut world, &watcher, leader, &[]);
+    let all: Vec<_> = paths.into_iter().map(|path| (path, What::Created)).collect();
+    for client in [&actor, &watcher] {
+        assert_eq!(world.changes(client), all, "all of them, in their order");
+        let events =
+            |outcome: &&Outcome| matches!(outcome, Outcome::More(events) if events.len() == 200);
+        assert_eq!(world.told(client.ticket).into_iter().filter(events).count(), 1);
+    }
+    assert!(event(&world, &actor, 0) < place(&world, asked), "before the answer that shows them");
+}
+
+#[test]
 fn who_is_gone_follows_nothing() {
     let (mut world, leader, other) = three();
     let [one, two] = [world.open(other), world.open(other)];

@@ -65,7 +65,7 @@ impl<M: Machine> Clients<M> {
         }
         known.acked = known.acked.max(acked);
         known.answers.insert(id.number, answer);
-        known.answers = known.answers.split_off(&(known.acked + 1));
+        known.answers = known.answers.split_off(&known.acked.saturating_add(1));
         invariant!(known.answers.len() as u64 <= OUTSTANDING_MAX, "a client has so many in hand");
     }
 

@@ -65,7 +65,7 @@ pub fn may_order<M: Machine>(ring: RingId, batch: &Batch<M>, count: u8) -> bool 
         && batch.iter().all(|it| {
             it.destinations.iter().all(|partition| all.contains(partition))
                 && it.destinations.ring() == Some(ring)
-                && it.id.number > 0
+                && it.acked < it.id.number
                 && M::is_sound(&it.command)
         })
 }

@@ -43,7 +43,7 @@ pub async fn export(tree: &Tree, args: &ExportArgs) -> Result<(), Failure> {
         progress.copied(node.data.len());
     }
     out.flush()?;
-    progress.end();
+    progress.tell();
     Ok(())
 }
 

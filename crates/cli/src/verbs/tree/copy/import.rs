@@ -55,8 +55,8 @@ pub async fn import(tree: &Tree, args: &ImportArgs) -> Result<(), Failure> {
     };
     // What was made stays, with the access lists that it should have.
     let ended = sink.end().await;
-    sink.progress.end();
-    copied.and(ended)?;
+    sink.progress.tell();
+    both(copied, ended)?;
     if args.target.is_json() {
         let progress = &sink.progress;
         let (nodes, bytes) = (progress.nodes, progress.bytes);
@@ -64,6 +64,16 @@ pub async fn import(tree: &Tree, args: &ImportArgs) -> Result<(), Failure> {
         writeln!(stdout(), "{told}")?;
     }
     Ok(())
+}
+
+/// Both must be done; if neither was, why of both.
+fn both(one: Result<(), Failure>, other: Result<(), Failure>) -> Result<(), Failure> {
+    match (one, other) {
+        (Err(one), Err(other)) => {
+            Err(Failure::new(one.code, format!("{}; {}", one.message, other.message)))
+        }
+        (one, other) => one.and(other),
+    }
 }
 
 /// Makes the nodes above a path that are not there.

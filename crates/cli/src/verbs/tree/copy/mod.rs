@@ -32,6 +32,13 @@ fn is_open(acl: &[Acl]) -> bool {
     matches!(acl, [one] if one.permissions == 31 && one.scheme == "world" && one.id == "anyone")
 }
 
+/// An entry of an access list whose digest was not told to whoever read it: with it nobody could be
+/// let in.
+fn hidden(acl: &[Acl]) -> Option<&str> {
+    let is_hidden = |it: &&Acl| it.scheme == "digest" && it.id.ends_with(":x");
+    acl.iter().find(is_hidden).map(|it| &it.id[..])
+}
+
 /// Whether a path is that of a node or of one below it.
 fn is_within(path: &str, node: &str) -> bool {
     let rest = if node == "/" { path.strip_prefix('/') } else { path.strip_prefix(node) };
@@ -72,6 +79,20 @@ mod tests {
         ] {
             assert_eq!(moved(path, from, to), goes, "{path} of {from} to {to}");
         }
+    }
+
+    #[test]
+    fn a_digest_that_is_hidden_is_none() {
+        let of = |scheme: &str, id: &str| {
+            let (scheme, id) = (scheme.to_owned(), id.to_owned());
+            [
+                Acl { permissions: 31, scheme: "world".into(), id: "anyone".into() },
+                Acl { permissions: 31, scheme, id },
+            ]
+        };
+        assert_eq!(hidden(&of("digest", "bob:x")), Some("bob:x"));
+        assert_eq!(hidden(&of("digest", "bob:c2hvd24geW91IGFyZSB3aG8gMQ=x")), None);
+        assert_eq!(hidden(&of("ip", "::x")), None);
     }
 
     #[test]

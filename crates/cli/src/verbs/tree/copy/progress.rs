@@ -1,5 +1,6 @@
 //! How far a copy is, on standard error.
 
+use std::io::{Write, stderr};
 use std::time::{Duration, Instant};
 
 /// How often it is told.
@@ -28,13 +29,14 @@ impl Progress {
         self.bytes += bytes as u64;
         if self.told.elapsed() >= EVERY {
             self.told = Instant::now();
-            eprintln!("{}", self.text());
+            self.tell();
         }
     }
 
-    /// It has ended.
-    pub fn end(&self) {
-        eprintln!("{}", self.text());
+    /// Tells how far it is; the last time when it has ended.
+    pub fn tell(&self) {
+        // Nobody may listen.
+        let _ = writeln!(stderr(), "{}", self.text());
     }
 
     fn text(&self) -> String {

@@ -84,6 +84,8 @@ fn a_log_takes_commands_of_its_partitions_only() {
     assert!(!one(RingId::ALL, command(Partitions::all(0), 1, &[])));
     assert!(!one(A.ring(), command(alone, 0, &[])), "numbers begin with 1");
     assert!(!one(A.ring(), command(alone, 1, &[Step::Nonsense])));
+    let has = |acked| one(A.ring(), Addressed { acked, ..command(alone, 7, &[]) });
+    assert!(has(6) && !has(7) && !has(u64::MAX), "nobody has the answer of what it asks");
     let many = |count| std::vec![command(alone, 1, &[]); count];
     assert!(may_order(A.ring(), &many(COMMANDS_MAX), 2));
     assert!(!may_order(A.ring(), &many(COMMANDS_MAX + 1), 2));
