@@ -214,7 +214,7 @@ impl Served {
     fn resume(&mut self, (turn, seen, acked): (u64, u64, u64), machine: &Replicated<Tree>) {
         let client = machine.client(self.client);
         // One of which nothing was executed has nothing that can have changed: it lacks nothing.
-        let is_new = seen == 0 && client.is_none();
+        let is_new = seen == 0 && client.is_none() && !mutant!("tree_lacks_what_never_was");
         let upto = if is_new { machine.changes().last() } else { seen };
         (self.turn, self.number, self.upto) = (turn, 0, upto);
         self.news.clear();

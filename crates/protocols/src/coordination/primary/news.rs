@@ -60,7 +60,7 @@ impl Served {
             let change = News::Change(number, change.clone());
             bytes += bytes_of(&change);
             all.push((number, change));
-            if bytes >= TURN_BYTES_MAX {
+            if bytes >= TURN_BYTES_MAX && !mutant!("tree_tells_all_in_one_turn") {
                 upto = number;
                 break;
             }

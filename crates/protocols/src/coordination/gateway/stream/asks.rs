@@ -63,7 +63,10 @@ impl<O> Stream<O> {
     /// stays, so that what is confirmed after a long silence is not as old as that.
     fn note_touch(&mut self, now: Time) {
         if self.touches.len() >= TOUCHES_MAX {
-            self.touches.pop_back();
+            match mutant!("tree_forgets_the_oldest_touch") {
+                true => self.touches.pop_front(),
+                false => self.touches.pop_back(),
+            };
         }
         self.touches.push_back((self.touch, now));
     }
