@@ -1,6 +1,7 @@
 //! What the hosts of a keyspace say to each other, and how it is written.
 
-use crate::coordination::tree::{Answer, Change, Command, Question, Tree};
+use crate::coordination::gateway::stream::ASK_MAX;
+use crate::coordination::tree::{Answer, Change, Command, LIFE_MAX, Question, Tree};
 use crate::groups::{Leads, Stands, decode_parts, encode_parts};
 use crate::smr::{Machine, sized};
 use crate::vsr::{self, ViewNumber, are_members};
@@ -133,6 +134,9 @@ impl Message {
     }
 }
 
+/// No start of a host asks so many commands: a million a second take nine years.
+const DONE_MAX: u64 = 1 << 48;
+
 const LOG: u8 = 0;
 const LEADS: u8 = 1;
 const WHO_LEADS: u8 = 2;
@@ -196,12 +200,19 @@ impl Wire for Message {
             WHO_LEADS => Ok(Message::WhoLeads { group: Decoder::value(head)? }),
             ASK => {
                 let ask: GatewayAsks = value_of(&input.tail(0))?;
-                let is_sound = ask.commands.iter().all(Tree::is_sound)
+                let is_sound = ask.commands.len() <= ASK_MAX
+                    && ask.questions.len() <= ASK_MAX
+                    && ask.commands.iter().all(Tree::is_sound)
                     && ask.first.checked_add(ask.commands.len() as u64).is_some();
                 let ask = is_sound.then_some(Message::Ask(ask));
                 ask.ok_or_else(|| malformed("commands of a tree"))
             }
-            TOLD => value_of(&input.tail(0)).map(Message::Told),
+            TOLD => {
+                let told: Told = value_of(&input.tail(0))?;
+                let is_sound = told.life <= LIFE_MAX && told.done <= DONE_MAX;
+                let told = is_sound.then_some(Message::Told(told));
+                told.ok_or_else(|| malformed("life of a tree, or number of a command"))
+            }
             STAND => {
                 let (question, leaver) = Decoder::value(head)?;
                 Ok(Message::Stand { question, leaver })

@@ -9,25 +9,35 @@ pub type Numbered<C> = (u64, C);
 /// The last changes. Volatile: after a restart, or a copy, it begins with what comes next.
 #[derive(Clone, Debug)]
 pub struct Changes<C> {
-    kept: VecDeque<C>,
+    /// Each with about how many bytes it takes.
+    kept: VecDeque<(C, usize)>,
+    bytes: usize,
     /// The number of the last one.
     last: u64,
 }
 
-/// How many are kept.
+/// The most that are kept.
 const KEPT: usize = 64 * 1024;
+/// About the most bytes of them. The last one is kept however long it is.
+const KEPT_BYTES: usize = 64 * 1024 * 1024;
 
 impl<C: Clone> Changes<C> {
     /// None is known up to this one.
-    pub(super) fn new(last: u64) -> Changes<C> {
-        Changes { kept: VecDeque::new(), last }
+    pub(crate) fn new(last: u64) -> Changes<C> {
+        Changes { kept: VecDeque::new(), bytes: 0, last }
     }
 
-    pub(super) fn push(&mut self, change: C) {
+    /// The next one, and about how many bytes it takes.
+    pub(crate) fn push(&mut self, change: C, bytes: usize) {
         self.last += 1;
-        self.kept.push_back(change);
-        if self.kept.len() > KEPT {
-            self.kept.pop_front();
+        self.bytes += bytes;
+        self.kept.push_back((change, bytes));
+        let is_full = |it: &Self| it.kept.len() > KEPT || it.bytes > KEPT_BYTES;
+        while is_full(self)
+            && self.kept.len() > 1
+            && let Some((_, bytes)) = self.kept.pop_front()
+        {
+            self.bytes -= bytes;
         }
     }
 
@@ -42,6 +52,6 @@ impl<C: Clone> Changes<C> {
     pub fn after(&self, seen: u64) -> Option<impl Iterator<Item = Numbered<&C>>> {
         let count = usize::try_from(self.last.checked_sub(seen)?).ok()?;
         let skipped = self.kept.len().checked_sub(count)?;
-        Some((seen + 1..).zip(self.kept.iter().skip(skipped)))
+        Some((seen + 1..).zip(self.kept.iter().skip(skipped).map(|(change, _)| change)))
     }
 }

@@ -4,7 +4,7 @@
 //! committed. What it says is kept meanwhile, as long as that is little; it is read again where it
 //! is not there.
 
-use super::entry::Entry;
+use super::entry::{Entry, Part};
 use super::machine::Machine;
 use alloc::collections::VecDeque;
 use bytes::Bytes;
@@ -17,6 +17,7 @@ const ENTRIES_MAX: usize = 256;
 #[derive(Debug)]
 pub struct Early<M: Machine> {
     entries: VecDeque<(Bytes, Entry<M>)>,
+    /// About how many bytes they take, as they came and as they were read.
     bytes: usize,
 }
 
@@ -29,7 +30,7 @@ impl<M: Machine> Default for Early<M> {
 impl<M: Machine> Early<M> {
     /// An entry was read out of these bytes.
     pub fn put(&mut self, bytes: Bytes, entry: Entry<M>) {
-        self.bytes += bytes.len();
+        self.bytes += bytes_of(&bytes, &entry);
         self.entries.push_back((bytes, entry));
         while self.bytes > BYTES_MAX || self.entries.len() > ENTRIES_MAX {
             self.drop_first();
@@ -45,13 +46,20 @@ impl<M: Machine> Early<M> {
         let at = self.entries.iter().position(is_same)?;
         (0..at).for_each(|_| self.drop_first());
         let (of, entry) = self.entries.pop_front()?;
-        self.bytes -= of.len();
+        self.bytes -= bytes_of(&of, &entry);
         Some(entry)
     }
 
     fn drop_first(&mut self) {
-        if let Some((bytes, _)) = self.entries.pop_front() {
-            self.bytes -= bytes.len();
+        if let Some((bytes, entry)) = self.entries.pop_front() {
+            self.bytes -= bytes_of(&bytes, &entry);
         }
     }
+}
+
+/// About how many bytes an entry takes: what its commands point to is about as long as it came.
+fn bytes_of<M: Machine>(bytes: &Bytes, entry: &Entry<M>) -> usize {
+    let parts = entry.parts.iter();
+    let commands = parts.map(|part| part.commands.len() * size_of::<M::Command>());
+    bytes.len() + entry.parts.len() * size_of::<Part<M>>() + commands.sum::<usize>()
 }

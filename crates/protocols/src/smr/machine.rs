@@ -31,6 +31,9 @@ pub trait Machine: Debug + Sized {
     /// About how many bytes an object takes.
     fn bytes(object: &Self::Object) -> usize;
 
+    /// About how many bytes a change takes: the same at each replica.
+    fn change_bytes(change: &Self::Change) -> usize;
+
     /// Whether a command of a peer may be put into the log: one that this version cannot execute
     /// may not, nor one that no correct peer makes.
     fn is_sound(command: &Self::Command) -> bool;

@@ -147,7 +147,10 @@ impl<M: Machine> Replicated<M> {
             self.set(key, object);
         }
         self.head.changes += changes.len() as u64;
-        changes.into_iter().for_each(|change| self.changes.push(change));
+        for change in changes {
+            let bytes = M::change_bytes(&change);
+            self.changes.push(change, bytes);
+        }
         reply
     }
 

@@ -248,18 +248,12 @@ impl Coordination {
         (who, act): (Who, Act),
         cx: &Context<'_>,
     ) -> Result<(), Refusal> {
-        let is_close = act == Act::Close;
         let command = match act {
             Act::One(item) => Command::One(who, item),
             Act::All(items) => Command::All(who, items),
             _ => Command::Close(who),
         };
-        self.begin_command(waiting, client, command, cx)?;
-        let connection = client.and_then(|ticket| self.gateway.connections.get_mut(&ticket));
-        if let Some(connection) = connection {
-            connection.is_closing |= is_close;
-        }
-        Ok(())
+        self.begin_command(waiting, client, command, cx)
     }
 
     /// What this host does by itself.

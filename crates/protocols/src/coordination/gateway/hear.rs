@@ -40,7 +40,7 @@ impl Coordination {
         }
         if told.lacks && !mutant!("tree_lacks_nothing") {
             probe!("coordination/lacks_changes");
-            self.end_sessions(Refusal::TooSlow, cx);
+            self.end_connections(&Refusal::TooSlow, cx);
             self.gateway.seen = 0;
         }
         for news in told.news {
@@ -86,9 +86,7 @@ impl Coordination {
                 let client = self.client_of(session);
                 self.gateway.sessions.remove(&session);
                 let Some(ticket) = client else { return };
-                let is_closing =
-                    self.gateway.connections.get(&ticket).is_some_and(|it| it.is_closing);
-                match (is_closing, is_moved) {
+                match (self.gateway.is_closing(ticket), is_moved) {
                     // Its answer follows.
                     (true, false) => {}
                     // Where it is now it goes on, though it was to be closed here.
@@ -107,7 +105,9 @@ impl Coordination {
             None => {}
             Some(Origin::Operation(asking)) => self.answer(&asking, answer, cx),
             Some(Origin::Open(ticket, connect)) => self.on_open(ticket, connect, &answer, cx),
-            Some(Origin::Expire(session)) => self.on_expired(session, &answer),
+            Some(Origin::Expire(session, attached)) => {
+                self.on_expired((session, attached), &answer, cx);
+            }
         }
     }
 
@@ -298,14 +298,26 @@ impl Coordination {
         cx.fx.answer_early(ticket, Outcome::More(Vec::from([Event::Session(event)])));
     }
 
-    fn on_expired(&mut self, session: SessionId, answer: &Answer) {
-        // If it has ended, that is told before this. If not, it was attached since: here, if it is
-        // here.
-        if let Some(known) = self.gateway.sessions.get_mut(&session) {
-            known.is_expiring = false;
-            if *answer == Answer::Expired {
-                self.gateway.sessions.remove(&session);
-            }
+    fn on_expired(
+        &mut self,
+        (session, attached): (SessionId, u64),
+        answer: &Answer,
+        cx: &mut Context<'_>,
+    ) {
+        let Some(known) = self.gateway.sessions.get(&session) else { return };
+        // If it goes on, it was attached since: here, and then that is known by now, or elsewhere,
+        // and that may have been told when this gateway heard nothing.
+        let is_over = *answer == Answer::Expired;
+        let is_as_before = known.attached == attached && !mutant!("tree_keeps_who_moved_unseen");
+        if !is_over && !is_as_before {
+            return;
+        }
+        let connection = known.connection;
+        self.gateway.sessions.remove(&session);
+        match connection {
+            Some(ticket) if is_over => self.expire_client(ticket, cx),
+            Some(ticket) => self.end_connection(ticket, Refusal::NoSession, cx),
+            None => {}
         }
     }
 

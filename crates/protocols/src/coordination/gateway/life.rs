@@ -20,7 +20,7 @@ impl Coordination {
         }
         if known.is_some() || done > 0 {
             probe!("coordination/another_life");
-            self.give_up_all(Refusal::NoRoute, cx);
+            self.give_up_all(&Refusal::NoRoute, cx);
             self.gateway.sessions.clear();
         }
         self.gateway.seen = 0;
@@ -30,33 +30,26 @@ impl Coordination {
 
     /// Nothing that this start of the node asks is done any more.
     pub(super) fn end_all(&mut self, cx: &mut Context<'_>) {
-        self.give_up_all(Refusal::Stopping, cx);
+        self.give_up_all(&Refusal::Stopping, cx);
     }
 
-    /// What a client follows may have changed unseen, and its session may have ended, or moved: it
-    /// comes again, and looks.
-    pub(super) fn end_sessions(&mut self, refusal: Refusal, cx: &mut Context<'_>) {
-        let connections = self.gateway.connections.iter();
-        let all: Vec<Ticket> = connections
-            .filter(|(_, connection)| connection.session.is_some())
-            .map(|(ticket, _)| *ticket)
-            .collect();
+    /// What a client follows may have changed unseen, and its session may have ended, or moved, as
+    /// may one that it waits for: it comes again, and looks.
+    pub(super) fn end_connections(&mut self, refusal: &Refusal, cx: &mut Context<'_>) {
+        let all: Vec<Ticket> = self.gateway.connections.keys().copied().collect();
         for ticket in all {
             self.end_connection(ticket, refusal.clone(), cx);
         }
     }
 
     /// Nobody waits any more: operations are answered, and connections end.
-    fn give_up_all(&mut self, refusal: Refusal, cx: &mut Context<'_>) {
+    fn give_up_all(&mut self, refusal: &Refusal, cx: &mut Context<'_>) {
         for (origin, _) in self.gateway.stream.give_up(|_| true) {
             if let Origin::Operation(Asking { waiting, .. }) = origin {
                 answer_with(waiting, Outcome::Refused(Refusal::OutcomeUnknown), cx);
             }
         }
         self.gateway.begun = 0;
-        let all: Vec<Ticket> = self.gateway.connections.keys().copied().collect();
-        for ticket in all {
-            self.end_connection(ticket, refusal.clone(), cx);
-        }
+        self.end_connections(refusal, cx);
     }
 }

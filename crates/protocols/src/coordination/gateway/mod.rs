@@ -19,7 +19,7 @@ pub use credential::credential;
 pub use session::password;
 
 use crate::coordination::message::GatewayAsks;
-use crate::coordination::tree::Who;
+use crate::coordination::tree::{Command, Who};
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -65,8 +65,6 @@ struct Connection {
     questions: BTreeSet<u64>,
     /// Its last command.
     last: u64,
-    /// It has said that its session ends.
-    is_closing: bool,
 }
 
 /// A session that is at this gateway.
@@ -88,8 +86,8 @@ enum Origin {
     Operation(Asking),
     /// A client that wants a session.
     Open(Ticket, Connect),
-    /// A session that seems to be over.
-    Expire(SessionId),
+    /// A session that seems to be over, and how often it was attached then.
+    Expire(SessionId, u64),
 }
 
 /// An operation in hand.
@@ -190,6 +188,15 @@ impl Gateway {
     fn connection(&mut self, session: SessionId) -> Option<(Ticket, &mut Connection)> {
         let ticket = self.sessions.get(&session)?.connection?;
         Some((ticket, self.connections.get_mut(&ticket)?))
+    }
+
+    /// Whether a client waits for the answer that its session ends.
+    fn is_closing(&self, client: Ticket) -> bool {
+        self.stream.has_open(|command, origin| {
+            let is_its =
+                matches!(origin, Origin::Operation(asking) if asking.client == Some(client));
+            is_its && matches!(command, Command::Close(_))
+        })
     }
 
     /// Who asks.

@@ -23,7 +23,7 @@ pub const QUESTIONS_MAX: usize = 65_536;
 /// About the most bytes of one message.
 const ASK_BYTES_MAX: usize = 1024 * 1024;
 /// The most questions, and the most commands, of one message.
-const ASK_MAX: usize = 1024;
+pub const ASK_MAX: usize = 1024;
 /// How long something waits before it is asked again.
 pub const SILENT: Span = Span::millis(300);
 /// How long a gateway that waits for something waits for a word that rests on a majority, before it
@@ -173,6 +173,12 @@ impl<O> Stream<O> {
         self.bytes -= bytes;
         self.sent = self.sent.max(number);
         Some(origin)
+    }
+
+    /// Whether somebody waits for a command that is picked.
+    pub fn has_open(&self, pick: impl Fn(&Command, &O) -> bool) -> bool {
+        let mut open = self.commands.iter();
+        open.any(|(command, _, origin)| origin.as_ref().is_some_and(|it| pick(command, it)))
     }
 
     /// A question is answered: who waits for it.

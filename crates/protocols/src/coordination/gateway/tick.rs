@@ -96,7 +96,7 @@ impl Coordination {
             .collect();
         for (session, attached) in silent {
             let command = Command::Expire { session, attached };
-            if self.command(command, Some(Origin::Expire(session)), cx).is_err() {
+            if self.command(command, Some(Origin::Expire(session, attached)), cx).is_err() {
                 return;
             }
             if let Some(known) = self.gateway.sessions.get_mut(&session) {

@@ -212,10 +212,14 @@ impl Coordination {
 impl Served {
     /// The gateway asks everything anew, and what it was told since is told again.
     fn resume(&mut self, (turn, seen, acked): (u64, u64, u64), machine: &Replicated<Tree>) {
-        (self.turn, self.number, self.upto) = (turn, 0, seen);
+        let client = machine.client(self.client);
+        // One of which nothing was executed has nothing that can have changed: it lacks nothing.
+        let is_new = seen == 0 && client.is_none() && !mutant!("tree_lacks_what_never_was");
+        let upto = if is_new { machine.changes().last() } else { seen };
+        (self.turn, self.number, self.upto) = (turn, 0, upto);
         self.news.clear();
         self.questions.clear();
-        let Some(client) = machine.client(self.client) else { return };
+        let Some(client) = client else { return };
         for number in acked.saturating_add(1)..=client.done {
             if let Some((at, reply)) = client.reply(number) {
                 self.news.push((*at, News::Done(number, reply.clone())));

@@ -12,6 +12,8 @@ use quorate_kernel::tree as words;
 
 /// About the most bytes of one message.
 const TOLD_BYTES_MAX: usize = 1024 * 1024;
+/// About the most bytes of changes that one gateway is told in one turn; the next one goes on.
+const TURN_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// How long a gateway waits for a word at most, if there is no more to tell.
 const OWED: Span = Span::millis(100);
 /// The most news of one message.
@@ -53,10 +55,20 @@ impl Served {
             }
             Change::Session { gateway, .. } => *gateway == self.client,
         };
-        let behind = behind.into_iter().flatten().filter(|(_, change)| is_told(change));
-        let behind = behind.map(|(number, change)| (number, News::Change(number, change.clone())));
-        let mut all: Vec<(u64, News)> = behind.collect();
-        self.upto = last;
+        let (mut all, mut bytes, mut upto) = (Vec::new(), 0, last);
+        for (number, change) in behind.into_iter().flatten().filter(|(_, it)| is_told(it)) {
+            let change = News::Change(number, change.clone());
+            bytes += bytes_of(&change);
+            all.push((number, change));
+            if bytes >= TURN_BYTES_MAX && !mutant!("tree_tells_all_in_one_turn") {
+                upto = number;
+                break;
+            }
+        }
+        self.upto = upto;
+        // Answers that show later changes come behind those.
+        let (news, later): (Vec<_>, Vec<_>) = news.into_iter().partition(|(at, _)| *at <= upto);
+        self.news = later;
         if all.is_empty() && news.is_empty() && !is_owed && !lacks {
             return Vec::new();
         }
@@ -102,12 +114,7 @@ impl Served {
 /// About how many bytes it takes.
 fn bytes_of(news: &News) -> usize {
     let bytes = match news {
-        News::Change(_, Change::Node { path, .. }) => path.len(),
-        News::Change(_, Change::Guarded { path, acl, .. }) => {
-            let ids = acl.iter().map(|acl| acl.id.scheme.len() + acl.id.id.len() + 8);
-            path.len() + ids.sum::<usize>()
-        }
-        News::Change(_, Change::Session { .. }) => 0,
+        News::Change(_, change) => change.bytes(),
         News::Done(_, answer) | News::Answer(_, answer) => match answer {
             Answer::Told(words::TreeReply { told: Ok(told), .. }) => bytes_told(told),
             Answer::Changed { changed, .. } => changed.iter().map(|(path, _)| path.len() + 8).sum(),
@@ -145,5 +152,37 @@ mod tests {
         let said: Vec<_> = messages.iter().map(|it| (it.number, it.upto, it.lacks)).collect();
         assert_eq!(said, [(1, 7, true), (2, 7, false), (3, 9, false)]);
         assert!(messages.iter().all(|it| it.news.len() <= NEWS_MAX));
+    }
+
+    #[test]
+    fn a_turn_tells_so_much_and_the_next_one_goes_on() {
+        let client = Incarnation { node: NodeId(1), start: Start(1) };
+        let mut served = Served { follows: true, ..Served::new(client) };
+        let mut changes = Changes::new(0);
+        for number in 1..=3000 {
+            let (zxid, path) = (Zxid(number), "x".repeat(10_000));
+            changes.push(Change::Node { zxid, path, what: What::Data }, 10_000);
+        }
+        let answer = |at, number| (at, News::Answer(number, Answer::Expired));
+        served.news = Vec::from([answer(5, 1), answer(2999, 2), answer(3000, 3)]);
+        let (mut said, mut turns) = (Vec::new(), 0);
+        while served.upto < changes.last() {
+            let messages = served.told(&changes, Time(0));
+            let bytes: usize = messages.iter().flat_map(|it| &it.news).map(bytes_of).sum();
+            assert!(bytes < TURN_BYTES_MAX + 20_000, "{bytes} in one turn");
+            assert_eq!(messages.last().map(|it| it.upto), Some(served.upto));
+            assert!(messages.iter().all(|it| !it.lacks));
+            said.extend(messages.into_iter().flat_map(|it| it.news));
+            turns += 1;
+        }
+        assert_eq!(turns, 2);
+        let numbers = said.iter().map(|it| match it {
+            News::Change(number, _) => (*number, 0),
+            News::Answer(number, _) | News::Done(number, _) => (0, *number),
+        });
+        let between = |from, to| (from..=to).map(|number| (number, 0));
+        let all = between(1, 5).chain([(0, 1)]).chain(between(6, 2999)).chain([(0, 2)]);
+        assert!(numbers.eq(all.chain([(3000, 0), (0, 3)])), "all of it, once and in its order");
+        assert!(served.told(&changes, Time(0)).is_empty());
     }
 }

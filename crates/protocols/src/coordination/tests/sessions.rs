@@ -85,6 +85,21 @@ fn a_close_that_finds_no_room_closes_nothing_and_the_end_is_told_later() {
 }
 
 #[test]
+fn who_is_not_told_whether_its_session_is_closed_is_told_later_that_it_has_ended() {
+    let mut world = hosts(4);
+    world.run(Span::secs(2));
+    let one = world.open_with(3, Span::secs(60));
+    world.isolate(3);
+    let ticket = world.send(&one, Act::Close);
+    assert_eq!(world.answer(ticket), Outcome::Refused(Refusal::OutcomeUnknown));
+    assert!(!world.is_expired(&one) && world.ended(&one).is_none(), "nobody knows");
+    world.mend();
+    assert!(world.run_until(SOON, |world| world.ended(&one) == Some(Refusal::NoSession)));
+    assert!(world.is_expired(&one));
+    assert!(world.run_until(SOON, |world| world.sessions_there(0) == 0));
+}
+
+#[test]
 fn a_session_goes_on_at_another_host_and_what_it_asks_late_is_refused() {
     let (mut world, leader, other) = three();
     let third = 3 - leader - other;

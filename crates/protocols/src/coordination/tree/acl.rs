@@ -8,6 +8,9 @@ use core::net::IpAddr;
 use quorate_kernel::limits::TREE_ACL_MAX;
 use quorate_kernel::tree::{self as words, Acl, Failure, Id};
 
+/// The most bytes of the id of one entry: lists go with what is told of a node's changes.
+const ID_BYTES_MAX: usize = 1024;
+
 /// The client must have one of these permissions of the node.
 ///
 /// # Errors
@@ -48,7 +51,8 @@ pub fn shown(node: &Node, who: &Who) -> Vec<Acl> {
 /// is there twice is there once. None is everybody everything.
 ///
 /// # Errors
-/// [`Failure::InvalidAcl`]: there is nothing in it, or somebody of no scheme that is known here.
+/// [`Failure::InvalidAcl`]: there is nothing in it, or somebody of no scheme that is known here, or
+/// it is too long, or one of its ids is.
 pub fn given(acl: &[Acl], who: &Who) -> Result<Option<Arc<[Acl]>>, Failure> {
     if acl.is_empty() || acl.len() > TREE_ACL_MAX {
         return Err(Failure::InvalidAcl);
@@ -76,6 +80,10 @@ pub fn given(acl: &[Acl], who: &Who) -> Result<Option<Arc<[Acl]>>, Failure> {
         if id.scheme != "auth" {
             add(*permissions, id);
         }
+    }
+    // Also with those in it that the client has shown.
+    if list.len() > TREE_ACL_MAX || list.iter().any(|entry| entry.id.id.len() > ID_BYTES_MAX) {
+        return Err(Failure::InvalidAcl);
     }
     let is_open = list == Acl::open();
     Ok((!is_open).then(|| list.into()))

@@ -1,6 +1,6 @@
 //! About how many bytes things take that clients ask and are answered: what bounds rest on.
 
-use super::command::{Command, Question, Who};
+use super::command::{Change, Command, Question, Who};
 use alloc::string::String;
 use bytes::Bytes;
 use quorate_kernel::tree::{Acl, Id, Item, Told};
@@ -49,6 +49,21 @@ impl Question {
             }
             Question::Sync(who) => who.bytes(),
             Question::List(from, _) => from.len(),
+        }
+    }
+}
+
+impl Change {
+    /// About how many bytes it has.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        match self {
+            Change::Node { path, .. } => path.len(),
+            Change::Guarded { path, acl, .. } => {
+                let ids = acl.iter().map(|acl| acl.id.scheme.len() + acl.id.id.len() + 8);
+                path.len() + ids.sum::<usize>()
+            }
+            Change::Session { .. } => 0,
         }
     }
 }

@@ -18,7 +18,7 @@ use quorate_kernel::tree::{Told, TreeReply, Zxid};
 /// for a hundred thousand a second for five years, and for half a million losses.
 const CHANGES_BITS: u32 = 44;
 /// The last life whose number fits: clients read numbers of changes with a sign.
-const LIFE_MAX: u64 = (1 << (63 - CHANGES_BITS)) - 1;
+pub const LIFE_MAX: u64 = (1 << (63 - CHANGES_BITS)) - 1;
 
 /// Another life begins, if it has not begun yet.
 pub fn begin(on: &mut Execution<'_, Tree>, life: u64) -> Answer {

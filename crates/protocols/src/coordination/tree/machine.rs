@@ -81,6 +81,10 @@ impl Machine for Tree {
         size_of::<Object>() + held
     }
 
+    fn change_bytes(change: &Change) -> usize {
+        size_of::<Change>() + change.bytes()
+    }
+
     /// What is merely wrong is executed, and answered. What is not sound no gateway makes of
     /// anything that a client asks.
     fn is_sound(command: &Command) -> bool {

@@ -46,8 +46,28 @@ fn another_replica_numbers_them_the_same_and_knows_those_behind_its_begin() {
 fn the_oldest_are_forgotten() {
     let mut changes = Changes::new(0);
     let (kept, more) = (64 * 1024, 10);
-    (1..=kept + more).for_each(|number| changes.push(number));
+    (1..=kept + more).for_each(|number| changes.push(number, 8));
     assert!(changes.after(more - 1).is_none());
     let after = changes.after(more).expect("it is kept").collect::<Vec<_>>();
     assert_eq!((after.len(), after[0]), (kept as usize, (more + 1, &(more + 1))));
+}
+
+#[test]
+fn the_oldest_are_forgotten_when_all_are_too_long_and_the_last_one_is_kept() {
+    const MIB: usize = 1024 * 1024;
+    let mut changes = Changes::new(0);
+    let kept = |changes: &Changes<u64>| {
+        let first = (0..changes.last()).find(|seen| changes.after(*seen).is_some());
+        first.map(|seen| (seen + 1, changes.last()))
+    };
+    (1..=64).for_each(|number| changes.push(number, MIB));
+    assert_eq!(kept(&changes), Some((1, 64)));
+    changes.push(65, 1);
+    assert_eq!(kept(&changes), Some((2, 65)));
+    changes.push(66, 60 * MIB);
+    assert_eq!(kept(&changes), Some((62, 66)));
+    changes.push(67, 65 * MIB);
+    assert_eq!(kept(&changes), Some((67, 67)));
+    changes.push(68, 1);
+    assert_eq!(kept(&changes), Some((68, 68)));
 }

@@ -2,8 +2,8 @@
 
 use super::member::{Member, client, entry, from};
 use super::numbers::{Numbers, add};
-use crate::smr::Entry;
 use crate::smr::early::Early;
+use crate::smr::{Entry, Part};
 use crate::vsr::{Machine as _, Op};
 use bytes::Bytes;
 use std::vec;
@@ -56,4 +56,20 @@ fn only_a_little_is_kept_and_nothing_that_came_before_what_was_taken() {
         assert_eq!(taken(&mut early, count - 1), Some(count - 1));
         assert_eq!(taken(&mut early, count - 1), None, "it was taken");
     }
+}
+
+#[test]
+fn short_commands_count_as_what_they_take_when_they_are_read() {
+    let commands = vec![add("a", 1); 4000];
+    let read = || Entry::<Numbers> {
+        at_ms: 1,
+        parts: vec![Part { from: None, commands: commands.clone() }],
+    };
+    let taken = size_of_val(&commands[..]);
+    let all: Vec<Bytes> = (0..100).map(|_| Bytes::from(vec![1; 8])).collect();
+    let mut early = Early::<Numbers>::default();
+    all.iter().for_each(|bytes| early.put(bytes.clone(), read()));
+    let kept = all.iter().filter(|bytes| early.take(bytes).is_some()).count();
+    assert_eq!(kept, 4 * 1024 * 1024 / (taken + 8 + size_of::<Part<Numbers>>()));
+    assert!(kept < all.len());
 }

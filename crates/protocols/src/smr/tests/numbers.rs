@@ -83,6 +83,10 @@ impl Machine for Numbers {
         8
     }
 
+    fn change_bytes((name, _): &(String, u64)) -> usize {
+        size_of::<(String, u64)>() + name.len()
+    }
+
     fn is_sound(command: &Command) -> bool {
         *command != Command::Nonsense
     }

@@ -9,6 +9,9 @@ use quorate_kernel::invariant;
 use quorate_kernel::mutant;
 use quorate_kernel::time::Time;
 
+/// The most touches whose times are known while nothing is confirmed.
+const TOUCHES_MAX: usize = 64;
+
 impl<O> Stream<O> {
     /// What is sent now to whoever leads; nothing if there is nothing new and it was told just now
     /// that the gateway is there.
@@ -33,7 +36,7 @@ impl<O> Stream<O> {
         let has_more = |it: &Stream<O>| knows && (it.sent < last || !it.unsent.is_empty());
         while has_more(self) || (is_due && asks.is_empty()) {
             self.touch += 1;
-            self.touches.push_back((self.touch, now));
+            self.note_touch(now);
             let (first, commands) = self.next_commands();
             let questions = if knows { self.next_questions(now) } else { Vec::new() };
             let (touch, turn, acked, life) = (self.touch, self.turn, self.acked, self.life);
@@ -54,6 +57,18 @@ impl<O> Stream<O> {
         }
         invariant!(self.sent >= self.acked, "what is answered was sent");
         asks
+    }
+
+    /// Remembers when a touch was sent. The oldest stay, as they are confirmed first; the newest
+    /// stays, so that what is confirmed after a long silence is not as old as that.
+    fn note_touch(&mut self, now: Time) {
+        if self.touches.len() >= TOUCHES_MAX {
+            match mutant!("tree_forgets_the_oldest_touch") {
+                true => self.touches.pop_front(),
+                false => self.touches.pop_back(),
+            };
+        }
+        self.touches.push_back((self.touch, now));
     }
 
     fn next_commands(&mut self) -> (u64, Vec<Command>) {
@@ -88,5 +103,27 @@ impl<O> Stream<O> {
             questions.push(OpenQuestion { number, after, question: open.question.clone() });
         }
         questions
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use quorate_kernel::time::Span;
+
+    #[test]
+    fn so_many_touches_are_remembered_the_oldest_and_the_newest() {
+        let primary = NodeId(1);
+        let at = |touch: u64| Time(0) + Span(touch * TOUCH.0);
+        let mut stream = Stream::<()>::new(Time(0));
+        for touch in 1..=1000 {
+            assert_eq!(stream.asks(primary, 0, false, at(touch))[0].touch, touch);
+        }
+        assert_eq!(stream.touches.len(), TOUCHES_MAX);
+        for (confirmed, known) in [(5, 5), (999, TOUCHES_MAX as u64 - 1), (1000, 1000)] {
+            stream.heard(primary, confirmed, at(1000));
+            assert_eq!(stream.confirmed, at(known), "of {confirmed}");
+        }
+        assert!(stream.touches.is_empty());
     }
 }

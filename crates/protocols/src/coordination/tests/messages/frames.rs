@@ -1,10 +1,11 @@
 //! Frames: the bytes of each message are pinned, what is written is read back, and anything else is
 //! refused, or another message that stops nobody.
 
+use crate::coordination::gateway::stream::ASK_MAX;
 use crate::coordination::message::{GatewayAsks, Message, News, OpenQuestion, Told};
 use crate::coordination::tests::world::{SOON, hosts};
 use crate::coordination::tree::tests::world::{create, delete, get, set};
-use crate::coordination::tree::{Answer, Change, Command, Question, Who};
+use crate::coordination::tree::{Answer, Change, Command, LIFE_MAX, Question, Who};
 use crate::groups::{Leads, PARTS_MAX, Stands};
 use crate::vsr::{self, Entry, Epoch, Op, ViewNumber};
 use bytes::{Bytes, BytesMut};
@@ -271,6 +272,31 @@ fn what_no_gateway_makes_of_anything_is_refused() {
     assert!(stands(&[1, 2], 1).is_ok());
     assert!(stands(&[1, 2], 0).is_err() && stands(&[2, 1], 1).is_err());
     assert!(stands(&[], 1).is_err() && stands(&[1, 1], 1).is_err());
+}
+
+#[test]
+fn no_gateway_asks_more_at_once_than_may_be() {
+    let ask = |commands, questions: usize| {
+        let commands = std::vec![Command::NOTHING; commands];
+        let question = Question::List("/a".into(), 1);
+        let question = OpenQuestion { number: 1, after: 0, question };
+        let questions = std::vec![question; questions];
+        let ask = GatewayAsks { first: 1, commands, questions, ..GatewayAsks::default() };
+        body(&Message::Ask(ask)).decode::<Message>()
+    };
+    assert!(ask(ASK_MAX, ASK_MAX).is_ok());
+    assert!(ask(ASK_MAX + 1, 0).is_err() && ask(0, ASK_MAX + 1).is_err());
+}
+
+#[test]
+fn no_primary_tells_of_more_than_there_can_be() {
+    let told = |life, done| {
+        let told = Told { life, done, ..Told::default() };
+        body(&Message::Told(told)).decode::<Message>()
+    };
+    assert!(told(LIFE_MAX, 1 << 48).is_ok());
+    assert!(told(LIFE_MAX + 1, 0).is_err(), "numbers of its changes would not fit");
+    assert!(told(0, (1 << 48) + 1).is_err() && told(u64::MAX, u64::MAX).is_err());
 }
 
 #[test]

@@ -3,14 +3,15 @@
 
 use crate::coordination::message::{Message, News, Told};
 use crate::coordination::tests::world::{Client, SOON, World, hosts, led, settings, three};
+use crate::coordination::tree::sessions as tree_sessions;
 use crate::coordination::tree::tests::world::{create, delete, set};
 use crate::testing::hosts::Taken;
 use quorate_kernel::news::News as Heard;
-use quorate_kernel::operation::Refusal;
+use quorate_kernel::operation::{Outcome, Refusal};
 use quorate_kernel::process::Process;
 use quorate_kernel::storage::Durability;
 use quorate_kernel::time::Span;
-use quorate_kernel::tree::{Act, Item, Told as Reply, What};
+use quorate_kernel::tree::{Act, Connect, Item, Told as Reply, What, Zxid};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::string::String;
@@ -128,6 +129,62 @@ fn who_came_again_is_not_sent_away_by_what_comes_twice() {
     world.run(Span::secs(1));
     assert_eq!(world.changes(&again), [("/a".into(), What::Data)]);
     assert_eq!(world.ended(&again), None);
+}
+
+/// How many sessions a gateway has.
+fn sessions(world: &World, at: usize) -> usize {
+    world.hosts[at].process.as_ref().expect("it is up").gateway.sessions()
+}
+
+#[test]
+fn a_gateway_forgets_a_session_that_has_moved_unseen() {
+    let mut world = one_member();
+    let one = world.open(GATEWAY);
+    assert!(world.one(&one, create("/a", "")).is_ok());
+    assert!(world.one(&one, create("/b", "")).is_ok());
+    world.run(Span::millis(600));
+    world.part(ALONE, GATEWAY);
+    world.attach(&one, ALONE);
+    forget_changes(&mut world);
+    let moved = world.attach(&one, ALONE);
+    world.mend();
+    assert_eq!(sessions(&world, GATEWAY), 1, "it knows nothing of it");
+    let end = world.now + SOON + SOON;
+    while sessions(&world, GATEWAY) > 0 && world.now < end {
+        assert_eq!(world.act(&moved, Act::Ping), Ok(Reply::Done));
+        world.run(Span::millis(100));
+    }
+    assert_eq!(sessions(&world, GATEWAY), 0, "it is told that the session goes on elsewhere");
+    assert_eq!((world.ended(&moved), world.sessions_there(ALONE)), (None, 1));
+}
+
+#[test]
+fn who_waits_for_a_session_that_has_ended_unseen_is_sent_away() {
+    let mut world = one_member();
+    let one = world.open_with(GATEWAY, Span::secs(60));
+    assert!(world.one(&one, create("/a", "")).is_ok());
+    assert!(world.one(&one, create("/b", "")).is_ok());
+    world.leave(&one);
+    world.run(Span::millis(600));
+    // It is attached, and the gateway does not hear so.
+    world.cut.insert((ALONE, GATEWAY));
+    let session = Some((one.session, one.password));
+    let connect = Connect { session, timeout_ms: 60_000, seen: Zxid(0), peer: None };
+    let waits = world.connect(GATEWAY, connect);
+    let is_attached = |world: &mut World| {
+        let hosted = world.hosts[ALONE].process.as_ref().and_then(|it| it.hosted.as_ref());
+        hosted.is_some_and(|it| tree_sessions(it.machine.objects()).any(|(_, it)| it.attached == 2))
+    };
+    assert!(world.run_until(SOON, is_attached), "what it asks is heard");
+    let moved = world.attach(&one, ALONE);
+    assert_eq!(world.act(&moved, Act::Close), Ok(Reply::Done));
+    forget_changes(&mut world);
+    world.mend();
+    assert!(world.run_to(SOON, |world| !world.told(waits).is_empty()), "it is told");
+    world.run(Span::secs(1));
+    assert_eq!(world.told(waits), [&Outcome::Refused(Refusal::TooSlow)], "and looks again");
+    let again = world.go_on(&one, GATEWAY);
+    assert_eq!(world.opened(GATEWAY, again), None, "its session is over");
 }
 
 #[test]
@@ -270,5 +327,5 @@ fn who_is_told_that_its_host_has_started_again_is_sent_away() {
     say(&mut world, leader, other, Told { has_ended: true, ..Told::default() });
     assert_eq!(world.ended(&one), Some(Refusal::Stopping));
     let told = world.answer(waits);
-    assert_eq!(told, quorate_kernel::operation::Outcome::Refused(Refusal::OutcomeUnknown));
+    assert_eq!(told, Outcome::Refused(Refusal::OutcomeUnknown));
 }

@@ -162,6 +162,25 @@ fn a_list_of_nobody_who_is_known_is_refused() {
 }
 
 #[test]
+fn a_list_that_is_too_long_is_refused_also_with_what_the_client_has_shown() {
+    let mut world = World::new();
+    let name = |bytes: usize| "n".repeat(bytes - ":digest".len());
+    for (bytes, told) in [(1024, Ok(())), (1025, Err(Failure::InvalidAcl))] {
+        let (who, list) = (user(&name(bytes)), [of_user(ALL, &name(bytes))]);
+        assert_eq!(list[0].id.id.len(), bytes);
+        assert_eq!(world.one(&who, set_acl("/", &list)).map(|_| ()), told, "{bytes} are given");
+        let auth = [entry(ALL, "auth", "")];
+        assert_eq!(world.one(&who, set_acl("/", &auth)).map(|_| ()), told, "{bytes} are shown");
+        assert_eq!(world.one(&user(&name(1024)), set_acl("/", &Acl::open())).map(|_| ()), Ok(()));
+    }
+    let ids = (0..4).map(|number| digest(&number.to_string())).collect();
+    let who = Who { ids, ..anybody() };
+    let auth = |count: u32| (1..=count).map(|of| entry(of, "auth", "")).collect::<Vec<_>>();
+    assert_eq!(world.one(&who, set_acl("/", &auth(65))), Err(Failure::InvalidAcl));
+    assert!(world.one(&who, set_acl("/", &auth(64))).is_ok());
+}
+
+#[test]
 fn an_address_may_do_what_its_network_may() {
     let cases = [
         ("10.1.2.3", "10.1.2.3", true),
