@@ -64,7 +64,7 @@ pub(super) struct Session {
 }
 
 impl Session {
-    /// When its client had first been silent for its time-out, since a gateway took it on last. What
+    /// When its client had first been silent for its time-out since a gateway took it on. What
     /// it asks then may still be answered while its end is on the way.
     fn silent_at(&mut self) -> u64 {
         self.heard.sort_unstable();
