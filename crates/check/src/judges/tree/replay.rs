@@ -315,8 +315,10 @@ impl Replay<'_> {
             };
             let before = open.iter().filter(|(_, it)| it.ended < asked.began);
             let behind = open.iter().filter(|(_, it)| it.began > asked.ended);
-            let low = before.map(|(zxid, _)| *zxid).max().unwrap_or(0);
-            let high = behind.map(|(zxid, _)| zxid - 1).min().unwrap_or(u64::MAX);
+            let last = before.max_by_key(|(zxid, _)| *zxid);
+            let next = behind.min_by_key(|(zxid, _)| *zxid);
+            let low = last.map_or(0, |(zxid, _)| *zxid);
+            let high = next.map_or(u64::MAX, |(zxid, _)| zxid - 1);
             let low = low.max(facts.floors[asked.began]);
             let high = high.min(facts.ceiling(asked.ended));
             let had = &self.had[&path];
@@ -333,7 +335,10 @@ impl Replay<'_> {
                     high.min(facts.last)
                 );
                 let at = high.min(facts.end());
-                return Err(self.conflict(at, marks::of_answer(asked), why, Some(*index)));
+                // Were those elsewhere, it would be another time.
+                let bounds = last.into_iter().chain(next).flat_map(|(_, it)| marks::of_write(it));
+                let marks = marks::of_answer(asked).into_iter().chain(bounds).collect();
+                return Err(self.conflict(at, marks, why, Some(*index)));
             }
         }
         Ok(())
