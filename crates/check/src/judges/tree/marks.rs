@@ -34,11 +34,20 @@ pub(super) fn node(path: &str) -> Mark {
     }
 }
 
+/// Whether this is the node that such a create makes.
+pub(super) fn is_made(path: &str, asked: &str, sequential: bool) -> bool {
+    if sequential { node(path) == Mark::Node(asked.to_string()) } else { path == asked }
+}
+
+/// All that a node is below, the nearest first.
+fn above(path: &str) -> impl Iterator<Item = &str> {
+    core::iter::successors(parent(path), |above| parent(above))
+}
+
 /// A node that is made or removed.
 pub(super) fn whole(path: &str) -> Vec<Mark> {
     let below = parent(path).map(|above| Mark::Below(above.to_string()));
-    let under = core::iter::successors(parent(path), |above| parent(above));
-    let under = under.map(|above| Mark::Under(above.to_string()));
+    let under = above(path).map(|above| Mark::Under(above.to_string()));
     [node(path)].into_iter().chain(below).chain(under).collect()
 }
 
@@ -63,7 +72,8 @@ fn answer(item: &Item) -> Vec<Mark> {
     marks
 }
 
-fn items(act: &Act) -> &[Item] {
+/// What an act does to nodes, one thing after the other.
+pub(super) fn items(act: &Act) -> &[Item] {
     match act {
         Act::One(item) => core::slice::from_ref(item),
         Act::All(items) | Act::Each(items) => items,
@@ -112,8 +122,7 @@ pub(super) fn of_answer(asked: &Invocation) -> Vec<Mark> {
         Operation::Tree(ask) => items(&ask.act).iter().flat_map(answer).collect(),
         Operation::Put { key, .. } => {
             let path = path_of(key);
-            let above = core::iter::successors(parent(&path), |above| parent(above)).map(node);
-            shown(&path).into_iter().chain(above).collect()
+            shown(&path).into_iter().chain(above(&path).map(node)).collect()
         }
         Operation::Get { key, .. } | Operation::Delete { key, .. } => shown(&path_of(key)),
         _ => Vec::new(),

@@ -60,7 +60,7 @@ use bytes::Bytes;
 use evidence::AllEvidence;
 use facts::Facts;
 use quorate_kernel::operation::Operation;
-use quorate_kernel::tree::{Acl, Act, Item, Kind};
+use quorate_kernel::tree::{Acl, Item, Kind};
 use search::{Finding, Search};
 
 /// What a step of a search costs, in steps of other judges: one zxid of a replay.
@@ -107,11 +107,7 @@ fn is_beyond(asked: &Invocation) -> bool {
         _ => false,
     };
     match &asked.operation {
-        Operation::Tree(ask) => match &ask.act {
-            Act::One(item) => is_item(item),
-            Act::All(items) | Act::Each(items) => items.iter().any(is_item),
-            _ => false,
-        },
+        Operation::Tree(ask) => marks::items(&ask.act).iter().any(is_item),
         Operation::Transact { .. } => true,
         _ => false,
     }

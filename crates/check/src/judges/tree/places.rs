@@ -141,9 +141,7 @@ fn can_do(facts: &Facts<'_>, open: usize, (zxid, seen, values): Seen<'_>) -> boo
 fn writes(asked: &Invocation, path: &str, value: &Bytes) -> bool {
     let item = |item: &Item| match item {
         Item::Create { path: of, data, sequential, .. } => {
-            let is_it =
-                if *sequential { marks::node(path) == Mark::Node(of.clone()) } else { of == path };
-            is_it && data.as_ref() == Some(value)
+            marks::is_made(path, of, *sequential) && data.as_ref() == Some(value)
         }
         Item::Set { path: of, data, .. } => of == path && data.as_ref() == Some(value),
         _ => false,
@@ -153,11 +151,7 @@ fn writes(asked: &Invocation, path: &str, value: &Bytes) -> bool {
             let of = path_of(key);
             if of == path { put == value } else { is_below(&of, path) && value.is_empty() }
         }
-        Operation::Tree(ask) => match &ask.act {
-            Act::One(one) => item(one),
-            Act::All(items) | Act::Each(items) => items.iter().any(item),
-            _ => false,
-        },
+        Operation::Tree(ask) => marks::items(&ask.act).iter().any(item),
         _ => false,
     }
 }
@@ -177,10 +171,8 @@ fn may_write(asked: &Invocation, marks: &[Mark], seen: &Evidence) -> bool {
         }
         Operation::Delete { key, .. } => is_gone(&path_of(key), seen),
         Operation::Tree(ask) => match &ask.act {
-            Act::One(item) => may_do(item, seen),
-            Act::All(items) | Act::Each(items) => items.iter().any(|item| may_do(item, seen)),
             Act::Close => removes(marks, seen),
-            _ => false,
+            act => marks::items(act).iter().any(|item| may_do(item, seen)),
         },
         _ => false,
     }
@@ -188,10 +180,9 @@ fn may_write(asked: &Invocation, marks: &[Mark], seen: &Evidence) -> bool {
 
 fn may_do(item: &Item, seen: &Evidence) -> bool {
     match (item, seen.what) {
-        (Item::Create { path, sequential, .. }, What::Created) => match sequential {
-            true => marks::node(&seen.path) == Mark::Node(path.clone()),
-            false => seen.path == *path,
-        },
+        (Item::Create { path, sequential, .. }, What::Created) => {
+            marks::is_made(&seen.path, path, *sequential)
+        }
         (Item::Create { path, .. }, What::Children) => parent(path) == Some(&seen.path),
         (Item::Set { path, .. }, What::Data) => seen.path == *path,
         (Item::Delete { path, .. }, _) => is_gone(path, seen),

@@ -1,6 +1,7 @@
 //! Zxids whose changes changed no node: somebody followed every node then, and was told of none.
 
 use super::facts::{Place, place};
+use super::marks::items;
 use super::record::Record;
 use super::stream::{Received, Stream};
 use crate::history::Completion;
@@ -57,11 +58,7 @@ pub(super) fn changes_a_node(operation: &Operation) -> bool {
         |item: &Item| matches!(item, Item::Create { .. } | Item::Delete { .. } | Item::Set { .. });
     match operation {
         Operation::Put { .. } | Operation::Delete { .. } => true,
-        Operation::Tree(ask) => match &ask.act {
-            Act::One(item) => changes(item),
-            Act::All(items) => items.iter().any(changes),
-            _ => false,
-        },
+        Operation::Tree(ask) => items(&ask.act).iter().any(changes),
         _ => false,
     }
 }
