@@ -1,5 +1,7 @@
 //! Counts answers in a stream of ZooKeeper's frames without keeping or copying what is in them.
 
+use quorate_doors::zookeeper::client::NO_NODE;
+use quorate_doors::zookeeper::wire::codes::EVENT_XID;
 use quorate_doors::zookeeper::wire::jute::Reader;
 use quorate_kernel::limits::JUTE_FRAME_BYTES_MAX;
 
@@ -9,10 +11,6 @@ use crate::scanner::{Malformed, ReplyKind};
 /// answer has in their place.
 const HEAD_BYTES: usize = 4 + HEADER_BYTES;
 const HEADER_BYTES: usize = 4 + 8 + 4;
-/// The number of an event.
-const EVENT: i32 = -1;
-/// There is no such node.
-const NO_NODE: i32 = -101;
 /// There is one already. Only the load phase makes nodes, and may do so twice.
 const NODE_EXISTS: i32 = -110;
 
@@ -82,7 +80,7 @@ impl Frames {
         let _zxid = reader.long().map_err(|_| Malformed::Frame)?;
         let error = reader.int().map_err(|_| Malformed::Frame)?;
         Ok(match (first, error) {
-            (EVENT, _) => None,
+            (EVENT_XID, _) => None,
             (_, 0 | NODE_EXISTS) => Some(ReplyKind::Answered),
             (_, NO_NODE) => Some(ReplyKind::Nil),
             _ => {
@@ -151,7 +149,7 @@ mod tests {
             session(30_000),
             answer(1, 0, &[5; 100]),
             answer(2, 0, &[]),
-            answer(EVENT, 0, b"an event is no answer"),
+            answer(EVENT_XID, 0, b"an event is no answer"),
             answer(3, NO_NODE, &[]),
             answer(4, NODE_EXISTS, &[]),
             answer(5, -103, &[]),

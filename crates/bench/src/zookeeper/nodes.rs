@@ -2,6 +2,7 @@
 
 use core::ops::Range;
 
+use quorate_doors::zookeeper::client;
 use quorate_doors::zookeeper::wire::codes::opcode;
 use quorate_doors::zookeeper::wire::jute::Frame;
 use quorate_kernel::rope::Rope;
@@ -9,7 +10,7 @@ use quorate_kernel::rope::Rope;
 use crate::load::command::{KEY_BYTES, Values, put_key};
 
 /// What a client asks for as the time-out of its session, in milliseconds.
-const TIMEOUT_MS: i32 = 30_000;
+const TIMEOUT_MS: u32 = 30_000;
 /// All that can be done with a node.
 const ALL_PERMISSIONS: i32 = 31;
 /// Any version of a node.
@@ -24,14 +25,7 @@ const DATA_BEGIN: usize = KEY.end + 4;
 /// Asks for a new session; with this each connection begins.
 #[must_use]
 pub fn connect() -> Vec<u8> {
-    let mut frame = Frame::new();
-    frame.int(0);
-    frame.long(0);
-    frame.int(TIMEOUT_MS);
-    frame.long(0);
-    frame.buffer(&[0; 16]);
-    frame.boolean(false);
-    bytes(frame)
+    client::connect(TIMEOUT_MS).to_vec()
 }
 
 fn bytes(frame: Frame) -> Vec<u8> {

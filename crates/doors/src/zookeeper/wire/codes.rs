@@ -66,7 +66,7 @@ pub mod opcode {
 }
 
 /// The number that a frame has in place of a request's when it is an event.
-pub(crate) const EVENT_XID: i32 = -1;
+pub const EVENT_XID: i32 = -1;
 /// The zxid of an event's header: it says nothing.
 pub(crate) const EVENT_ZXID: i64 = -1;
 /// The state of a connection in which events come: it is connected, and may read and write.
