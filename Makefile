@@ -88,6 +88,8 @@ tools:
 	need go golang-go; \
 	need javac default-jdk-headless; \
 	need mvn maven; \
+	need node nodejs; \
+	need npm npm; \
 	need ip iproute2; \
 	need nft nftables; \
 	need faketime faketime; \

@@ -4,6 +4,7 @@
     tests/clients/run.py                      all suites against target/release/quorate
     tests/clients/run.py --suite redis-py     one of them
     tests/clients/run.py --against redis      all suites against a plain redis-server
+    tests/clients/run.py --against zookeeper  those of its clients against ZooKeeper
     tests/clients/run.py --generate           writes the Python package's generated code anew
 
 The suites speak to host 1; one runs again at host 2, and several write at one host and read at
@@ -21,15 +22,17 @@ import tempfile
 import time
 
 from server import Cluster, Failure, PlainRedis, ask
+from zookeeper import ZooKeeper
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 TARGET = os.path.join(ROOT, os.environ.get("CARGO_TARGET_DIR", "target"))
 SUITE_SECONDS = 600
-SUITES = ["redis-cli", "redis-benchmark", "redis-py", "go-redis", "java", "kazoo"]
+SUITES = ["redis-cli", "redis-benchmark", "redis-py", "go-redis", "java", "node", "kazoo"]
 SUITES += ["grpc", "http", "python"]
-# What plain Redis does not speak.
+# What plain Redis does not speak, and what plain ZooKeeper does.
 NATIVE = ["grpc", "http", "python", "kazoo"]
+OF_ZOOKEEPER = ["go-redis", "java", "kazoo"]
 # What needs the virtual environment.
 PYTHON = {
     "redis-py": "test_redis_py test_redis_py_transactions",
@@ -50,8 +53,11 @@ def main():
         sys.exit(subprocess.run(generate).returncode)
     work = tempfile.mkdtemp(prefix="quorate-clients-")
     data = os.path.join(work, "data")
-    is_redis = options.against == "redis"
-    server = PlainRedis(data) if is_redis else Cluster(options.binary, data)
+    server = {
+        "quorate": lambda: Cluster(options.binary, data),
+        "redis": lambda: PlainRedis(data),
+        "zookeeper": lambda: ZooKeeper(os.path.join(TARGET, "zookeeper"), data),
+    }[options.against]()
     try:
         failed = run(server, options)
     except (Failure, subprocess.SubprocessError, OSError) as failure:
@@ -68,7 +74,7 @@ def main():
 
 def parse():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--against", choices=["quorate", "redis"], default="quorate")
+    parser.add_argument("--against", choices=["quorate", "redis", "zookeeper"], default="quorate")
     parser.add_argument("--binary", default=os.path.join(TARGET, "release", "quorate"))
     parser.add_argument("--suite", choices=SUITES, action="append")
     parser.add_argument("--generate", action="store_true")
@@ -80,8 +86,13 @@ def run(server, options):
     server.start()
     is_ours = options.against == "quorate"
     environment = dict(os.environ, PYTHONDONTWRITEBYTECODE="1")
-    environment["RESP_ENDPOINT"] = server.endpoint(1)
     environment["QUORATE"] = "1" if is_ours else "0"
+    if options.against == "zookeeper":
+        # One of them: what is written at one server is not read at another at once.
+        environment["ZOOKEEPER_ENDPOINTS"] = server.endpoint(1)
+        names = [name for name in options.suite or SUITES if name in OF_ZOOKEEPER]
+        return [name for name in names if not suite(name, name, environment)]
+    environment["RESP_ENDPOINT"] = server.endpoint(1)
     if is_ours:
         environment["RESP_ENDPOINT_SECOND"] = server.endpoint(2)
         for door in ("grpc", "http"):
@@ -111,7 +122,8 @@ def suite(name, title, environment):
         "redis-benchmark": ([sys.executable, "-m", "unittest", "test_redis_benchmark"], HERE),
         "go-redis": (["go", "test", "-count=1", "./..."], os.path.join(HERE, "go")),
         "java": (
-            ["mvn", "-q", "-B", "-ntp", f"-Doutput.directory={TARGET}/java", "test"],
+            ["mvn", "-q", "-B", "-ntp", f"-Doutput.directory={TARGET}/java", "test"]
+            + ([] if "RESP_ENDPOINT" in environment else ["-Dtest=ZooKeeper*,Curator*"]),
             os.path.join(HERE, "java"),
         ),
     }.get(name, (None, HERE))
@@ -124,6 +136,9 @@ def suite(name, title, environment):
         # Those of other packages keep objects, which kazoo's tests of its caches count.
         environment = dict(environment, PYTEST_DISABLE_PLUGIN_AUTOLOAD="1")
         command = [virtual_python(), "-m", "pytest", *options, "--pyargs", *modules]
+    if name == "node":
+        folder = node_modules()
+        command = ["node", "--test"]
     if name == "python":
         install_package(environment["QUORATE_PACKAGE"])
     print(f"== {title}: {' '.join(command)}", flush=True)
@@ -163,6 +178,19 @@ def virtual_python():
         subprocess.run(install, check=True)
         shutil.copy(wanted, installed)
     return python
+
+
+def node_modules():
+    """A copy of the tests for Node beside the packages that they need; returns its folder."""
+    source, place = os.path.join(HERE, "node"), os.path.join(TARGET, "node")
+    shutil.copytree(source, place, dirs_exist_ok=True)
+    wanted = os.path.join(place, "package-lock.json")
+    installed = os.path.join(place, "installed.json")
+    if not os.path.exists(installed) or read(installed) != read(wanted):
+        install = ["npm", "ci", "--no-audit", "--no-fund", "--silent"]
+        subprocess.run(install, cwd=place, check=True)
+        shutil.copy(wanted, installed)
+    return place
 
 
 def install_package(place):

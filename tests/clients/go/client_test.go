@@ -16,17 +16,28 @@ import (
 
 var protocols = []int{2, 3}
 
+// address is nowhere if only ZooKeeper's protocol is spoken.
 func address() string {
-	if endpoint := os.Getenv("RESP_ENDPOINT"); endpoint != "" {
-		return endpoint
+	endpoint := os.Getenv("RESP_ENDPOINT")
+	if endpoint == "" && os.Getenv("ZOOKEEPER_ENDPOINTS") == "" {
+		return "127.0.0.1:6379"
 	}
-	return "127.0.0.1:6379"
+	return endpoint
 }
 
 func connect(t *testing.T, address string, protocol int) *redis.Client {
+	return connectTo(t, address, protocol, 0)
+}
+
+// connectTo connects to the keyspace of a number.
+func connectTo(t *testing.T, address string, protocol, database int) *redis.Client {
 	t.Helper()
+	if address == "" {
+		t.Skip("no host speaks RESP")
+	}
 	client := redis.NewClient(&redis.Options{
 		Addr:        address,
+		DB:          database,
 		Protocol:    protocol,
 		ReadTimeout: 30 * time.Second,
 	})

@@ -69,7 +69,9 @@ class CuratorRecipesTest {
         return curators.other.checkExists().forPath(path) != null;
     }
 
+    /** ZooKeeper tells its own servers here, which clients of a proxy could not reach. */
     @Test
+    @EnabledIfEnvironmentVariable(named = "QUORATE", matches = "1")
     void aClientKeepsTheServersThatItWasGiven() throws Exception {
         String given = ZooKeepers.host(0);
         assertEquals(given, curators.one.getZookeeperClient().getCurrentConnectionString());

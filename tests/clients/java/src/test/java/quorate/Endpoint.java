@@ -7,6 +7,9 @@ final class Endpoint {
     static final String HOST = address()[0];
     static final int PORT = Integer.parseInt(address()[1]);
 
+    /** The number of a keyspace with transactions; plain Redis has one of that number too. */
+    static final int TRANSACTIONAL = 2;
+
     private Endpoint() {}
 
     static String key(String name) {

@@ -130,6 +130,7 @@ class ZooKeeperNodesTest {
     }
 
     @Test
+    @EnabledIfEnvironmentVariable(named = "QUORATE", matches = "1")
     void aNodeIsAKeyOfClientsOfRedis() throws Exception {
         String node = clients.make(one, "/node", "first", CreateMode.PERSISTENT);
         try (Jedis redis = new Jedis(Endpoint.HOST, Endpoint.PORT)) {
@@ -222,7 +223,9 @@ class ZooKeeperNodesTest {
 
     @Test
     void whatIsThereFromTheStart() throws Exception {
-        assertEquals(0, one.getConfig(false, null).length);
+        // ZooKeeper tells its servers here; ours are told by no node.
+        boolean isOurs = "1".equals(System.getenv("QUORATE"));
+        assertEquals(isOurs, one.getConfig(false, null).length == 0);
         assertTrue(one.getChildren("/", false).contains("zookeeper"));
         one.sync("/");
         assertThrows(KeeperException.BadArgumentsException.class,

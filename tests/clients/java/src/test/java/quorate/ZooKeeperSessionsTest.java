@@ -136,7 +136,9 @@ class ZooKeeperSessionsTest {
         moving.setData(node, new byte[1], 0);
     }
 
+    /** A server of ZooKeeper closes the right client's connection before it looks at a password. */
     @Test
+    @EnabledIfEnvironmentVariable(named = "QUORATE", matches = "1")
     void nobodyGoesOnWithTheSessionOfAnother() throws Exception {
         String node = clients.make(moving, "/node", "", CreateMode.EPHEMERAL);
         Events events = new Events();
