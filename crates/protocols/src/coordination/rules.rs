@@ -62,6 +62,6 @@ pub const ENGINE: Engine = Engine {
 pub const NODE_BYTES_MAX: usize = 1024 * 1024;
 /// The shortest time-out that may be set, in milliseconds: shorter than the fail-over of a primary
 /// would end sessions for nothing.
-const TIMEOUT_LEAST_MS: u64 = 2000;
+pub(crate) const TIMEOUT_LEAST_MS: u64 = 2000;
 /// The longest time-out that may be set, in milliseconds.
 const TIMEOUT_MOST_MS: u64 = 24 * 60 * 60 * 1000;

@@ -2,7 +2,6 @@
 
 use super::hear::answer_with;
 use super::{Asking, Origin};
-use crate::coordination::primary::silent::SURE;
 use crate::coordination::tree::Command;
 use crate::coordination::{Context, Coordination, GROUP};
 use alloc::vec::Vec;
@@ -12,6 +11,9 @@ use quorate_kernel::operation::{Outcome, Refusal};
 use quorate_kernel::probe;
 use quorate_kernel::time::Span;
 use quorate_kernel::tree::SessionId;
+
+/// How long ago a majority may have heard of this host, for it to say who is silent.
+const SURE: Span = Span::secs(2);
 
 impl Coordination {
     /// Time has passed.

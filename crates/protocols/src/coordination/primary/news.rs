@@ -40,6 +40,10 @@ impl Served {
     /// What this gateway is to be told, in messages of a size.
     fn told(&mut self, changes: &Changes<Change>, now: Time) -> Vec<Told> {
         let last = changes.last();
+        if self.upto > last && !mutant!("tree_tells_less_than_is_known") {
+            // What it has seen was done: another node leads, and knows more than this one.
+            return Vec::new();
+        }
         let news = core::mem::take(&mut self.news);
         let has_changed = last > self.upto;
         // That it is there, it is told from time to time: mostly there is more to tell soon.
@@ -184,5 +188,14 @@ mod tests {
         let all = between(1, 5).chain([(0, 1)]).chain(between(6, 2999)).chain([(0, 2)]);
         assert!(numbers.eq(all.chain([(3000, 0), (0, 3)])), "all of it, once and in its order");
         assert!(served.told(&changes, Time(0)).is_empty());
+    }
+
+    #[test]
+    fn who_knows_less_than_a_gateway_has_seen_tells_nothing() {
+        let client = Incarnation { node: NodeId(1), start: Start(1) };
+        let mut served = Served { upto: 9, follows: true, ..Served::new(client) };
+        assert!(served.told(&Changes::new(8), Time(0) + OWED).is_empty());
+        assert_eq!(served.upto, 9);
+        assert_eq!(served.told(&Changes::new(9), Time(0) + OWED).len(), 1);
     }
 }

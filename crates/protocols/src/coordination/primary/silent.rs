@@ -3,8 +3,14 @@
 //! No replica looks at a clock. The primary proposes, by its own monotonic clock, guarded by what
 //! it has seen; a new one waits anew. So a session may last longer than its client can be silent,
 //! and never ends earlier. The same where no majority could be reached for a while.
+//!
+//! A gateway says that it is there each [`TOUCH`], and its clients may have been answered since. So
+//! it is given as much longer; and that is longer than what passes between two touches if for
+//! [`SURE`] no majority is reached, as no time-out is shorter than [`TIMEOUT_LEAST_MS`].
 
+use crate::coordination::gateway::stream::TOUCH;
 use crate::coordination::primary::Primary;
+use crate::coordination::rules::TIMEOUT_LEAST_MS;
 use crate::coordination::tree::{Command, Session, Tree, reapable, sessions, whole};
 use crate::coordination::{Context, Coordination};
 use crate::smr::{Objects, Origin, Part, Replicated};
@@ -17,7 +23,11 @@ use quorate_kernel::time::{Span, Time};
 /// How often it is looked.
 const LOOKED: Span = Span::secs(1);
 /// How long ago a majority may have said that this node leads, for it to say who is silent.
-pub const SURE: Span = Span::secs(2);
+const SURE: Span = Span::secs(1);
+const _: () = assert!(
+    TOUCH.0 + SURE.0 + TOUCH.0 < Span::millis(TIMEOUT_LEAST_MS).0 + TOUCH.0,
+    "a gateway that is there touches in time"
+);
 /// The most that is proposed at a time.
 const PROPOSED_MAX: usize = 1024;
 
@@ -34,6 +44,7 @@ impl Coordination {
         primary.looked = cx.now;
         let objects = hosted.machine.objects();
         primary.forget_starts(objects);
+        primary.wait_for_gateways(objects, cx.now);
         if primary.parts.is_empty() {
             primary.acknowledge_gone(&hosted.machine, |node| self.hosts.has_left(node));
         }
@@ -46,9 +57,10 @@ impl Coordination {
             heard.unwrap_or(primary.began).max(primary.began)
         };
         let over = |timeout_ms: u32, gateway| {
+            let longer = if mutant!("tree_counts_from_touches") { Span(0) } else { TOUCH };
             let patience = match mutant!("tree_new_primary_waits_no_more") {
                 true => Span(0),
-                false => Span::millis(u64::from(timeout_ms)),
+                false => Span(Span::millis(u64::from(timeout_ms)).0 + longer.0),
             };
             judged - heard(gateway) >= patience
         };
@@ -79,6 +91,17 @@ impl Coordination {
 }
 
 impl Primary {
+    /// Gateways that have sessions, and have not been heard or are forgotten, have from now on to
+    /// say that they are there.
+    fn wait_for_gateways(&mut self, objects: &Objects<Tree>, now: Time) {
+        if mutant!("tree_waits_for_nobody_new") {
+            return;
+        }
+        for (_, session) in sessions(objects) {
+            self.heard.entry(session.gateway).or_insert(now);
+        }
+    }
+
     /// A majority says that it leads. If none has for a while, all wait anew, as for a new primary.
     pub(super) fn confirm(&mut self, now: Time) {
         if now - self.confirmed >= SURE && !mutant!("tree_ends_sessions_unsure") {
@@ -111,5 +134,30 @@ impl Primary {
             let is_newest = served.is_some_and(|served| served.client == *start);
             is_newest || (have.contains(start) && !mutant!("tree_forgets_earlier_starts"))
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::coordination::tree::tests::world::{World, gateway};
+    use crate::vsr::ViewNumber;
+
+    #[test]
+    fn a_gateway_that_was_forgotten_has_as_long_as_any() {
+        let mut primary = Primary::new(ViewNumber::default(), Time(0));
+        let mut world = World::new();
+        let later = Time(0) + Span::secs(60);
+        // It has no session, and another start of its host asks.
+        primary.heard.insert(gateway(5), Time(0));
+        primary.forget_starts(world.member.machine.objects());
+        assert!(primary.heard.is_empty());
+        // What it had asked for long ago is executed after all.
+        world.open(5);
+        primary.forget_starts(world.member.machine.objects());
+        primary.wait_for_gateways(world.member.machine.objects(), later);
+        assert_eq!(primary.heard.get(&gateway(5)), Some(&later));
+        primary.wait_for_gateways(world.member.machine.objects(), later + Span::secs(1));
+        assert_eq!(primary.heard.get(&gateway(5)), Some(&later), "it is counted from once");
     }
 }

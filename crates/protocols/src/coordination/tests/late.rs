@@ -1,5 +1,6 @@
 //! What comes late: messages, attaches, ticks, and words of who leads no more.
 
+use super::sessions::keep;
 use super::world::{Client, SOON, TIMEOUT, World, hosts, three};
 use crate::coordination::tree::tests::world::{create, ephemeral};
 use quorate_kernel::operation::{Operation, Outcome, Refusal};
@@ -148,4 +149,27 @@ fn answers_of_a_host_that_has_left_are_kept_no_longer() {
     assert!(world.run_until(SOON, |world| kept(world) == 0), "nobody does");
     world.hosts.pop();
     world.agree();
+}
+
+#[test]
+fn a_session_lasts_its_time_out_after_the_last_word_to_its_client() {
+    for phase in 0..12 {
+        let (mut world, leader, other) = three();
+        let watcher = world.open(3 - leader - other);
+        // The primary has led for longer than any time-out.
+        keep(&mut world, &watcher, Span(2 * TIMEOUT.0));
+        let stays = world.open(other);
+        assert!(world.one(&stays, ephemeral("/stays")).is_ok());
+        world.run(Span::millis(45 * phase));
+        assert_eq!(world.act(&stays, Act::Ping), Ok(Told::Done));
+        let answered = world.now;
+        world.crash(other);
+        while world.now - answered < Span(TIMEOUT.0 - Span::millis(60).0) {
+            assert!(world.is_there(leader, "/stays"), "{:?} of its time-out", world.now - answered);
+            assert_eq!(world.act(&watcher, Act::Ping), Ok(Told::Done));
+            world.run(Span::millis(50));
+        }
+        keep(&mut world, &watcher, TIMEOUT);
+        assert!(!world.is_there(leader, "/stays"), "nobody has heard its client for so long");
+    }
 }

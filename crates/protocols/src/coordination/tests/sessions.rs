@@ -10,7 +10,7 @@ use quorate_kernel::watch::Event;
 use std::vec::Vec;
 
 /// A client that pings so often, for so long.
-fn keep(world: &mut World, client: &super::world::Client, span: Span) {
+pub(super) fn keep(world: &mut World, client: &super::world::Client, span: Span) {
     let end = world.now + span;
     while world.now < end {
         assert_eq!(world.act(client, Act::Ping), Ok(Told::Done));
@@ -275,7 +275,7 @@ fn a_new_primary_waits_for_the_hosts_anew() {
         assert!(world.is_there(third, "/one"), "{:?}", world.now - changed);
         world.run(Span::millis(100));
     }
-    world.run(Span::secs(2));
+    world.run(Span::secs(3));
     assert!(!world.is_there(third, "/one"));
 }
 
