@@ -13,13 +13,36 @@ pub fn command(arguments: &[String]) -> Result<(), String> {
     run::step("format", &mut run::cargo(&["fmt", "--all", "--check"]))?;
     run::step("lints", &mut run::cargo(&CLIPPY))?;
     tidy::command(&[])?;
-    tests()?;
-    sweep::command(&[])?;
-    sweep::test()?;
-    mutants::command(&[])?;
-    clients::command(&[])?;
+    together([&with_processes, &simulated])?;
     println!("== ci: passed in {:.0} s", begun.elapsed().as_secs_f64());
     Ok(())
+}
+
+/// What starts servers, and waits for them much of its time.
+fn with_processes() -> Result<(), String> {
+    tests()?;
+    clients::command(&[])
+}
+
+/// What uses all cores that there are.
+fn simulated() -> Result<(), String> {
+    sweep::command(&[])?;
+    sweep::test()?;
+    mutants::command(&[])
+}
+
+/// A row of steps.
+type Row<'a> = &'a (dyn Fn() -> Result<(), String> + Sync);
+
+/// Two rows side by side: where one waits the other goes on. Both are run to their ends, and what
+/// stops one of them is told at once.
+fn together(rows: [Row<'_>; 2]) -> Result<(), String> {
+    let run = |row: Row<'_>| row().inspect_err(|error| eprintln!("== ci: {error}"));
+    let failures: Vec<String> = std::thread::scope(|scope| {
+        let running = rows.map(|row| scope.spawn(move || run(row)));
+        running.into_iter().filter_map(|row| row.join().expect("no row panics").err()).collect()
+    });
+    if failures.is_empty() { Ok(()) } else { Err(failures.join("\n")) }
 }
 
 /// The tests of all crates but the simulator, whose turn comes where its build is shared.
@@ -41,3 +64,27 @@ const TESTS_PER_CORE: usize = 2;
 
 const CLIPPY: [&str; 7] =
     ["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Barrier;
+
+    #[test]
+    fn rows_run_side_by_side_and_both_to_their_ends() {
+        let both = Barrier::new(2);
+        let meet = || {
+            both.wait();
+            Ok(())
+        };
+        together([&meet, &meet]).unwrap();
+        let fails = || Err("wrong".to_owned());
+        let fails_later = || {
+            both.wait();
+            fails()
+        };
+        assert_eq!(together([&fails, &|| Ok(())]).unwrap_err(), "wrong");
+        assert_eq!(together([&fails_later, &meet]).unwrap_err(), "wrong");
+        assert_eq!(together([&fails, &fails]).unwrap_err(), "wrong\nwrong");
+    }
+}

@@ -11,6 +11,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::sync::Mutex;
 
 /// A cargo command that lets the planted bugs in.
 pub fn cargo(arguments: &[&str]) -> Result<Command, String> {
@@ -25,7 +26,10 @@ fn wrapper() -> Result<PathBuf, String> {
     let path = target.join("with-mutants");
     // Other shells drop variables whose names have a hyphen, such as those of our binaries.
     let text = "#!/bin/bash\nexec \"$@\" --cfg quorate_mutants\n";
+    // Steps run side by side, and none may run it while another one writes it.
+    static WRITES: Mutex<()> = Mutex::new(());
     let write = || {
+        let _alone = WRITES.lock().expect("no thread panics");
         if fs::read_to_string(&path).is_ok_and(|found| found == text) {
             return Ok(());
         }
