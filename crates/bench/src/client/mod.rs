@@ -9,7 +9,7 @@
 mod alarm;
 mod answers;
 mod connection;
-mod reconnect;
+pub(crate) mod reconnect;
 mod replies;
 mod send;
 

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use clap::builder::RangedU64ValueParser;
 use serde::Serialize;
 
 use crate::args::{DataArgs, Format, endpoint, time};
@@ -15,6 +16,7 @@ use crate::load::mixes::Workload;
 use crate::rounds::turns::Target;
 use crate::zookeeper::ensemble::EnsembleConfig;
 use crate::zookeeper::failover::{Failover, FailoverConfig, failover};
+use crate::zookeeper::idle::{Idle, IdleConfig, idle};
 use crate::zookeeper::table::{Table, TableConfig, table};
 
 /// Nodes of a cluster whose leader is killed.
@@ -78,6 +80,14 @@ pub struct ZooKeeperArgs {
     /// clients waited.
     #[arg(long, value_name = "TRIES")]
     pub failover: Option<usize>,
+    /// Instead, have so many clients of one host do nothing, and tell what they cost.
+    #[arg(long, value_name = "CLIENTS", conflicts_with = "failover",
+        value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
+    pub idle: Option<usize>,
+    /// Nodes that each of these clients watches.
+    #[arg(long, value_name = "COUNT", default_value_t = 10, requires = "idle",
+        value_parser = RangedU64ValueParser::<usize>::new().range(1..))]
+    pub watches: usize,
     /// Form of the result on standard output.
     #[arg(long, value_enum, default_value = "text")]
     pub format: Format,
@@ -91,6 +101,8 @@ pub enum Measured {
     Table(Table),
     /// Times without a success.
     Failover(Failover),
+    /// Costs of clients that do nothing.
+    Idle(Idle),
 }
 
 impl fmt::Display for Measured {
@@ -98,6 +110,7 @@ impl fmt::Display for Measured {
         match self {
             Measured::Table(table) => table.fmt(f),
             Measured::Failover(failover) => failover.fmt(f),
+            Measured::Idle(idle) => idle.fmt(f),
         }
     }
 }
@@ -108,6 +121,9 @@ impl ZooKeeperArgs {
     /// # Errors
     /// See [`BenchError`]; servers that were started are stopped.
     pub(crate) fn measure(self, stop: Stop) -> Result<Measured, BenchError> {
+        if let Some(sessions) = self.idle {
+            return idle(&self.idle(sessions, stop)?).map(Measured::Idle);
+        }
         match self.failover {
             Some(tries) => failover(&self.failover(tries, stop)?).map(Measured::Failover),
             None => table(&self.table(stop)?).map(Measured::Table),
@@ -133,6 +149,11 @@ impl ZooKeeperArgs {
             ..self.base(stop)
         };
         Ok(FailoverConfig { targets: self.targets()?, tries, base })
+    }
+
+    fn idle(&self, sessions: usize, stop: Stop) -> Result<IdleConfig, BenchError> {
+        let (targets, watches, duration) = (self.targets()?, self.watches, self.duration);
+        Ok(IdleConfig { targets, sessions, watches, duration, stop })
     }
 
     fn base(&self, stop: Stop) -> Config {
@@ -215,5 +236,16 @@ mod tests {
         assert_eq!((config.tries, config.targets.len()), (20, 1));
         assert_eq!((config.base.workload, config.base.key_count), (Workload::A, FAILOVER_NODES));
         assert!(parse("--failover 1 --endpoints 127.0.0.1:1").is_err(), "none may be killed");
+    }
+
+    #[test]
+    fn idle_clients_watch_ten_nodes_each() {
+        let args = parse("--quorate q --idle 20000 -d 30s").unwrap();
+        let config = args.idle(20_000, Stop::default()).unwrap();
+        assert_eq!((config.sessions, config.watches, config.targets.len()), (20_000, 10, 1));
+        assert_eq!(config.duration, Duration::from_secs(30));
+        for wrong in ["--idle 0", "--idle 1 --watches 0", "--watches 5", "--idle 1 --failover 1"] {
+            assert!(parse(wrong).is_err(), "{wrong}");
+        }
     }
 }

@@ -23,6 +23,7 @@ pub struct Frames {
     left: usize,
     /// The first answer of the stream has come: the session is open.
     is_open: bool,
+    events: usize,
     error: String,
 }
 
@@ -80,7 +81,10 @@ impl Frames {
         let _zxid = reader.long().map_err(|_| Malformed::Frame)?;
         let error = reader.int().map_err(|_| Malformed::Frame)?;
         Ok(match (first, error) {
-            (EVENT_XID, _) => None,
+            (EVENT_XID, _) => {
+                self.events += 1;
+                None
+            }
             (_, 0 | NODE_EXISTS) => Some(ReplyKind::Answered),
             (_, NO_NODE) => Some(ReplyKind::Nil),
             _ => {
@@ -88,6 +92,12 @@ impl Frames {
                 Some(ReplyKind::Error)
             }
         })
+    }
+
+    /// How many events there were.
+    #[must_use]
+    pub fn events(&self) -> usize {
+        self.events
     }
 
     /// The code of the error that was the last answer.

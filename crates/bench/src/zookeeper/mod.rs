@@ -4,5 +4,6 @@ pub(crate) mod args;
 pub(crate) mod ensemble;
 pub(crate) mod failover;
 pub(crate) mod frames;
+pub(crate) mod idle;
 pub(crate) mod nodes;
 pub(crate) mod table;

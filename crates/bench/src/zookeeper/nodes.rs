@@ -13,6 +13,8 @@ use crate::load::command::{KEY_BYTES, Values, put_key};
 const TIMEOUT_MS: u32 = 30_000;
 /// All that can be done with a node.
 const ALL_PERMISSIONS: i32 = 31;
+/// The number of all pings.
+const PING_XID: i32 = -2;
 /// Any version of a node.
 const ANY_VERSION: i32 = -1;
 /// Where a frame has the number of its request.
@@ -32,6 +34,46 @@ fn bytes(frame: Frame) -> Vec<u8> {
     let mut out = Rope::default();
     frame.send(&mut out);
     out.to_bytes().to_vec()
+}
+
+/// Says that the client is there.
+#[must_use]
+pub fn ping() -> Vec<u8> {
+    let mut frame = Frame::new();
+    frame.int(PING_XID);
+    frame.int(opcode::PING);
+    bytes(frame)
+}
+
+/// A request for one node: it is made or set, without data, or else asked for and watched.
+#[must_use]
+pub fn request(xid: i32, kind: i32, path: &str) -> Vec<u8> {
+    let mut frame = Frame::new();
+    frame.int(xid);
+    frame.int(kind);
+    frame.string(path);
+    match kind {
+        opcode::CREATE => put_created(&[], &mut frame),
+        opcode::SET_DATA => put_set(&[], &mut frame),
+        _ => frame.boolean(true),
+    }
+    bytes(frame)
+}
+
+/// What is behind the path where a node is set.
+fn put_set(data: &[u8], frame: &mut Frame) {
+    frame.buffer(data);
+    frame.int(ANY_VERSION);
+}
+
+/// The same where one is made: everybody may do everything with it.
+fn put_created(data: &[u8], frame: &mut Frame) {
+    frame.buffer(data);
+    frame.count(1);
+    frame.int(ALL_PERMISSIONS);
+    frame.string("world");
+    frame.string("anyone");
+    frame.int(0);
 }
 
 /// Writes requests for nodes that are named by a key's number.
@@ -61,15 +103,9 @@ impl NodeCommands {
         let mut read = begin(opcode::GET_DATA);
         read.boolean(false);
         let mut write = begin(opcode::SET_DATA);
-        write.buffer(&data);
-        write.int(ANY_VERSION);
+        put_set(&data, &mut write);
         let mut create = begin(opcode::CREATE);
-        create.buffer(&data);
-        create.count(1);
-        create.int(ALL_PERMISSIONS);
-        create.string("world");
-        create.string("anyone");
-        create.int(0);
+        put_created(&data, &mut create);
         let [read, write, create] = [read, write, create].map(bytes);
         NodeCommands { read, write, create, values, xid: 0 }
     }
