@@ -90,7 +90,7 @@ pub struct GetRequest {
     /// The keyspace's name.
     #[prost(string, tag = "1")]
     pub keyspace: ::prost::alloc::string::String,
-    /// The key: up to 65,280 bytes of any kind.
+    /// The key: up to 65,280 bytes of any kind; an engine may take a little less.
     #[prost(bytes = "bytes", tag = "2")]
     pub key: ::prost::bytes::Bytes,
     /// When the host must have answered, counted from the arrival of the request; 0 is what the host
@@ -119,7 +119,7 @@ pub struct PutRequest {
     /// The keyspace's name.
     #[prost(string, tag = "1")]
     pub keyspace: ::prost::alloc::string::String,
-    /// The key: up to 65,280 bytes of any kind.
+    /// The key: up to 65,280 bytes of any kind; an engine may take a little less.
     #[prost(bytes = "bytes", tag = "2")]
     pub key: ::prost::bytes::Bytes,
     /// The value: bytes of any kind, up to the keyspace's limit. An empty value is a value.
@@ -186,7 +186,7 @@ pub struct DeleteRequest {
     /// The keyspace's name.
     #[prost(string, tag = "1")]
     pub keyspace: ::prost::alloc::string::String,
-    /// The key: up to 65,280 bytes of any kind.
+    /// The key: up to 65,280 bytes of any kind; an engine may take a little less.
     #[prost(bytes = "bytes", tag = "2")]
     pub key: ::prost::bytes::Bytes,
     /// As in PutRequest: only the values seen in it are removed. Without one a "causal" keyspace removes
@@ -258,7 +258,7 @@ pub struct TransactRequest {
 /// One item of a transaction, about one key.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Item {
-    /// The key: up to 65,280 bytes of any kind.
+    /// The key: up to 65,280 bytes of any kind; an engine may take a little less.
     #[prost(bytes = "bytes", tag = "1")]
     pub key: ::prost::bytes::Bytes,
     /// As in PutRequest: of put, and of a change that is put_if; other actions refuse it.
