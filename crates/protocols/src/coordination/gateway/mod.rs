@@ -46,6 +46,8 @@ pub struct Gateway {
     zxid: Zxid,
     connections: BTreeMap<Ticket, Connection>,
     sessions: BTreeMap<SessionId, Session>,
+    /// All that clients had sent by then was heard: it is then that one is found to be silent.
+    judged: Time,
     /// The primary could not be reached for a while.
     was_unsure: bool,
 }
@@ -139,6 +141,7 @@ impl Gateway {
             zxid: Zxid(0),
             connections: BTreeMap::new(),
             sessions: BTreeMap::new(),
+            judged: now,
             was_unsure: false,
         }
     }

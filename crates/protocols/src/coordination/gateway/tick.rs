@@ -1,17 +1,41 @@
 //! What time brings to a gateway: deadlines, silent clients, and a silent primary.
 
 use super::hear::answer_with;
-use super::{Asking, Origin};
+use super::{Asking, Gateway, Origin};
 use crate::coordination::primary::silent::SURE;
 use crate::coordination::tree::Command;
 use crate::coordination::{Context, Coordination, GROUP};
 use alloc::vec::Vec;
 use quorate_kernel::ids::Ticket;
+use quorate_kernel::invariant;
 use quorate_kernel::mutant;
 use quorate_kernel::operation::{Outcome, Refusal};
 use quorate_kernel::probe;
-use quorate_kernel::time::Span;
+use quorate_kernel::time::{Span, Time};
 use quorate_kernel::tree::SessionId;
+
+/// The most that one tick counts of the silence of clients.
+const COUNTED_MAX: Span = Span::millis(250);
+
+impl Gateway {
+    /// All that clients had sent by `read` was heard. A host that reads nobody for a while, or is
+    /// halted, does not let that count: what clients say meanwhile waits, and some of it may have
+    /// been turned away. So they are given what was left of their time before.
+    pub fn count(&mut self, read: Time, now: Time) {
+        invariant!(read <= now, "nothing was heard that is not sent yet");
+        let passed = read - self.judged;
+        self.judged = self.judged.max(read);
+        if passed <= COUNTED_MAX {
+            return;
+        }
+        probe!("coordination/time_does_not_count");
+        let skipped = Span(passed.0 - COUNTED_MAX.0);
+        for session in self.sessions.values_mut() {
+            session.heard = (session.heard + skipped).min(now);
+        }
+        invariant!(self.sessions.values().all(|it| it.heard <= now), "no client is heard later");
+    }
+}
 
 impl Coordination {
     /// Time has passed.
@@ -75,11 +99,10 @@ impl Coordination {
         }
     }
 
-    /// Clients that have said nothing for too long lose their sessions. What they had said by the
-    /// last tick was heard by now, also if this host was halted in between.
+    /// Clients that have said nothing for too long lose their sessions.
     fn expire_silent(&mut self, cx: &mut Context<'_>) {
         let now = cx.now;
-        let judged = self.judged;
+        let judged = self.gateway.judged;
         if now - self.gateway.stream.confirmed >= SURE {
             // Its clients are sent away: that nothing is heard of them is no wonder.
             self.gateway.was_unsure = !mutant!("tree_ends_sessions_unsure");

@@ -2,9 +2,11 @@
 
 use super::world::{Client, SOON, TIMEOUT, World, hosts, three};
 use crate::coordination::tree::tests::world::{create, ephemeral};
+use quorate_kernel::news::News;
 use quorate_kernel::operation::{Operation, Outcome, Refusal};
+use quorate_kernel::process::Process;
 use quorate_kernel::ring::Standing;
-use quorate_kernel::time::Span;
+use quorate_kernel::time::{Span, Time};
 use quorate_kernel::tree::{Act, Ask, Connect, Told, Zxid};
 use std::format;
 
@@ -96,8 +98,8 @@ fn a_host_that_was_halted_hears_its_clients_before_it_judges_them() {
     let third = 3 - leader - other;
     let one = world.open(other);
     assert!(world.one(&one, ephemeral("/one")).is_ok());
-    let halts = Span(TIMEOUT.0 - Span::millis(1800).0);
-    world.run(Span::millis(1900));
+    let halts = Span::millis(200);
+    world.run(Span(TIMEOUT.0 - Span::millis(100).0));
     // What its client says comes in the meantime, and is read behind the tick that is due.
     world.now = world.now + halts;
     world.run(Span(0));
@@ -107,6 +109,58 @@ fn a_host_that_was_halted_hears_its_clients_before_it_judges_them() {
     assert!(world.is_there(third, "/one"));
     world.run(Span(2 * TIMEOUT.0));
     assert!(!world.is_there(third, "/one"), "who says nothing is judged all the same");
+}
+
+#[test]
+fn time_in_which_a_host_reads_nobody_does_not_count() {
+    let (mut world, leader, other) = three();
+    let third = 3 - leader - other;
+    let one = world.open(other);
+    assert!(world.one(&one, ephemeral("/one")).is_ok());
+    world.run(Span(TIMEOUT.0 - Span::secs(1).0));
+    let (since, end) = (world.now, world.now + Span(2 * TIMEOUT.0));
+    while world.now < end {
+        world.turn(other, |lane, cx| lane.on_news(News::Unread(since), cx));
+        world.run(Span::millis(10));
+    }
+    // What its client has said meanwhile found no room, and it comes again.
+    world.run(Span::millis(500));
+    assert!(!world.is_expired(&one) && world.ended(&one).is_none(), "nobody heard it");
+    assert!(world.is_there(third, "/one"));
+    assert_eq!(world.act(&one, Act::Ping), Ok(Told::Done));
+    world.run(Span(TIMEOUT.0 - Span::millis(200).0));
+    assert!(world.is_there(third, "/one"));
+    world.run(Span::secs(2));
+    assert!(world.is_expired(&one) && !world.is_there(third, "/one"), "it is silent now");
+}
+
+#[test]
+fn a_host_that_was_halted_reads_all_clients_before_it_judges_them() {
+    let (mut world, leader, other) = three();
+    let third = 3 - leader - other;
+    let one = world.open(other);
+    assert!(world.one(&one, ephemeral("/one")).is_ok());
+    // So many come at once that its client is read late, and the link is a new one.
+    world.now = world.now + Span(2 * TIMEOUT.0);
+    world.run(Span::millis(500));
+    assert_eq!(world.ended(&one), Some(Refusal::NoRoute), "its host may have been cut off");
+    assert!(world.is_there(third, "/one"));
+    let one = world.attach(&one, other);
+    assert_eq!(world.act(&one, Act::Ping), Ok(Told::Done));
+}
+
+#[test]
+fn a_host_that_is_never_done_with_reading_judges_who_is_silent_all_the_same() {
+    let (mut world, _, other) = three();
+    let one = world.open(other);
+    let end = world.now + Span(TIMEOUT.0 + Span::secs(1).0);
+    while world.now < end {
+        assert!(!world.is_expired(&one) || end - world.now < Span::secs(1));
+        let since = Time(world.now.0 - Span::millis(400).0);
+        world.turn(other, |lane, cx| lane.on_news(News::Unread(since), cx));
+        world.run(Span::millis(10));
+    }
+    assert!(world.is_expired(&one));
 }
 
 #[test]
