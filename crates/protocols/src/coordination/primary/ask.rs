@@ -3,13 +3,14 @@
 use super::{Served, Waiting};
 use crate::coordination::hosted::Hosted;
 use crate::coordination::message::{GatewayAsks, Message, News, Told};
+use crate::coordination::timer::Timer;
 use crate::coordination::tree::{self, Command, Tree};
 use crate::coordination::{Context, Coordination};
 use crate::smr::{Entry, Executed, Origin, Part, Replicated};
 use alloc::vec::Vec;
 use quorate_kernel::ids::{Incarnation, NodeId, Ticket};
 use quorate_kernel::invariant;
-use quorate_kernel::limits::OPERATIONS_MAX;
+use quorate_kernel::limits::{OPERATIONS_MAX, TRANSACTION_BYTES_MAX};
 use quorate_kernel::mutant;
 use quorate_kernel::probe;
 
@@ -17,6 +18,10 @@ use quorate_kernel::probe;
 const ENTRY_BYTES_MAX: usize = 250 * 1000;
 /// The most commands of one entry.
 const ENTRY_COMMANDS_MAX: usize = 1024;
+/// About the most bytes of answers that one turn makes; one answer more always fits.
+const ANSWERS_MAX: usize = 8 * 1024 * 1024;
+/// The most that one answer counts for.
+const ANSWER_MAX: usize = 2 * TRANSACTION_BYTES_MAX;
 
 impl Coordination {
     /// A gateway asks, or says that it is there.
@@ -139,13 +144,17 @@ impl Coordination {
         }
         let Some((node, number)) = primary.tickets.remove(&ticket) else { return };
         let Some(served) = primary.gateways.get_mut(&node) else { return };
-        if let Some(waiting) = served.questions.get_mut(&number) {
-            waiting.is_confirmed = true;
-            served.answer(number, &hosted.machine);
+        let Some(waiting) = served.questions.get_mut(&number) else { return };
+        waiting.is_confirmed = true;
+        let (after, client) = (waiting.asked.after, served.client);
+        if after > hosted.machine.client(client).map_or(0, |client| client.done) {
+            served.behind.insert((after, number));
+        } else {
+            primary.ready.push_back((node, number));
         }
     }
 
-    /// Commands were executed: their gateways are told, and questions that wait for them are
+    /// Commands were executed: their gateways are told, and questions that wait for them can be
     /// answered.
     pub(crate) fn executed(&mut self, executed: &[Executed]) {
         let Some(hosted) = &mut self.hosted else { return };
@@ -157,12 +166,31 @@ impl Coordination {
             if let Some((at, reply)) = reply.filter(|_| *number > served.acked) {
                 served.news.push((*at, News::Done(*number, reply.clone())));
             }
-            let waits = served.questions.values().filter(|it| it.is_confirmed);
-            let ready = waits.filter(|it| it.asked.after <= *number);
-            for number in ready.map(|it| it.asked.number).collect::<Vec<u64>>() {
-                served.answer(number, &hosted.machine);
+            let is_done = |(after, _): &(u64, u64)| after <= number;
+            while let Some((_, question)) = served.behind.first().copied().filter(is_done) {
+                served.behind.pop_first();
+                primary.ready.push_back((client.node, question));
             }
         }
+    }
+
+    /// Answers questions in their order, as many as one turn should; the next one goes on. What is
+    /// executed meanwhile they may show as well, as nothing is told of them yet.
+    pub(super) fn answer_ready(&mut self, cx: &mut Context<'_>) {
+        let Some(hosted) = &mut self.hosted else { return };
+        let Some(primary) = &mut hosted.primary else { return };
+        let mut spent = 0;
+        while let Some((node, number)) = primary.ready.front().copied() {
+            if spent >= ANSWERS_MAX && !mutant!("tree_answers_all_in_one_turn") {
+                probe!("coordination/answers_wait");
+                return cx.fx.arm(Timer::Again, cx.now);
+            }
+            primary.ready.pop_front();
+            let Some(served) = primary.gateways.get_mut(&node) else { continue };
+            spent += served.answer(number, &hosted.machine);
+        }
+        invariant!(spent < ANSWERS_MAX + ANSWER_MAX, "one answer more than there is room for");
+        invariant!(primary.ready.is_empty(), "all are answered");
     }
 
     /// Puts what the turn has brought into the log.
@@ -219,6 +247,7 @@ impl Served {
         (self.turn, self.number, self.upto) = (turn, 0, upto);
         self.news.clear();
         self.questions.clear();
+        self.behind.clear();
         let Some(client) = client else { return };
         for number in acked.saturating_add(1)..=client.done {
             if let Some((at, reply)) = client.reply(number) {
@@ -264,16 +293,21 @@ impl Served {
         }
     }
 
-    /// Answers a question, if the command that it follows is executed.
-    fn answer(&mut self, number: u64, machine: &Replicated<Tree>) {
+    /// Answers a question that can be answered, and says how much work that was, in bytes. One that
+    /// was asked anew meanwhile is not confirmed yet.
+    fn answer(&mut self, number: u64, machine: &Replicated<Tree>) -> usize {
         let done = machine.client(self.client).map_or(0, |client| client.done);
-        let Some(waiting) = self.questions.get(&number) else { return };
-        if waiting.asked.after > done {
-            return;
+        let can_be = |it: &Waiting| it.is_confirmed && it.asked.after <= done;
+        if !self.questions.get(&number).is_some_and(can_be) {
+            return 0;
         }
-        let answer = machine.look(|on| tree::ask(&waiting.asked.question, on));
+        let Some(waiting) = self.questions.remove(&number) else { return 0 };
+        self.behind.remove(&(waiting.asked.after, number));
+        let question = &waiting.asked.question;
+        let answer = machine.look(|on| tree::ask(question, on));
+        let work = question.bytes() + answer.work();
         self.news.push((machine.changes().last(), News::Answer(number, answer)));
-        self.questions.remove(&number);
+        work.min(ANSWER_MAX)
     }
 }
 

@@ -13,7 +13,7 @@ use super::message::{News, OpenQuestion};
 use crate::coordination::tree::{Command, Tree};
 use crate::smr::Part;
 use crate::vsr::{Op, ViewNumber};
-use alloc::collections::{BTreeMap, VecDeque};
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 use quorate_kernel::ids::{Incarnation, NodeId, Ticket};
 use quorate_kernel::invariant;
@@ -34,6 +34,8 @@ pub struct Primary {
     parts: VecDeque<(Part<Tree>, usize)>,
     /// Questions that wait until it is known that this node leads.
     tickets: BTreeMap<Ticket, (NodeId, u64)>,
+    /// Questions that can be answered, in the order in which they are: as many a turn as it should.
+    ready: VecDeque<(NodeId, u64)>,
     /// The one question of its own whether it leads, on which rest the touches heard before it.
     touched: Option<Ticket>,
     /// When a majority has last said that it leads.
@@ -65,6 +67,8 @@ struct Served {
     proposed: u64,
     acked: u64,
     questions: BTreeMap<u64, Waiting>,
+    /// Those that wait for nothing but a command, each behind the number of that.
+    behind: BTreeSet<(u64, u64)>,
     /// What it is told at the end of the turn; each with the number of the change before it.
     news: Vec<(u64, News)>,
 }
@@ -87,6 +91,7 @@ impl Primary {
             heard: BTreeMap::new(),
             parts: VecDeque::new(),
             tickets: BTreeMap::new(),
+            ready: VecDeque::new(),
             touched: None,
             confirmed: now,
             own: Op(0),
@@ -115,6 +120,14 @@ impl Primary {
         let questions = self.gateways.values().flat_map(|it| it.questions.values());
         let unconfirmed = questions.filter(|it| !it.is_confirmed).count();
         invariant!(self.tickets.len() == unconfirmed, "a question is confirmed once");
+        let is_behind = |served: &Served| {
+            let waits = |(after, number): &(u64, u64)| {
+                let question = served.questions.get(number);
+                question.is_some_and(|it| it.is_confirmed && it.asked.after == *after)
+            };
+            served.behind.iter().all(waits)
+        };
+        invariant!(self.gateways.values().all(is_behind), "a command is waited for once");
     }
 }
 
@@ -134,6 +147,7 @@ impl Served {
             proposed: 0,
             acked: 0,
             questions: BTreeMap::new(),
+            behind: BTreeSet::new(),
             news: Vec::new(),
         }
     }

@@ -2,13 +2,12 @@
 
 use super::Served;
 use crate::coordination::message::{Message, News, Told};
-use crate::coordination::tree::{Answer, Change, bytes_told};
+use crate::coordination::tree::Change;
 use crate::coordination::{Context, Coordination};
 use crate::smr::Changes;
 use alloc::vec::Vec;
 use quorate_kernel::mutant;
 use quorate_kernel::time::{Span, Time};
-use quorate_kernel::tree as words;
 
 /// About the most bytes of one message.
 const TOLD_BYTES_MAX: usize = 1024 * 1024;
@@ -22,6 +21,7 @@ const NEWS_MAX: usize = 4096;
 impl Coordination {
     /// Tells each gateway what there is to tell.
     pub(crate) fn tell_gateways(&mut self, cx: &mut Context<'_>) {
+        self.answer_ready(cx);
         let Some(hosted) = &mut self.hosted else { return };
         let life = hosted.life();
         let Some(primary) = &mut hosted.primary else { return };
@@ -113,23 +113,18 @@ impl Served {
 
 /// About how many bytes it takes.
 fn bytes_of(news: &News) -> usize {
-    let bytes = match news {
+    64 + match news {
         News::Change(_, change) => change.bytes(),
-        News::Done(_, answer) | News::Answer(_, answer) => match answer {
-            Answer::Told(words::TreeReply { told: Ok(told), .. }) => bytes_told(told),
-            Answer::Changed { changed, .. } => changed.iter().map(|(path, _)| path.len() + 8).sum(),
-            Answer::Paths { paths, .. } => paths.iter().map(|path| path.len() + 4).sum(),
-            _ => 0,
-        },
-    };
-    64 + bytes
+        News::Done(_, answer) | News::Answer(_, answer) => answer.bytes(),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::coordination::tree::Answer;
     use quorate_kernel::ids::{Incarnation, NodeId, Start};
-    use quorate_kernel::tree::{Told as Reply, What, Zxid};
+    use quorate_kernel::tree::{Told as Reply, TreeReply, What, Zxid};
     use std::string::String;
 
     #[test]
@@ -142,7 +137,7 @@ mod tests {
             (number, News::Change(number, change))
         };
         let answer = |at, number| {
-            let reply = words::TreeReply { zxid: Zxid(at), told: Ok(Reply::Done) };
+            let reply = TreeReply { zxid: Zxid(at), told: Ok(Reply::Done) };
             (at, News::Answer(number, Answer::Told(reply)))
         };
         let mut all = Vec::from([answer(4, 1), change(5)]);

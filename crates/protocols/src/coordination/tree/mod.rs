@@ -64,7 +64,6 @@ mod write;
 
 pub use acl::grants;
 pub use ask::{ask, nodes, whole};
-pub use bytes::bytes_told;
 pub use check::check;
 pub use command::{Answer, Change, Command, Question, Who};
 pub use life::LIFE_MAX;

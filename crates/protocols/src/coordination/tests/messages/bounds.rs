@@ -1,7 +1,8 @@
 //! What hosts say to each other has bounds, by bytes and by number, whatever clients ask.
 
 use crate::coordination::gateway::stream::QUESTIONS_MAX;
-use crate::coordination::message::Message;
+use crate::coordination::message::{Message, News as Said};
+use crate::coordination::tests::order::place;
 use crate::coordination::tests::world::{Client, SOON, World, hosts, led, settings};
 use crate::coordination::tree::tests::world::{create, get, set};
 use bytes::{Bytes, BytesMut};
@@ -189,4 +190,42 @@ fn reads_for_whose_answers_there_is_no_room_fail_and_no_others() {
     assert!(many[..fit].iter().all(is_read), "there is room for so many");
     assert!(many[fit..fit + 5].iter().all(|told| *told == Err(Failure::Quota)));
     assert_eq!(many[fit + 5], Err(Failure::NoNode), "what has no bytes needs no room");
+}
+
+#[test]
+fn a_turn_answers_so_much_and_the_next_ones_go_on_in_order() {
+    let settings =
+        crate::coordination::Settings { value_bytes_max: MIB, ..settings(1, Durability::Sync) };
+    let mut world = led(World::new(7, 2, settings));
+    world.run(Span::secs(1));
+    let one = world.open_with(1, Span::secs(60));
+    let mut made = create("/large", "");
+    if let Item::Create { data, .. } = &mut made {
+        *data = Some(Bytes::from([b'x'; MIB].to_vec()));
+    }
+    assert!(world.one(&one, made).is_ok());
+    world.part(0, 1);
+    let asked: Vec<Ticket> = (0..40).map(|_| world.send_one(&one, get("/large"))).collect();
+    world.mend();
+    let told = Rc::new(Cell::new(0));
+    let seen = Rc::clone(&told);
+    world.take(move |from, _, message| {
+        if let Message::Told(message) = message {
+            let answers = message.news.iter();
+            let answers = answers.filter(|it| matches!(it, Said::Answer(..))).count();
+            seen.set(seen.get() + answers);
+        }
+        from == 1 && matches!(message, Message::Ask(ask) if !ask.questions.is_empty())
+    });
+    let node = world.hosts[0].me.node;
+    world.turn(1, |process, cx| process.on_news(News::Unlinked(node), cx));
+    let all = world.tap.taken.remove(0);
+    assert!(matches!(&all.message, Message::Ask(ask) if ask.questions.len() == 40), "at once");
+    // The only member knows at once that it leads: this is one turn.
+    world.let_come(&all);
+    assert_eq!(told.get(), 8, "as many as are eight mebibytes");
+    for ticket in &asked {
+        assert!(matches!(world.reply(*ticket), Ok(Told::Data { .. })));
+    }
+    assert!(asked.iter().map(|ticket| place(&world, *ticket)).is_sorted(), "in their order");
 }
