@@ -164,7 +164,7 @@ impl Coordination {
             let Some(served) = served.filter(|it| it.client == *client) else { continue };
             let reply = hosted.machine.client(*client).and_then(|it| it.reply(*number));
             if let Some((at, reply)) = reply.filter(|_| *number > served.acked) {
-                served.news.push((*at, News::Done(*number, reply.clone())));
+                served.tell(*at, News::Done(*number, reply.clone()));
             }
             let is_done = |(after, _): &(u64, u64)| after <= number;
             while let Some((_, question)) = served.behind.first().copied().filter(is_done) {
@@ -245,13 +245,13 @@ impl Served {
         let is_new = seen == 0 && client.is_none() && !mutant!("tree_lacks_what_never_was");
         let upto = if is_new { machine.changes().last() } else { seen };
         (self.turn, self.number, self.upto) = (turn, 0, upto);
-        self.news.clear();
+        (self.news, self.news_bytes) = (Vec::new(), 0);
         self.questions.clear();
         self.behind.clear();
         let Some(client) = client else { return };
         for number in acked.saturating_add(1)..=client.done {
             if let Some((at, reply)) = client.reply(number) {
-                self.news.push((*at, News::Done(number, reply.clone())));
+                self.tell(*at, News::Done(number, reply.clone()));
             }
         }
     }
@@ -306,7 +306,7 @@ impl Served {
         let question = &waiting.asked.question;
         let answer = machine.look(|on| tree::ask(question, on));
         let work = question.bytes() + answer.work();
-        self.news.push((machine.changes().last(), News::Answer(number, answer)));
+        self.tell(machine.changes().last(), News::Answer(number, answer));
         work.min(ANSWER_MAX)
     }
 }

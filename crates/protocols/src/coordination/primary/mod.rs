@@ -69,8 +69,10 @@ struct Served {
     questions: BTreeMap<u64, Waiting>,
     /// Those that wait for nothing but a command, each behind the number of that.
     behind: BTreeSet<(u64, u64)>,
-    /// What it is told at the end of the turn; each with the number of the change before it.
+    /// What it is told at the end of the turn; each with the number of the change before it. And
+    /// about how many bytes that is.
     news: Vec<(u64, News)>,
+    news_bytes: usize,
 }
 
 /// A question that is not answered.
@@ -149,6 +151,7 @@ impl Served {
             questions: BTreeMap::new(),
             behind: BTreeSet::new(),
             news: Vec::new(),
+            news_bytes: 0,
         }
     }
 }
