@@ -3,13 +3,14 @@
 use super::primary::Primary;
 use super::timer::Timer;
 use super::{Context, Coordination, GROUP, Message, Settings};
-use crate::coordination::tree::{Command, Tree, whole};
+use crate::coordination::tree::{Command, LIFE_MAX, Tree, whole};
 use crate::groups::{Hint, Leads, Seat};
 use crate::smr::Replicated;
 use crate::vsr::{self, Action, Event, Replica};
 use alloc::string::String;
 use alloc::vec::Vec;
 use quorate_kernel::ids::{Incarnation, NodeId};
+use quorate_kernel::invariant;
 use quorate_kernel::limits::VSR_IN_FLIGHT_BYTES_MAX;
 use quorate_kernel::probe;
 use quorate_kernel::process::Recovery;
@@ -69,6 +70,7 @@ impl Hosted {
     fn serve(&mut self, now: Time) {
         let mut primary = Primary::new(self.replica.view(), now);
         let life = self.life();
+        invariant!(life <= LIFE_MAX, "a group has lost data too often: make another keyspace");
         if whole(self.machine.objects()).life < life {
             // Before all that anybody asks in this life.
             primary.add_own(Command::Begin { life });

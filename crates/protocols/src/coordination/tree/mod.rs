@@ -66,7 +66,7 @@ pub use acl::grants;
 pub use ask::{ask, nodes, whole};
 pub use check::check;
 pub use command::{Answer, Change, Command, Question, Who};
-pub use life::LIFE_MAX;
+pub use life::{LIFE_MAX, may_change_members};
 pub use machine::Tree;
 pub use object::{Life, Meta, Node, Object, Session};
 pub use reap::{Found, reapable};
