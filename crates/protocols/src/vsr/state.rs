@@ -168,6 +168,8 @@ pub struct Install {
     pub page: u64,
     /// Where the next page begins.
     pub cursor: Vec<u8>,
+    /// Whether all pages have come: what they take the place of is being removed.
+    pub is_whole: bool,
     /// When a page was asked for, or has come.
     pub asked_at: Option<Time>,
     /// How often in a row nothing has come.
