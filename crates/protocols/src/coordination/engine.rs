@@ -29,6 +29,7 @@ impl Coordination {
     }
 
     fn on_turn_end(&mut self, cx: &mut Context<'_>) {
+        self.gateway.turn_end();
         self.propose(cx);
         if core::mem::take(&mut self.is_touched) {
             self.call(cx, Replica::turn_end);

@@ -280,6 +280,7 @@ impl Coordination {
         self.gateway.sessions.insert(session, known);
         if let Some(before) = before.filter(|before| *before != ticket) {
             // Its client has come anew, while the link to it seemed to be there.
+            self.gateway.replaced.insert(session);
             self.end_connection(before, Refusal::NoSession, cx);
         }
         if !here {

@@ -46,6 +46,9 @@ pub struct Gateway {
     zxid: Zxid,
     connections: BTreeMap<Ticket, Connection>,
     sessions: BTreeMap<SessionId, Session>,
+    /// Sessions that have come here in this turn while they had another connection here: what is
+    /// asked for them in it was sent on that one.
+    replaced: BTreeSet<SessionId>,
     /// All that clients had sent by then was heard: it is then that one is found to be silent.
     judged: Time,
     /// The primary could not be reached for a while.
@@ -141,9 +144,15 @@ impl Gateway {
             zxid: Zxid(0),
             connections: BTreeMap::new(),
             sessions: BTreeMap::new(),
+            replaced: BTreeSet::new(),
             judged: now,
             was_unsure: false,
         }
+    }
+
+    /// The turn ends: clients are told which of their connections have ended, and ask no more there.
+    pub fn turn_end(&mut self) {
+        self.replaced.clear();
     }
 
     /// How many sessions are here.

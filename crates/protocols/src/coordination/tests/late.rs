@@ -1,13 +1,15 @@
 //! What comes late: messages, attaches, ticks, and words of who leads no more.
 
 use super::world::{Client, SOON, TIMEOUT, World, hosts, three};
-use crate::coordination::tree::tests::world::{create, ephemeral};
-use quorate_kernel::news::News;
+use crate::coordination::message::{Message, News, Told};
+use crate::coordination::tree::tests::world::{create, delete, ephemeral};
+use quorate_kernel::ids::Ticket;
+use quorate_kernel::news::News as Heard;
 use quorate_kernel::operation::{Operation, Outcome, Refusal};
-use quorate_kernel::process::Process;
+use quorate_kernel::process::{Process, Request};
 use quorate_kernel::ring::Standing;
 use quorate_kernel::time::{Span, Time};
-use quorate_kernel::tree::{Act, Ask, Connect, Told, Zxid};
+use quorate_kernel::tree::{Act, Ask, Connect, Told as Reply, Zxid};
 use std::format;
 
 #[test]
@@ -17,7 +19,7 @@ fn a_gateway_that_missed_what_nobody_remembers_sends_its_clients_away() {
     let one = world.open_with(3, Span::secs(60));
     world.isolate(3);
     let moved = world.attach(&one, 0);
-    assert_eq!(world.act(&moved, Act::Close), Ok(Told::Done));
+    assert_eq!(world.act(&moved, Act::Close), Ok(Reply::Done));
     // Whoever restarts does not remember what has happened before what it has stored.
     for name in 0..60 {
         assert!(world.anyone(0, create(&format!("/{name}"), "")).is_ok());
@@ -50,7 +52,7 @@ fn a_session_is_not_taken_away_by_who_asked_for_it_long_ago() {
     world.mend();
     let until = world.now + Span::secs(3);
     while world.now < until {
-        assert_eq!(world.act(&new, Act::Ping), Ok(Told::Done));
+        assert_eq!(world.act(&new, Act::Ping), Ok(Reply::Done));
         world.run(Span::millis(100));
     }
     assert!(world.ended(&new).is_none() && world.told(waits).is_empty());
@@ -73,7 +75,7 @@ fn who_waits_for_a_session_is_sent_elsewhere_at_last() {
     world.run(Span::secs(3));
     assert!(tickets.iter().all(|ticket| world.told(*ticket).len() == 1), "it is told once");
     assert!(world.ended(&one).is_none(), "its session is where it was");
-    assert_eq!(world.act(&one, Act::Ping), Ok(Told::Done));
+    assert_eq!(world.act(&one, Act::Ping), Ok(Reply::Done));
 }
 
 #[test]
@@ -89,7 +91,7 @@ fn who_has_seen_a_later_state_leaves_nothing_of_its_session_behind() {
     let ticket = world.request(other, Operation::Tree(ask.into()), SOON);
     assert_eq!(world.answer(ticket), Outcome::Refused(Refusal::NoSession), "nobody has it");
     let again = world.attach(&one, other);
-    assert_eq!(world.act(&again, Act::Ping), Ok(Told::Done));
+    assert_eq!(world.act(&again, Act::Ping), Ok(Reply::Done));
 }
 
 #[test]
@@ -120,14 +122,14 @@ fn time_in_which_a_host_reads_nobody_does_not_count() {
     world.run(Span(TIMEOUT.0 - Span::secs(1).0));
     let (since, end) = (world.now, world.now + Span(2 * TIMEOUT.0));
     while world.now < end {
-        world.turn(other, |lane, cx| lane.on_news(News::Unread(since), cx));
+        world.turn(other, |lane, cx| lane.on_news(Heard::Unread(since), cx));
         world.run(Span::millis(10));
     }
     // What its client has said meanwhile found no room, and it comes again.
     world.run(Span::millis(500));
     assert!(!world.is_expired(&one) && world.ended(&one).is_none(), "nobody heard it");
     assert!(world.is_there(third, "/one"));
-    assert_eq!(world.act(&one, Act::Ping), Ok(Told::Done));
+    assert_eq!(world.act(&one, Act::Ping), Ok(Reply::Done));
     world.run(Span(TIMEOUT.0 - Span::millis(200).0));
     assert!(world.is_there(third, "/one"));
     world.run(Span::secs(2));
@@ -146,7 +148,7 @@ fn a_host_that_was_halted_reads_all_clients_before_it_judges_them() {
     assert_eq!(world.ended(&one), Some(Refusal::NoRoute), "its host may have been cut off");
     assert!(world.is_there(third, "/one"));
     let one = world.attach(&one, other);
-    assert_eq!(world.act(&one, Act::Ping), Ok(Told::Done));
+    assert_eq!(world.act(&one, Act::Ping), Ok(Reply::Done));
 }
 
 #[test]
@@ -157,7 +159,7 @@ fn a_host_that_is_never_done_with_reading_judges_who_is_silent_all_the_same() {
     while world.now < end {
         assert!(!world.is_expired(&one) || end - world.now < Span::secs(1));
         let since = Time(world.now.0 - Span::millis(400).0);
-        world.turn(other, |lane, cx| lane.on_news(News::Unread(since), cx));
+        world.turn(other, |lane, cx| lane.on_news(Heard::Unread(since), cx));
         world.run(Span::millis(10));
     }
     assert!(world.is_expired(&one));
@@ -201,5 +203,66 @@ fn answers_of_a_host_that_has_left_are_kept_no_longer() {
     world.stand(3, Standing::Left);
     assert!(world.run_until(SOON, |world| kept(world) == 0), "nobody does");
     world.hosts.pop();
+    world.agree();
+}
+
+#[test]
+fn what_an_earlier_connection_asks_in_the_turn_in_which_another_takes_its_place_is_refused() {
+    let (mut world, leader, other) = three();
+    let old = world.open(other);
+    assert!(world.one(&old, create("/a", "")).is_ok());
+    let ticket = world.go_on(&old, other);
+    world.take(move |from, to, message| {
+        let opens = |told: &Told| told.news.iter().any(|it| matches!(it, News::Done(..)));
+        (from, to) == (leader, other) && matches!(message, Message::Told(it) if opens(it))
+    });
+    world.run_to_taken(1, SOON);
+    let taken = world.taken().remove(0);
+    let ask = |path| {
+        Operation::Tree(Ask { session: Some(old.session), act: Act::One(create(path, "")) }.into())
+    };
+    let [before, late] = [(); 2].map(|()| {
+        world.tickets += 1;
+        Ticket(world.tickets)
+    });
+    let deadline = world.now + SOON;
+    // All of it has come by the time of this turn.
+    world.turn(other, |process, cx| {
+        let request = |operation| Request { operation, deadline };
+        process.on_request(before, request(ask("/before")), cx);
+        process.on_message(taken.from, taken.message.clone(), cx);
+        process.on_request(late, request(ask("/late")), cx);
+    });
+    assert_eq!(world.ended(&old), Some(Refusal::NoSession));
+    assert_eq!(world.answer(late), Outcome::Refused(Refusal::NoSession), "its client is here anew");
+    let new = world.opened(other, ticket).expect("its session is there");
+    assert!(world.one(&new, create("/new", "")).is_ok(), "and asks from the next turn on");
+    assert!(world.is_there(other, "/before") && !world.is_there(other, "/late"));
+}
+
+#[test]
+fn a_host_that_copies_removes_what_it_had_little_by_little_and_crashes_meanwhile() {
+    let (mut world, leader, other) = three();
+    let third = 3 - leader - other;
+    for name in 0..60 {
+        assert!(world.anyone(leader, create(&format!("/{name}"), "")).is_ok());
+    }
+    world.run(Span::secs(2));
+    world.crash(third);
+    for name in 0..60 {
+        assert!(world.anyone(leader, delete(&format!("/{name}"), None)).is_ok());
+    }
+    for wait in [1, 2, 3, 5, 8, 13, 21] {
+        world.restart(third);
+        world.run(Span::millis(wait));
+        world.crash(third);
+    }
+    world.restart(third);
+    assert!(world.run_until(SOON, |world| !world.has_node(third, "/59")));
+    world.agree();
+    world.crash(third);
+    world.restart(third);
+    world.run(Span::secs(1));
+    assert!(!world.has_node(third, "/7"), "nothing of it is on its disk");
     world.agree();
 }
