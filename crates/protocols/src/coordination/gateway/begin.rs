@@ -156,10 +156,10 @@ impl Coordination {
     }
 
     /// All that a client asks goes on its way at once. A command does not wait for the answers of
-    /// questions before it: whoever executes it answers those first ([`super::super::primary`]), and
-    /// a question says which command it must see. If that could not be, as the primary has changed
-    /// or a message was lost, the answer of the command comes first, and what it has overtaken is
-    /// given up.
+    /// questions before it: whoever executes it answers those first ([`super::super::primary`]),
+    /// and a question says which command it must see. If that could not be, as the primary has
+    /// changed or a message was lost, the answer of the command comes first, and what it has
+    /// overtaken is given up.
     fn begin_act(
         &mut self,
         waiting: Waiting,

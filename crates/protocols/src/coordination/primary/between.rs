@@ -5,10 +5,11 @@
 //! what the session has asked before it, by the numbers of commands, is answered.
 //!
 //! Such an answer is right though nobody has confirmed that this node still leads. The command was
-//! put into a log after the question was asked. What had been acknowledged before that was committed
-//! by then: it was in the log of a view that had begun, or in that of a later one, and each of those
-//! logs has it in front of the command if the command is in it at all. The state in front of the
-//! command shows it, and nothing that comes behind it.
+//! put into a log after the question was asked. What had been acknowledged before that was
+//! committed by then. If that was in the command's view or an earlier one, it was in the log to
+//! which the command was added, so it is in front of it. If it was in a later view, that one had
+//! begun without the command, which is in no log that is committed, and is not executed. So the
+//! state in front of the command shows it, and nothing that comes behind the command.
 
 use super::ask::ANSWERS_MAX;
 use super::{Primary, Served};
