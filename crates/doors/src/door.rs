@@ -135,6 +135,11 @@ pub trait Session {
     /// one begins is not known then, so the connection closes when those before were answered.
     fn refuse(&mut self, shortage: &Shortage);
 
+    /// The client has sent something that is not read yet, because this session or the budget of
+    /// all does not take it. A session that ends when its client is silent is not to take that for
+    /// silence. Said now and then while it is so.
+    fn on_unread(&mut self, _out: &mut dyn Requests) {}
+
     /// Keyspaces came or went.
     fn set_serving(&mut self, serving: &Arc<Serving>);
 

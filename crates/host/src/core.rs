@@ -26,7 +26,7 @@ use quorate_doors::Clock;
 use quorate_kernel::error::Fatal;
 use quorate_kernel::ids::Ticket;
 use quorate_kernel::keyspace::Keyspaces;
-use quorate_kernel::limits::UNSYNCED_BYTES_MAX;
+use quorate_kernel::limits::{UNREAD_FOR, UNSYNCED_BYTES_MAX};
 use quorate_kernel::operation::Outcome;
 use quorate_kernel::ring::Closing;
 use quorate_kernel::time::{Time, WallTime};
@@ -43,6 +43,8 @@ pub(super) const MAINTAIN_EVERY: Duration = Duration::from_millis(250);
 const MEET_EVERY: Duration = Duration::from_millis(50);
 /// How long a stopping host waits for its clients to take their answers.
 const FAREWELL: Duration = Duration::from_secs(5);
+/// The most that the poller tells at a time.
+const EVENTS_MAX: usize = 1024;
 /// The most turns between two flushes: answers can start operations, which want another turn.
 const TURNS_MAX: usize = 8;
 
@@ -100,7 +102,7 @@ impl Core {
     }
 
     fn serve(&mut self) -> Result<(), HostError> {
-        let mut events = Events::with_capacity(1024);
+        let mut events = Events::with_capacity(EVENTS_MAX);
         let Core { node, links, operators, answers, disk, fresh, .. } = self;
         node.start(&mut Out { links, operators, answers, fresh, disk });
         self.turns()?;
@@ -215,6 +217,7 @@ impl Core {
     }
 
     fn take_events(&mut self, events: &Events) {
+        self.clients.look(self.clock.now, events.iter().count() < EVENTS_MAX);
         for event in events {
             match event.token() {
                 CLUSTER => self.accept_links(),
@@ -243,6 +246,10 @@ impl Core {
         if self.may_read_clients() {
             self.callers.take(self.clock.now, &mut self.pending);
             self.clients.read(self.clock, &mut self.pending);
+        }
+        let read = self.clients.read_upto().min(self.callers.taken_upto());
+        if self.clock.now - read >= UNREAD_FOR {
+            self.pending.inputs.push(Input::Unread(read));
         }
         Ok(())
     }

@@ -1,5 +1,7 @@
 //! Every bound, in one place; a constant that depends on another is asserted beside it.
 
+use crate::time::Span;
+
 /// The longest key in bytes: 64 KiB less what the store puts before a key; it counts with 16 bits.
 pub const KEY_BYTES_MAX: usize = 64 * 1024 - 256;
 /// The longest value in bytes that a keyspace may be configured to take.
@@ -85,6 +87,8 @@ pub const PAGE_BYTES_MAX: usize = 1024 * 1024;
 pub const INDEX_KEYS_MAX: usize = 1 << 18;
 /// The most unsynced bytes a node holds before it stops taking client requests.
 pub const UNSYNCED_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// How long what clients have sent lies with a host before it tells its lanes that it is not read.
+pub const UNREAD_FOR: Span = Span::millis(25);
 /// The most unsynced bytes a node holds before frames of keyspaces that other hosts send are
 /// dropped: what its own clients have in hand by then must still find room.
 pub const PEER_UNSYNCED_BYTES_MAX: usize = 4 * UNSYNCED_BYTES_MAX;

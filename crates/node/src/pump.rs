@@ -57,6 +57,8 @@ pub enum Input {
     Durable(Durable),
     /// A connection to this peer has ended.
     Unlinked(NodeId),
+    /// What clients have sent since then may not be among the inputs so far.
+    Unread(Time),
 }
 
 /// One turn: every input in order, every timer that is due, one batch.
@@ -82,6 +84,7 @@ pub fn turn(
             Input::Unwatch { lane, ticket } => node.unwatch(lane, ticket, host),
             Input::Durable(durable) => node.durable(durable, host),
             Input::Unlinked(peer) => node.unlinked(peer, host),
+            Input::Unread(since) => node.unread(since, host),
         }
     }
     node.fire(host);

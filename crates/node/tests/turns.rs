@@ -56,7 +56,7 @@ struct Batcher {
 impl Process for Batcher {
     type Message = Batched;
     type Timer = Never;
-    const HEARS: &'static [Topic] = &[Topic::TurnEnd, Topic::Unlinked];
+    const HEARS: &'static [Topic] = &[Topic::TurnEnd, Topic::Unlinked, Topic::Unread];
 
     fn start(&mut self, _recovery: Recovery, _cx: &mut Context<'_, Batcher>) {}
 
@@ -74,6 +74,10 @@ impl Process for Batcher {
     fn on_news(&mut self, news: News<'_>, cx: &mut Context<'_, Batcher>) {
         if let News::Unlinked(peer) = news {
             self.asked.push(Ticket(peer.0));
+            return;
+        }
+        if let News::Unread(since) = news {
+            self.asked.push(Ticket(since.0));
             return;
         }
         assert!(matches!(news, News::TurnEnd), "{news:?}");
@@ -140,4 +144,5 @@ fn one_message_carries_all_of_a_turn() {
     assert_eq!(step(2, Vec::new()), (0, Vec::new()), "nothing touched it");
     let unlinked = Input::Unlinked(NodeId(2));
     assert_eq!(step(3, vec![unlinked]), (1, vec![Ticket(2)]), "news touch it");
+    assert_eq!(step(9, vec![Input::Unread(Time(4))]), (1, vec![Ticket(4)]));
 }

@@ -37,6 +37,8 @@ use quorate_kernel::watch::Watch;
 
 /// The number of the watch that the session is; those of requests are lower.
 const SESSION: u32 = u32::MAX;
+/// The number of the ping for a client that is not read.
+const UNREAD: u32 = u32::MAX - 1;
 /// How long an answer to a read is taken to be before any has come.
 const ANSWER_BYTES_EXPECTED: usize = 16 * 1024;
 
@@ -65,6 +67,8 @@ pub(super) struct Session {
     output: Rope,
     /// How many bytes of input were left when no whole frame was among them.
     leftover: usize,
+    /// A ping for a client that is not read is in hand.
+    is_kept: bool,
     /// Nothing more is read.
     is_draining: bool,
     /// The client has asked that its session end.
@@ -84,6 +88,7 @@ impl Session {
             expected: ANSWER_BYTES_EXPECTED,
             output: Rope::default(),
             leftover: 0,
+            is_kept: false,
             is_draining: false,
             is_leaving: false,
         }

@@ -1,7 +1,7 @@
 //! In which order answers and events leave, and how much may wait.
 
 use crate::wire::{about, answer, event, get, ping, request, split};
-use crate::world::{World, changed, hex, replied, stat};
+use crate::world::{SESSION, World, changed, hex, replied, stat};
 use bytes::Bytes;
 use quorate_kernel::limits::{
     CLIENT_OPERATIONS_MAX, CLIENT_PENDING_BYTES_MAX, CLIENT_QUEUE_BYTES_MAX, CLIENT_READ_BYTES_MAX,
@@ -202,7 +202,8 @@ fn check(came: &[(i32, i32, usize)], watches: &[(i32, usize)], left: &[u8], last
 #[test]
 fn requests_in_hand_are_bounded_and_go_on_by_themselves() {
     let mut world = World::open();
-    let most = CLIENT_OPERATIONS_MAX - 1;
+    // The session is one too, and there is room for a ping.
+    let most = CLIENT_OPERATIONS_MAX - 2;
     let all: Vec<u8> = (0..2000).flat_map(|_| ping()).collect();
     world.receive(&all);
     assert_eq!(world.asked.operations.len(), most);
@@ -254,4 +255,29 @@ fn a_client_that_takes_no_answers_is_not_read_from() {
     assert!(!world.asked.operations.is_empty(), "it goes on by itself");
     let act = Act::One(Item::Get { path: "/a".to_string(), watch: false });
     assert_eq!(world.asked.operations[0].2.act, act);
+}
+
+#[test]
+fn a_client_that_is_not_read_is_kept_by_one_ping_at_a_time() {
+    let mut world = reading(&[("/a", false)]);
+    for _ in 0..2 {
+        world.session.on_unread(&mut world.asked);
+        assert_eq!(world.asked.operations.len(), 2);
+        let (number, _, ask) = &world.asked.operations[1];
+        assert_eq!((*number, ask.session, &ask.act), (u32::MAX - 1, Some(SESSION), &Act::Ping));
+    }
+    world.complete(1, replied(9, Ok(Told::Done)));
+    assert!(world.take().is_empty(), "its client has not asked for it");
+    world.session.on_unread(&mut world.asked);
+    assert_eq!(world.asked.operations.len(), 2);
+    world.complete(0, absent());
+    assert_eq!(hex(&world.take()), hex(&not_there(1)));
+    // Nothing is kept for who has no session yet, or no more.
+    let mut world = World::default();
+    world.session.on_unread(&mut world.asked);
+    assert!(world.asked.operations.is_empty());
+    let mut world = World::open();
+    world.session.finish();
+    world.session.on_unread(&mut world.asked);
+    assert!(world.asked.operations.is_empty());
 }

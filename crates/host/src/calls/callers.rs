@@ -4,7 +4,7 @@
 //! Calls are taken only while the disk keeps up, as clients on the core thread are read. However
 //! many come, only so many are in hand at once; one more is refused at once as overload.
 
-use super::queues::{Call, CallEnd, Called, Calls, ClientCall, Named};
+use super::queues::{Call, CallEnd, Called, Calls, ClientCall, Named, QUEUED_MAX};
 use super::remembered::{Known, Remembered};
 use super::watches;
 use crate::core::MAINTAIN_EVERY;
@@ -13,6 +13,7 @@ use crate::pending::{Caller, PendingRequests, Sort, Waiter};
 use quorate_kernel::ids::{Incarnation, Ticket};
 use quorate_kernel::operation::{Outcome, Refusal};
 use quorate_kernel::time::Time;
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 
@@ -20,6 +21,8 @@ use std::sync::mpsc::Receiver;
 const IN_HAND_MAX: usize = 8192;
 /// The most calls taken in one turn.
 const TAKEN_MAX: usize = 256;
+
+const _: () = assert!(QUEUED_MAX.is_multiple_of(TAKEN_MAX));
 
 /// What is to be done about a call.
 enum Decision {
@@ -35,7 +38,10 @@ pub(crate) struct Callers {
     calls: Arc<Calls>,
     remembered: Remembered,
     me: Incarnation,
-    has_more: bool,
+    /// When calls were taken, and more were left each time.
+    full: VecDeque<Time>,
+    /// All that was called for by then was taken.
+    taken_upto: Time,
     is_stopping: bool,
 }
 
@@ -43,7 +49,8 @@ impl Callers {
     /// Nobody has called yet.
     pub fn new(receiver: Receiver<ClientCall>, calls: Arc<Calls>, me: Incarnation) -> Callers {
         let remembered = Remembered::default();
-        Callers { receiver, calls, remembered, me, has_more: false, is_stopping: false }
+        let (full, taken_upto) = (VecDeque::new(), Time(0));
+        Callers { receiver, calls, remembered, me, full, taken_upto, is_stopping: false }
     }
 
     /// Takes some of the calls that have arrived.
@@ -58,15 +65,29 @@ impl Callers {
                 Ok(ClientCall::Watch(watching)) => {
                     pending.watch(watching.lane, watching.watch, Waiter::Watcher(watching.to));
                 }
-                Err(_) => return self.has_more = false,
+                Err(_) => {
+                    self.full.clear();
+                    return self.taken_upto = now;
+                }
             }
         }
-        self.has_more = true;
+        self.full.push_back(now);
+        if self.full.len() >= QUEUED_MAX / TAKEN_MAX
+            && let Some(first) = self.full.pop_front()
+        {
+            // As many were taken since then as could wait.
+            self.taken_upto = first;
+        }
     }
 
     /// Whether calls are left that [`Callers::take`] had no turn for.
     pub fn has_more(&self) -> bool {
-        self.has_more
+        !self.full.is_empty()
+    }
+
+    /// All that was called for by then was taken, or turned away.
+    pub fn taken_upto(&self) -> Time {
+        self.taken_upto
     }
 
     fn begin(&mut self, called: Called, now: Time, pending: &mut PendingRequests) {
@@ -152,7 +173,7 @@ impl Callers {
 
 #[cfg(test)]
 mod tests {
-    use super::super::queues::{CallsInbox, QUEUED_MAX, Watching, calls};
+    use super::super::queues::{CallsInbox, Watching, calls};
     use super::*;
     use crate::samples;
     use bytes::Bytes;
@@ -321,6 +342,23 @@ mod tests {
             assert!(world.pending.answered(ticket, &Outcome::written(), Time(9)).is_none());
         }
         assert!(next.try_recv().is_err());
+    }
+
+    #[test]
+    fn calls_are_taken_up_to_when_as_many_have_come_as_can_wait() {
+        let mut world = world();
+        let mut waiting: Vec<_> = (0..QUEUED_MAX).map(|_| world.send(put(None))).collect();
+        let mut at = |world: &mut World, now| {
+            world.callers.take(Time(now), &mut world.pending);
+            // As many come again: they are never all taken.
+            waiting.extend((0..TAKEN_MAX).map(|_| world.send(put(None))));
+            world.callers.taken_upto()
+        };
+        let upto: Vec<Time> = (1..=6).map(|now| at(&mut world, 10 * now)).collect();
+        assert_eq!(upto, [0, 0, 0, 10, 20, 30].map(Time));
+        while world.take() > 0 {}
+        world.callers.take(Time(99), &mut world.pending);
+        assert_eq!((world.callers.taken_upto(), world.callers.has_more()), (Time(99), false));
     }
 
     #[test]

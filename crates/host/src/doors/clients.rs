@@ -1,8 +1,10 @@
 //! Connections of clients on the core thread: no wake lies between a socket and a protocol.
 
 mod parting;
+mod readable;
 mod starter;
 
+use self::readable::Readable;
 use self::starter::Starter;
 use super::admission::OpenDoor;
 use super::budget::Charge;
@@ -20,7 +22,6 @@ use quorate_kernel::mutant;
 use quorate_kernel::operation::Outcome;
 use quorate_kernel::time::Time;
 use slab::Slab;
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// How much room a read from a client gets.
@@ -66,9 +67,11 @@ struct Client {
 pub(crate) struct Clients {
     doors: Vec<OpenDoor>,
     clients: Slab<Client>,
-    /// Who is read in turn. One that was closed may have left its key.
-    readable: VecDeque<usize>,
+    /// Who is read in turn.
+    readable: Readable,
     dirty: Vec<usize>,
+    /// More connections wait at a door than were taken.
+    has_more_at_door: bool,
     scratch: BytesMut,
     last_id: u64,
     is_stopping: bool,
@@ -83,8 +86,9 @@ impl Clients {
         Clients {
             doors,
             clients: Slab::new(),
-            readable: VecDeque::new(),
+            readable: Readable::default(),
             dirty: Vec::new(),
+            has_more_at_door: false,
             scratch: BytesMut::new(),
             last_id: 0,
             is_stopping: false,
@@ -107,6 +111,17 @@ impl Clients {
         }
     }
 
+    /// The poller tells now who has sent something: of all clients, or of as many as it can.
+    pub fn look(&mut self, now: Time, is_all: bool) {
+        self.readable.look(now, is_all && !std::mem::take(&mut self.has_more_at_door));
+    }
+
+    /// All that clients had sent by then was read, but for those that are told apart
+    /// ([`Session::on_unread`]).
+    pub fn read_upto(&self) -> Time {
+        self.readable.read_upto()
+    }
+
     /// Takes the connections that wait at a door.
     pub fn accept(&mut self, door: usize, now: Time, registry: &Registry) {
         for _ in 0..ACCEPTS_MAX {
@@ -116,6 +131,7 @@ impl Clients {
                 Err(_) => return self.shared.reject(RejectReason::Clients),
             }
         }
+        self.has_more_at_door = true;
         self.doors[door].listener.rearm(registry);
     }
 
@@ -141,8 +157,9 @@ impl Clients {
             local: address(stream.local_addr()),
         };
         let entry = self.clients.vacant_entry();
+        let key = entry.key();
         let interest = Interest::READABLE | Interest::WRITABLE;
-        if registry.register(&mut stream, token(CLIENT, entry.key()), interest).is_err() {
+        if registry.register(&mut stream, token(CLIENT, key), interest).is_err() {
             return;
         }
         // Replies are written once per turn; waiting to gather more would only delay them.
@@ -154,8 +171,8 @@ impl Clients {
             session: door.protocol.open(connected, &self.serving),
             in_hand: 0,
             input: BytesMut::new(),
-            is_readable: false,
-            is_queued: false,
+            is_readable: true,
+            is_queued: true,
             is_dirty: false,
             is_ending: false,
             has_ended: false,
@@ -164,6 +181,7 @@ impl Clients {
             sent_at: now,
             charge: Charge::default(),
         });
+        self.readable.push_new(key);
         door.entered();
     }
 
@@ -186,7 +204,7 @@ impl Clients {
     /// Reads once from some clients that have something and whose session takes it, in turn.
     pub fn read(&mut self, clock: Clock, pending: &mut PendingRequests) {
         for _ in 0..READS_MAX {
-            let Some(key) = self.readable.pop_front() else { return };
+            let Some(key) = self.readable.pop() else { return };
             if self.read_one(key, clock, pending).is_err() {
                 self.close(key, pending);
             }
@@ -212,6 +230,7 @@ impl Clients {
         if !client.session.wants_input() || is_spent && client.charge.begun == 0 {
             // `go_on` comes back to it, or `maintain` when others have given back what they hold.
             client.is_readable = true;
+            self.tell_unread(key, clock.now, pending);
             return Ok(());
         }
         client.sent_at = clock.now;
@@ -359,9 +378,9 @@ impl Clients {
 
 /// Has a client read in its turn. All of them may want that at one moment, so the queue is never
 /// searched.
-fn queue(client: &mut Client, readable: &mut VecDeque<usize>, key: usize) {
+fn queue(client: &mut Client, readable: &mut Readable, key: usize) {
     client.is_readable = true;
     if !std::mem::replace(&mut client.is_queued, true) || mutant!("client_queued_twice") {
-        readable.push_back(key);
+        readable.push(key);
     }
 }

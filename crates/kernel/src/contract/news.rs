@@ -33,6 +33,8 @@ pub enum Topic {
     Observe,
     /// [`News::Silence`].
     Silence,
+    /// [`News::Unread`].
+    Unread,
 }
 
 /// One piece of news.
@@ -92,6 +94,11 @@ pub enum News<'a> {
         /// Whether it is back.
         is_over: bool,
     },
+    /// What clients have said since then may not have been handed on by this host: its disk does
+    /// not keep up, or it was halted and has many to read. Told before the timers of a turn, in
+    /// each turn in which it lags by [`crate::limits::UNREAD_FOR`] or more. A client from which
+    /// nothing has come since then need not be silent.
+    Unread(Time),
 }
 
 impl News<'_> {
@@ -109,6 +116,7 @@ impl News<'_> {
             News::Unlinked(_) => Topic::Unlinked,
             News::Observe { .. } => Topic::Observe,
             News::Silence { .. } => Topic::Silence,
+            News::Unread(_) => Topic::Unread,
         }
     }
 }

@@ -19,7 +19,8 @@ pub use told::{Failure, Stat, Told, TreeReply, Zxid};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ask {
     /// For which session, one that the host has open; none if the client has none. What one session
-    /// asks is done in the order in which it is asked.
+    /// asks is done in the order in which it is asked. A client whose watch of the session has
+    /// ended asks nothing for it any more behind the turn in which that was answered.
     pub session: Option<SessionId>,
     /// What is asked.
     pub act: Act,

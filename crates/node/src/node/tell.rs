@@ -9,6 +9,7 @@ use quorate_kernel::news::{News, Topic};
 use quorate_kernel::observe::Observation;
 use quorate_kernel::operation::{Outcome, Refusal};
 use quorate_kernel::ring::Weighed;
+use quorate_kernel::time::Time;
 use quorate_kernel::watch::Watch;
 
 /// How often lanes are told in one turn that it ends.
@@ -50,6 +51,12 @@ impl Node {
     /// A connection to a peer has ended.
     pub fn unlinked(&mut self, peer: NodeId, host: &mut dyn Host) {
         self.tell(News::Unlinked(peer), None, host);
+        self.drain(host);
+    }
+
+    /// What clients have sent since then may not have been handed on.
+    pub fn unread(&mut self, since: Time, host: &mut dyn Host) {
+        self.tell(News::Unread(since), None, host);
         self.drain(host);
     }
 

@@ -20,12 +20,16 @@ impl Coordination {
         let halts = !mutant!("tree_judges_before_it_hears");
         self.judged = if halts { self.ticked } else { cx.now };
         self.ticked = cx.now;
+        let unread = self.unread.take().filter(|_| !mutant!("tree_judges_unread_clients"));
+        let read = unread.map_or(self.judged, |since| since.min(self.judged));
+        self.gateway.count(read, cx.now);
         self.tick_group(cx);
         self.tick_gateway(cx);
         self.tick_examined(cx);
     }
 
     fn on_turn_end(&mut self, cx: &mut Context<'_>) {
+        self.gateway.turn_end();
         self.propose(cx);
         if core::mem::take(&mut self.is_touched) {
             self.call(cx, Replica::turn_end);
@@ -41,7 +45,7 @@ impl Process for Coordination {
     type Message = Message;
     type Timer = Timer;
     const HEARS: &'static [Topic] =
-        &[Topic::Ring, Topic::Keyspace, Topic::TurnEnd, Topic::Unlinked];
+        &[Topic::Ring, Topic::Keyspace, Topic::TurnEnd, Topic::Unlinked, Topic::Unread];
 
     fn start(&mut self, recovery: Recovery, cx: &mut Context<'_>) {
         self.recover(recovery, cx);
@@ -72,8 +76,8 @@ impl Process for Coordination {
         }
     }
 
-    fn on_unwatch(&mut self, ticket: Ticket, cx: &mut Context<'_>) {
-        self.disconnect(ticket, cx);
+    fn on_unwatch(&mut self, ticket: Ticket, _cx: &mut Context<'_>) {
+        self.disconnect(ticket);
     }
 
     fn on_control(
@@ -107,6 +111,7 @@ impl Process for Coordination {
         match news {
             News::TurnEnd => self.on_turn_end(cx),
             News::Unlinked(peer) => self.unlinked(peer, cx),
+            News::Unread(since) => self.unread = Some(since),
             News::Ring(ring) => self.hosts.see(ring, cx.now),
             News::Keyspace(keyspace) => {
                 self.settings.replicas = keyspace.replicas();

@@ -1,15 +1,17 @@
 //! The group here: its log, its machine, its seat, and how each is told of the others.
 
 use super::primary::Primary;
+use super::primary::between::{Answered, Between};
 use super::timer::Timer;
 use super::{Context, Coordination, GROUP, Message, Settings};
-use crate::coordination::tree::{Command, Tree, whole};
+use crate::coordination::tree::{Command, LIFE_MAX, Tree, whole};
 use crate::groups::{Hint, Leads, Seat};
 use crate::smr::Replicated;
 use crate::vsr::{self, Action, Event, Replica};
 use alloc::string::String;
 use alloc::vec::Vec;
 use quorate_kernel::ids::{Incarnation, NodeId};
+use quorate_kernel::invariant;
 use quorate_kernel::limits::VSR_IN_FLIGHT_BYTES_MAX;
 use quorate_kernel::probe;
 use quorate_kernel::process::Recovery;
@@ -69,6 +71,7 @@ impl Hosted {
     fn serve(&mut self, now: Time) {
         let mut primary = Primary::new(self.replica.view(), now);
         let life = self.life();
+        invariant!(life <= LIFE_MAX, "a group has lost data too often: make another keyspace");
         if whole(self.machine.objects()).life < life {
             // Before all that anybody asks in this life.
             primary.add_own(Command::Begin { life });
@@ -100,8 +103,10 @@ impl Coordination {
         self.is_touched = true;
         let mut out = Vec::new();
         let (me, now, table) = (cx.me, cx.now, cx.table);
-        let machine = &mut hosted.machine;
-        call(&mut hosted.replica, &mut vsr::Context { me, now, table, machine, out: &mut out });
+        let Hosted { replica, machine, primary, .. } = hosted;
+        let mut machine = Between { machine, primary: primary.as_mut(), answered: Vec::new() };
+        call(replica, &mut vsr::Context { me, now, table, machine: &mut machine, out: &mut out });
+        let answered = machine.answered;
         let mut told = Vec::new();
         for action in out {
             match action {
@@ -117,10 +122,10 @@ impl Coordination {
                 Action::Refuse(what) => cx.fx.refuse(what),
             }
         }
-        self.hand_on(told, cx);
+        self.hand_on(told, answered, cx);
     }
 
-    fn hand_on(&mut self, told: Vec<Event>, cx: &mut Context<'_>) {
+    fn hand_on(&mut self, told: Vec<Event>, answered: Vec<Answered>, cx: &mut Context<'_>) {
         let Some(hosted) = &mut self.hosted else { return };
         let executed = hosted.machine.take_executed();
         if told.contains(&Event::Deposed) {
@@ -128,7 +133,7 @@ impl Coordination {
             hosted.primary = None;
             hosted.seat.depose();
         }
-        self.executed(&executed);
+        self.executed(&executed, answered);
         for event in told {
             match event {
                 Event::Serving => {

@@ -1,5 +1,6 @@
 //! Members that change: the glue between the group here and [`crate::groups`].
 
+use super::tree::may_change_members;
 use super::{Context, Coordination, GROUP, Message};
 use crate::groups::{Leads, Outside, counts_on, wished};
 use crate::vsr::{self, Replica};
@@ -18,6 +19,9 @@ impl Coordination {
             return;
         }
         let present = hosted.replica.configuration();
+        if !may_change_members(present.epoch.0) {
+            return;
+        }
         let kept = hosted.seat.kept(&self.hosts, present, self.settings.replicas);
         let present = present.members.clone();
         let wish = kept.or_else(|| {

@@ -95,6 +95,8 @@ pub struct Coordination {
     /// When the one before it was: what had come by then was heard when the last one came, whatever
     /// has halted this host. So it is then that somebody is found to be silent.
     pub(super) judged: Time,
+    /// Since when what clients have sent may not have been handed on, as told since the last tick.
+    pub(super) unread: Option<Time>,
     /// Times that the group here went on with less than was acknowledged.
     pub(super) losses: u64,
 }
@@ -122,6 +124,7 @@ impl Coordination {
             tickets: 0,
             ticked: Time(0),
             judged: Time(0),
+            unread: None,
             losses: 0,
         }
     }

@@ -41,14 +41,24 @@ use quorate_kernel::mutant;
 use quorate_kernel::probe;
 use quorate_kernel::storage::Durability;
 
-/// The member whose log a view starts with, and whether something that was acknowledged may be in
-/// no log: none while too few have voted. `me` comes first among equals; of members that are gone
-/// for good no vote is waited for.
+/// The log that a view starts with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Choice {
+    /// The member that has it.
+    pub node: NodeId,
+    /// Up to where, if that is not all of it.
+    pub upto: Option<Op>,
+    /// Whether something that was acknowledged may be in no log.
+    pub loses: bool,
+}
+
+/// The log that a view starts with: none while too few have voted. `me` comes first among equals;
+/// of members that are gone for good no vote is waited for.
 pub(super) fn choose(
     votes: &BTreeMap<NodeId, Vote>,
     (me, gone): (NodeId, &BTreeSet<NodeId>),
     (configuration, durability): (&Configuration, Durability),
-) -> Option<(NodeId, bool)> {
+) -> Option<Choice> {
     let by = |(node, vote): &(NodeId, Vote)| {
         let normal = if mutant!("dvc_by_op_only") { ViewNumber::default() } else { vote.normal };
         (normal, vote.end, *node == me)
@@ -62,7 +72,8 @@ pub(super) fn choose(
     let count = all().filter(|(_, vote)| counts(*vote)).count().max(whole().count());
     let is_majority = votes.len() >= configuration.majority();
     if is_majority && count >= configuration.meeting() {
-        return whole().max_by_key(by).map(|(node, _)| (node, false));
+        let best = whole().max_by_key(by);
+        return best.map(|(node, _)| Choice { node, upto: None, loses: false });
     }
     let has_voted = |node: &NodeId| votes.contains_key(node) || gone.contains(node);
     let have_voted = configuration.members.iter().all(has_voted);
@@ -75,7 +86,14 @@ pub(super) fn choose(
     // committed beyond what is left of that log is right all the same.
     let (longest, vote) = all().max_by_key(by)?;
     let (knows, known) = all().max_by_key(|one| (one.1.commit, by(one)))?;
-    Some((if known.commit > vote.end { knows } else { longest }, true))
+    if known.commit <= vote.end {
+        return Some(Choice { node: longest, upto: None, loses: true });
+    }
+    // The rest of that log is of an earlier view, in which it was never committed, and a later one
+    // has gone on without it. The end of the epoch may be in it: the log would end with that, and
+    // nobody would know that something is lost.
+    let upto = (!mutant!("knows_more_than_is_committed")).then_some(known.commit);
+    Some(Choice { node: knows, upto, loses: true })
 }
 
 impl Replica {
@@ -164,7 +182,9 @@ impl Replica {
         self.begin_view(view, cx);
     }
 
-    /// The primary of a view that starts with what is left ends the epoch.
+    /// The primary of a view that starts with what is left ends the epoch. A log that ends it
+    /// already is that of the latest view, and lacks nothing: nothing follows the end of an epoch,
+    /// and two logs that have it are equal up to it.
     pub(super) fn end_epoch_of_losses(&mut self, cx: &mut Context<'_>) {
         if !self.election.loses || self.closing().is_some() {
             return;

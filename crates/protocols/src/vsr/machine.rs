@@ -112,6 +112,13 @@ pub trait Machine {
     /// Takes a page of the copy. False if it cannot read that; then nothing was changed.
     fn install(&mut self, items: &Bytes, store: &mut Store<'_>) -> bool;
 
+    /// All pages of a copy are here: removes some of what is stored of the state before, and says
+    /// whether that is all. If not, it is called again in a later turn, before
+    /// [`Machine::end_install`].
+    fn clear_away(&mut self, _store: &mut Store<'_>) -> bool {
+        true
+    }
+
     /// The copy is complete: what is stored is whole up to the head's entry, which is `op`.
     fn end_install(&mut self, op: Op, store: &mut Store<'_>);
 }

@@ -167,7 +167,9 @@ impl Replica {
 
     /// Goes on executing, after [`Action::Resume`].
     pub fn resume(&mut self, cx: &mut Context<'_>) {
-        self.execute(cx);
+        if !self.go_on_installing(cx) {
+            self.execute(cx);
+        }
     }
 
     /// Has the machine write down what it has not, and the log let go of what is stored.

@@ -125,6 +125,8 @@ pub struct Election {
     pub votes: BTreeMap<NodeId, Vote>,
     /// The member whose log was chosen, once a majority has voted.
     pub chosen: Option<NodeId>,
+    /// Up to where its log is taken, if that is not all of it.
+    pub upto: Option<Op>,
     /// Whether something that was acknowledged may be in no log.
     pub loses: bool,
 }
@@ -166,6 +168,8 @@ pub struct Install {
     pub page: u64,
     /// Where the next page begins.
     pub cursor: Vec<u8>,
+    /// Whether all pages have come: what they take the place of is being removed.
+    pub is_whole: bool,
     /// When a page was asked for, or has come.
     pub asked_at: Option<Time>,
     /// How often in a row nothing has come.

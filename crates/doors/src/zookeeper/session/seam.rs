@@ -1,19 +1,22 @@
 //! A connection as the host sees it: what it is given, and what it says of itself.
 
-use super::{SESSION, Session, State};
+use super::{SESSION, Session, State, UNREAD};
 use crate::door::{self, Requests, Shortage};
 use crate::host::{Clock, Serving};
 use crate::zookeeper::wire::frames::{self, Next};
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use bytes::BytesMut;
 use quorate_kernel::limits::{
     CLIENT_OPERATIONS_MAX, CLIENT_PENDING_BYTES_MAX, CLIENT_QUEUE_BYTES_MAX, CLIENT_READ_BYTES_MAX,
 };
-use quorate_kernel::operation::Outcome;
+use quorate_kernel::operation::{Operation, Outcome};
 use quorate_kernel::rope::Rope;
+use quorate_kernel::tree::{Act, Ask};
 
-/// The most requests in hand: the session is an operation too.
-const REQUESTS_MAX: usize = CLIENT_OPERATIONS_MAX - 1;
+/// The most requests in hand: the session is an operation too, and so is the ping for a client that
+/// is not read.
+const REQUESTS_MAX: usize = CLIENT_OPERATIONS_MAX - 2;
 
 impl door::Session for Session {
     fn feed(&mut self, input: &mut BytesMut, clock: Clock, out: &mut dyn Requests) {
@@ -36,10 +39,11 @@ impl door::Session for Session {
     }
 
     fn complete(&mut self, number: u32, outcome: Outcome, clock: Clock, out: &mut dyn Requests) {
-        if number == SESSION {
-            self.on_told(outcome, out);
-        } else {
-            self.on_outcome(number, outcome, clock);
+        match number {
+            SESSION => self.on_told(outcome, out),
+            // If there is no session any more, that is told as all else of it.
+            UNREAD => self.is_kept = false,
+            _ => self.on_outcome(number, outcome, clock),
         }
     }
 
@@ -70,6 +74,16 @@ impl door::Session for Session {
 
     fn is_waiting_for_rest(&self, input: &BytesMut) -> bool {
         !input.is_empty() && input.len() == self.leftover && self.wants_input()
+    }
+
+    fn on_unread(&mut self, out: &mut dyn Requests) {
+        if let State::Open { lane, session } = self.state
+            && !self.is_draining
+            && !core::mem::replace(&mut self.is_kept, true)
+        {
+            let ask = Box::new(Ask { session: Some(session), act: Act::Ping });
+            out.start(UNREAD, lane, Operation::Tree(ask), None);
+        }
     }
 
     /// There are no words for it on the wire.

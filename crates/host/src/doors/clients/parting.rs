@@ -2,6 +2,7 @@
 //! do not finish what they have begun.
 
 use super::super::budget::Budget;
+use super::starter::Starter;
 use super::{Charge, Clients, READ_BYTES, queue};
 use crate::io::{self, Progress};
 use crate::mark;
@@ -17,6 +18,8 @@ use std::net::Shutdown;
 /// How long a client with a full queue of replies, or with any while there is no memory left for
 /// others, may take none of them.
 const SLOW_FOR: Span = Span::secs(60);
+/// A client that has taken no replies for this long may be gone.
+const TAKES_WITHIN: Span = Span::secs(1);
 /// How long a client may send nothing of a command that it has begun.
 const BEGUN_FOR: Span = Span::secs(30);
 /// How long a client that was told its last reply may take to close. What it still sends is read
@@ -67,6 +70,12 @@ impl Clients {
         self.close_slow(now, pending);
         self.close_late(now, pending);
         self.refuse_unfinished(now);
+        for key in self.keys(|client| {
+            let has_sent = client.is_readable || !client.input.is_empty();
+            has_sent && !client.is_queued && client.parting_since.is_none()
+        }) {
+            self.tell_unread(key, now, pending);
+        }
         for (key, client) in &mut self.clients {
             if now - client.took_at > IDLE_AFTER {
                 client.session.output().release();
@@ -78,6 +87,18 @@ impl Clients {
                 queue(client, &mut self.readable, key);
             }
         }
+    }
+
+    /// A client has sent something, and its session does not take it yet. As long as it takes what
+    /// it is told, it is not silent.
+    pub(super) fn tell_unread(&mut self, key: usize, now: Time, pending: &mut PendingRequests) {
+        let Some(client) = self.clients.get_mut(key) else { return };
+        let takes = client.session.output().is_empty() || now - client.took_at <= TAKES_WITHIN;
+        if !takes {
+            return;
+        }
+        let (at, in_hand) = ((key, client.id), &mut client.in_hand);
+        client.session.on_unread(&mut Starter { pending, client: at, in_hand, now });
     }
 
     /// Closes clients that have taken no replies for long.

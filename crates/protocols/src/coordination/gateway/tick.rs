@@ -1,19 +1,43 @@
 //! What time brings to a gateway: deadlines, silent clients, and a silent primary.
 
 use super::hear::answer_with;
-use super::{Asking, Origin};
+use super::stream::GivenUp;
+use super::{Asking, Gateway, Origin};
 use crate::coordination::tree::Command;
 use crate::coordination::{Context, Coordination, GROUP};
 use alloc::vec::Vec;
 use quorate_kernel::ids::Ticket;
+use quorate_kernel::invariant;
 use quorate_kernel::mutant;
 use quorate_kernel::operation::{Outcome, Refusal};
 use quorate_kernel::probe;
-use quorate_kernel::time::Span;
+use quorate_kernel::time::{Span, Time};
 use quorate_kernel::tree::SessionId;
 
 /// How long ago a majority may have heard of this host, for it to say who is silent.
 const SURE: Span = Span::secs(2);
+/// The most that one tick counts of the silence of clients.
+const COUNTED_MAX: Span = Span::millis(250);
+
+impl Gateway {
+    /// All that clients had sent by `read` was heard. A host that reads nobody for a while, or is
+    /// halted, does not let that count: what clients say meanwhile waits, and some of it may have
+    /// been turned away. So they are given what was left of their time before.
+    pub fn count(&mut self, read: Time, now: Time) {
+        invariant!(read <= now, "nothing was heard that is not sent yet");
+        let passed = read - self.judged;
+        self.judged = self.judged.max(read);
+        if passed <= COUNTED_MAX {
+            return;
+        }
+        probe!("coordination/time_does_not_count");
+        let skipped = Span(passed.0 - COUNTED_MAX.0);
+        for session in self.sessions.values_mut() {
+            session.heard = (session.heard + skipped).min(now);
+        }
+        invariant!(self.sessions.values().all(|it| it.heard <= now), "no client is heard later");
+    }
+}
 
 impl Coordination {
     /// Time has passed.
@@ -35,28 +59,20 @@ impl Coordination {
             _ => false,
         };
         let needed = u8::try_from(self.routes.majority(GROUP)).unwrap_or(u8::MAX);
-        // First those that wait behind others: none begins when it is late.
-        for connection in self.gateway.connections.values_mut() {
-            connection.queue.retain(|(waiting, _)| {
-                let is_late = waiting.deadline <= now;
-                if is_late {
-                    let refusal = Refusal::NoQuorum { reached: 0, needed };
-                    // Nothing was done.
-                    cx.fx.answer_early(waiting.ticket, Outcome::Refused(refusal));
-                }
-                !is_late
-            });
-        }
-        for (origin, question) in self.gateway.stream.give_up(is_late) {
-            self.gateway.begun -= usize::from(question.is_some() && origin.begins());
+        for (origin, given_up) in self.gateway.stream.give_up(is_late) {
+            let is_question = matches!(given_up, GivenUp::Question(_));
+            self.gateway.begun -= usize::from(is_question && origin.begins());
             let Origin::Operation(Asking { waiting, client, .. }) = origin else { continue };
-            let refusal = match question {
-                None => Refusal::OutcomeUnknown,
-                Some(_) => Refusal::NoQuorum { reached: 0, needed },
+            let refusal = match given_up {
+                GivenUp::Command(_) => Refusal::OutcomeUnknown,
+                GivenUp::Question(_) => Refusal::NoQuorum { reached: 0, needed },
             };
             answer_with(waiting, Outcome::Refused(refusal), cx);
-            if let (Some(client), Some(number)) = (client, question) {
-                self.end_question(client, number, cx);
+            match (client, given_up) {
+                (Some(client), GivenUp::Question(number)) => self.end_question(client, number),
+                // Nobody will know when it has overtaken them.
+                (Some(client), GivenUp::Command(number)) => self.give_up_before(client, number, cx),
+                (None, _) => {}
             }
         }
     }
@@ -77,11 +93,10 @@ impl Coordination {
         }
     }
 
-    /// Clients that have said nothing for too long lose their sessions. What they had said by the
-    /// last tick was heard by now, also if this host was halted in between.
+    /// Clients that have said nothing for too long lose their sessions.
     fn expire_silent(&mut self, cx: &mut Context<'_>) {
         let now = cx.now;
-        let judged = self.judged;
+        let judged = self.gateway.judged;
         if now - self.gateway.stream.confirmed >= SURE {
             // Its clients are sent away: that nothing is heard of them is no wonder.
             self.gateway.was_unsure = !mutant!("tree_ends_sessions_unsure");

@@ -1,8 +1,10 @@
 //! What gateways ask.
 
+use super::between::Answered;
 use super::{Served, Waiting};
 use crate::coordination::hosted::Hosted;
 use crate::coordination::message::{GatewayAsks, Message, News, Told};
+use crate::coordination::timer::Timer;
 use crate::coordination::tree::{self, Command, Tree};
 use crate::coordination::{Context, Coordination};
 use crate::smr::{Entry, Executed, Origin, Part, Replicated};
@@ -17,6 +19,8 @@ use quorate_kernel::probe;
 const ENTRY_BYTES_MAX: usize = 250 * 1000;
 /// The most commands of one entry.
 const ENTRY_COMMANDS_MAX: usize = 1024;
+/// About the most bytes of answers that one turn makes; one answer more always fits.
+pub(super) const ANSWERS_MAX: usize = 8 * 1024 * 1024;
 
 impl Coordination {
     /// A gateway asks, or says that it is there.
@@ -64,16 +68,23 @@ impl Coordination {
         served.is_owed = true;
         served.acked = served.acked.max(ask.acked);
         served.proposed = served.proposed.max(done);
-        if let Some(part) = served.take(ask.first, ask.commands, cx) {
-            primary.parts.push_back(part);
+        // A command would be executed before a question that was asked before it and has not come,
+        // and that could not be answered any more: the gateway asks anew.
+        let lacks_questions = ask.asked > served.asked && !mutant!("tree_write_overtakes_read");
+        if lacks_questions {
+            probe!("coordination/lacks_questions");
+        } else {
+            let asked = ask.asked.saturating_add(ask.questions.len() as u64);
+            served.asked = served.asked.max(asked);
+            let part = served.take(ask.first, ask.commands, cx);
+            primary.parts.extend(part);
         }
         let mut asked = Vec::new();
         for question in ask.questions {
             let is_new = !served.questions.contains_key(&question.number);
             if is_new && served.questions.len() < OPERATIONS_MAX {
                 asked.push(question.number);
-                let waiting = Waiting { asked: question, is_confirmed: false };
-                served.questions.insert(waiting.asked.number, waiting);
+                served.add(Waiting { asked: question, is_confirmed: false, ticket: None });
             }
         }
         invariant!(served.proposed >= done, "what was executed was put into the log");
@@ -89,6 +100,10 @@ impl Coordination {
         let ticket = Ticket(self.tickets);
         let Some(primary) = self.hosted.as_mut().and_then(|it| it.primary.as_mut()) else { return };
         primary.tickets.insert(ticket, question);
+        let served = primary.gateways.get_mut(&question.0);
+        if let Some(waiting) = served.and_then(|it| it.questions.get_mut(&question.1)) {
+            waiting.ticket = Some(ticket);
+        }
         if mutant!("read_index_without_round") {
             return self.readable(ticket, cx);
         }
@@ -99,7 +114,7 @@ impl Coordination {
             // The gateway asks again.
             primary.tickets.remove(&ticket);
             if let Some(served) = primary.gateways.get_mut(&question.0) {
-                served.questions.remove(&question.1);
+                served.remove(question.1);
             }
         }
     }
@@ -139,30 +154,59 @@ impl Coordination {
         }
         let Some((node, number)) = primary.tickets.remove(&ticket) else { return };
         let Some(served) = primary.gateways.get_mut(&node) else { return };
-        if let Some(waiting) = served.questions.get_mut(&number) {
-            waiting.is_confirmed = true;
-            served.answer(number, &hosted.machine);
+        let Some(waiting) = served.questions.get_mut(&number) else { return };
+        (waiting.is_confirmed, waiting.ticket) = (true, None);
+        let (after, client) = (waiting.asked.after, served.client);
+        if after > hosted.machine.client(client).map_or(0, |client| client.done) {
+            served.behind.insert((after, number));
+        } else {
+            primary.ready.push_back((node, number));
         }
     }
 
-    /// Commands were executed: their gateways are told, and questions that wait for them are
+    /// Commands were executed: their gateways are told, and questions that wait for them can be
     /// answered.
-    pub(crate) fn executed(&mut self, executed: &[Executed]) {
+    pub(crate) fn executed(&mut self, executed: &[Executed], answered: Vec<Answered>) {
         let Some(hosted) = &mut self.hosted else { return };
         let Some(primary) = &mut hosted.primary else { return };
-        for Executed { client, number } in executed {
+        let mut answered = answered.into_iter().peekable();
+        for (place, Executed { client, number }) in executed.iter().enumerate() {
+            while let Some(one) = answered.next_if(|it| it.place <= place) {
+                if let Some(served) = primary.gateways.get_mut(&one.gateway) {
+                    served.tell_answered(one);
+                }
+            }
             let served = primary.gateways.get_mut(&client.node);
             let Some(served) = served.filter(|it| it.client == *client) else { continue };
             let reply = hosted.machine.client(*client).and_then(|it| it.reply(*number));
             if let Some((at, reply)) = reply.filter(|_| *number > served.acked) {
-                served.news.push((*at, News::Done(*number, reply.clone())));
+                served.tell(*at, News::Done(*number, reply.clone()));
             }
-            let waits = served.questions.values().filter(|it| it.is_confirmed);
-            let ready = waits.filter(|it| it.asked.after <= *number);
-            for number in ready.map(|it| it.asked.number).collect::<Vec<u64>>() {
-                served.answer(number, &hosted.machine);
+            let is_done = |(after, _): &(u64, u64)| after <= number;
+            while let Some((_, question)) = served.behind.first().copied().filter(is_done) {
+                served.behind.pop_first();
+                primary.ready.push_back((client.node, question));
             }
         }
+    }
+
+    /// Answers questions in their order, as many as one turn should; the next one goes on. What is
+    /// executed meanwhile they may show as well, as nothing is told of them yet.
+    pub(super) fn answer_ready(&mut self, cx: &mut Context<'_>) {
+        let Some(hosted) = &mut self.hosted else { return };
+        let Some(primary) = &mut hosted.primary else { return };
+        let mut spent = core::mem::take(&mut primary.spent);
+        while let Some((node, number)) = primary.ready.front().copied() {
+            if spent >= ANSWERS_MAX && !mutant!("tree_answers_all_in_one_turn") {
+                probe!("coordination/answers_wait");
+                return cx.fx.arm(Timer::Again, cx.now);
+            }
+            primary.ready.pop_front();
+            let Some(served) = primary.gateways.get_mut(&node) else { continue };
+            spent += served.answer(number, &hosted.machine);
+        }
+        invariant!(primary.ready.is_empty(), "all are answered");
+        invariant!(primary.spent == 0, "the next turn begins anew");
     }
 
     /// Puts what the turn has brought into the log.
@@ -217,12 +261,15 @@ impl Served {
         let is_new = seen == 0 && client.is_none() && !mutant!("tree_lacks_what_never_was");
         let upto = if is_new { machine.changes().last() } else { seen };
         (self.turn, self.number, self.upto) = (turn, 0, upto);
-        self.news.clear();
+        (self.news, self.news_bytes) = (Vec::new(), 0);
         self.questions.clear();
+        self.of_session.clear();
+        self.behind.clear();
+        self.asked = 0;
         let Some(client) = client else { return };
         for number in acked.saturating_add(1)..=client.done {
             if let Some((at, reply)) = client.reply(number) {
-                self.news.push((*at, News::Done(number, reply.clone())));
+                self.tell(*at, News::Done(number, reply.clone()));
             }
         }
     }
@@ -264,16 +311,20 @@ impl Served {
         }
     }
 
-    /// Answers a question, if the command that it follows is executed.
-    fn answer(&mut self, number: u64, machine: &Replicated<Tree>) {
+    /// Answers a question that can be answered, and says how much work that was, in bytes. One that
+    /// was asked anew meanwhile is not confirmed yet.
+    fn answer(&mut self, number: u64, machine: &Replicated<Tree>) -> usize {
         let done = machine.client(self.client).map_or(0, |client| client.done);
-        let Some(waiting) = self.questions.get(&number) else { return };
-        if waiting.asked.after > done {
-            return;
+        let can_be = |it: &Waiting| it.is_confirmed && it.asked.after <= done;
+        if !self.questions.get(&number).is_some_and(can_be) {
+            return 0;
         }
-        let answer = machine.look(|on| tree::ask(&waiting.asked.question, on));
-        self.news.push((machine.changes().last(), News::Answer(number, answer)));
-        self.questions.remove(&number);
+        let Some(waiting) = self.remove(number) else { return 0 };
+        let question = &waiting.asked.question;
+        let answer = machine.look(|on| tree::ask(question, on));
+        let work = question.bytes() + answer.work();
+        self.tell(machine.changes().last(), News::Answer(number, answer));
+        work
     }
 }
 

@@ -6,6 +6,7 @@
 //! gateways ask again.
 
 mod ask;
+pub mod between;
 mod news;
 pub mod silent;
 
@@ -13,11 +14,12 @@ use super::message::{News, OpenQuestion};
 use crate::coordination::tree::{Command, Tree};
 use crate::smr::Part;
 use crate::vsr::{Op, ViewNumber};
-use alloc::collections::{BTreeMap, VecDeque};
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 use quorate_kernel::ids::{Incarnation, NodeId, Ticket};
 use quorate_kernel::invariant;
 use quorate_kernel::time::Time;
+use quorate_kernel::tree::SessionId;
 
 /// What a primary has in hand.
 #[derive(Debug)]
@@ -34,6 +36,10 @@ pub struct Primary {
     parts: VecDeque<(Part<Tree>, usize)>,
     /// Questions that wait until it is known that this node leads.
     tickets: BTreeMap<Ticket, (NodeId, u64)>,
+    /// Questions that can be answered, in the order in which they are: as many a turn as it should.
+    ready: VecDeque<(NodeId, u64)>,
+    /// About how much work the answers of this turn were so far, in bytes.
+    spent: usize,
     /// The one question of its own whether it leads, on which rest the touches heard before it.
     touched: Option<Ticket>,
     /// When a majority has last said that it leads.
@@ -64,17 +70,26 @@ struct Served {
     /// Up to which command something was put into the log, or is about to be.
     proposed: u64,
     acked: u64,
+    /// How many questions were heard of in this turn.
+    asked: u64,
     questions: BTreeMap<u64, Waiting>,
-    /// What it is told at the end of the turn; each with the number of the change before it.
+    /// Those of each session.
+    of_session: BTreeMap<SessionId, BTreeSet<u64>>,
+    /// Those that wait for nothing but a command, each behind the number of that.
+    behind: BTreeSet<(u64, u64)>,
+    /// What it is told at the end of the turn; each with the number of the change before it. And
+    /// about how many bytes that is.
     news: Vec<(u64, News)>,
+    news_bytes: usize,
 }
 
 /// A question that is not answered.
 #[derive(Debug)]
 struct Waiting {
     asked: OpenQuestion,
-    /// Whether this node has led after it was asked.
+    /// Whether this node has led after it was asked; until then, what that is asked by.
     is_confirmed: bool,
+    ticket: Option<Ticket>,
 }
 
 impl Primary {
@@ -87,6 +102,8 @@ impl Primary {
             heard: BTreeMap::new(),
             parts: VecDeque::new(),
             tickets: BTreeMap::new(),
+            ready: VecDeque::new(),
+            spent: 0,
             touched: None,
             confirmed: now,
             own: Op(0),
@@ -115,6 +132,20 @@ impl Primary {
         let questions = self.gateways.values().flat_map(|it| it.questions.values());
         let unconfirmed = questions.filter(|it| !it.is_confirmed).count();
         invariant!(self.tickets.len() == unconfirmed, "a question is confirmed once");
+        let is_behind = |served: &Served| {
+            let waits = |(after, number): &(u64, u64)| {
+                let question = served.questions.get(number);
+                question.is_some_and(|it| it.is_confirmed && it.asked.after == *after)
+            };
+            served.behind.iter().all(waits)
+        };
+        invariant!(self.gateways.values().all(is_behind), "a command is waited for once");
+        let of_sessions = |served: &Served| {
+            let questions = served.questions.values();
+            let all = questions.filter(|it| between::session_of(&it.asked.question).is_some());
+            served.are_of_sessions() == all.count()
+        };
+        invariant!(self.gateways.values().all(of_sessions), "a session's questions are known");
     }
 }
 
@@ -133,8 +164,12 @@ impl Served {
             upto: 0,
             proposed: 0,
             acked: 0,
+            asked: 0,
             questions: BTreeMap::new(),
+            of_session: BTreeMap::new(),
+            behind: BTreeSet::new(),
             news: Vec::new(),
+            news_bytes: 0,
         }
     }
 }

@@ -2,18 +2,22 @@
 
 use super::Served;
 use crate::coordination::message::{Message, News, Told};
-use crate::coordination::tree::{Answer, Change, bytes_told};
+use crate::coordination::tree::Change;
 use crate::coordination::{Context, Coordination};
 use crate::smr::Changes;
 use alloc::vec::Vec;
+use quorate_kernel::invariant;
 use quorate_kernel::mutant;
 use quorate_kernel::time::{Span, Time};
-use quorate_kernel::tree as words;
 
 /// About the most bytes of one message.
 const TOLD_BYTES_MAX: usize = 1024 * 1024;
 /// About the most bytes of changes that one gateway is told in one turn; the next one goes on.
 const TURN_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// About the most bytes of answers that wait behind changes. A gateway that has so many is told no
+/// changes any more: it is as if they were not known, and its clients that follow anything come
+/// again, and look.
+const NEWS_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// How long a gateway waits for a word at most, if there is no more to tell.
 const OWED: Span = Span::millis(100);
 /// The most news of one message.
@@ -22,6 +26,7 @@ const NEWS_MAX: usize = 4096;
 impl Coordination {
     /// Tells each gateway what there is to tell.
     pub(crate) fn tell_gateways(&mut self, cx: &mut Context<'_>) {
+        self.answer_ready(cx);
         let Some(hosted) = &mut self.hosted else { return };
         let life = hosted.life();
         let Some(primary) = &mut hosted.primary else { return };
@@ -37,6 +42,12 @@ impl Coordination {
 }
 
 impl Served {
+    /// Something to be told, behind the change of this number.
+    pub(super) fn tell(&mut self, at: u64, news: News) {
+        self.news_bytes += bytes_of(&news);
+        self.news.push((at, news));
+    }
+
     /// What this gateway is to be told, in messages of a size.
     fn told(&mut self, changes: &Changes<Change>, now: Time) -> Vec<Told> {
         let last = changes.last();
@@ -51,7 +62,8 @@ impl Served {
         if news.is_empty() && !is_owed && !has_changed {
             return Vec::new();
         }
-        let behind = changes.after(self.upto);
+        let is_full = self.news_bytes >= NEWS_BYTES_MAX && !mutant!("tree_keeps_all_news");
+        let behind = changes.after(self.upto).filter(|_| !(is_full && has_changed));
         let lacks = behind.is_none() && (self.follows || !mutant!("tree_lacks_in_silence"));
         let is_told = |change: &Change| match change {
             Change::Node { .. } | Change::Guarded { .. } => {
@@ -72,7 +84,9 @@ impl Served {
         self.upto = upto;
         // Answers that show later changes come behind those.
         let (news, later): (Vec<_>, Vec<_>) = news.into_iter().partition(|(at, _)| *at <= upto);
+        self.news_bytes = later.iter().map(|(_, news)| bytes_of(news)).sum();
         self.news = later;
+        invariant!(!is_full || self.news.is_empty(), "what waits behind changes is bounded");
         if all.is_empty() && news.is_empty() && !is_owed && !lacks {
             return Vec::new();
         }
@@ -117,23 +131,18 @@ impl Served {
 
 /// About how many bytes it takes.
 fn bytes_of(news: &News) -> usize {
-    let bytes = match news {
+    64 + match news {
         News::Change(_, change) => change.bytes(),
-        News::Done(_, answer) | News::Answer(_, answer) => match answer {
-            Answer::Told(words::TreeReply { told: Ok(told), .. }) => bytes_told(told),
-            Answer::Changed { changed, .. } => changed.iter().map(|(path, _)| path.len() + 8).sum(),
-            Answer::Paths { paths, .. } => paths.iter().map(|path| path.len() + 4).sum(),
-            _ => 0,
-        },
-    };
-    64 + bytes
+        News::Done(_, answer) | News::Answer(_, answer) => answer.bytes(),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::coordination::tree::Answer;
     use quorate_kernel::ids::{Incarnation, NodeId, Start};
-    use quorate_kernel::tree::{Told as Reply, What, Zxid};
+    use quorate_kernel::tree::{Told as Reply, TreeReply, What, Zxid};
     use std::string::String;
 
     #[test]
@@ -146,7 +155,7 @@ mod tests {
             (number, News::Change(number, change))
         };
         let answer = |at, number| {
-            let reply = words::TreeReply { zxid: Zxid(at), told: Ok(Reply::Done) };
+            let reply = TreeReply { zxid: Zxid(at), told: Ok(Reply::Done) };
             (at, News::Answer(number, Answer::Told(reply)))
         };
         let mut all = Vec::from([answer(4, 1), change(5)]);
@@ -168,7 +177,9 @@ mod tests {
             changes.push(Change::Node { zxid, path, what: What::Data }, 10_000);
         }
         let answer = |at, number| (at, News::Answer(number, Answer::Expired));
-        served.news = Vec::from([answer(5, 1), answer(2999, 2), answer(3000, 3)]);
+        for (at, news) in [answer(5, 1), answer(2999, 2), answer(3000, 3)] {
+            served.tell(at, news);
+        }
         let (mut said, mut turns) = (Vec::new(), 0);
         while served.upto < changes.last() {
             let messages = served.told(&changes, Time(0));
@@ -197,5 +208,38 @@ mod tests {
         assert!(served.told(&Changes::new(8), Time(0) + OWED).is_empty());
         assert_eq!(served.upto, 9);
         assert_eq!(served.told(&Changes::new(9), Time(0) + OWED).len(), 1);
+    }
+
+    #[test]
+    fn answers_that_wait_behind_too_many_changes_are_told_without_them() {
+        let client = Incarnation { node: NodeId(1), start: Start(1) };
+        let mut served = Served { follows: true, ..Served::new(client) };
+        let mut changes = Changes::new(0);
+        for number in 1..=3000 {
+            let (zxid, path) = (Zxid(number), "x".repeat(10_000));
+            changes.push(Change::Node { zxid, path, what: What::Data }, 10_000);
+        }
+        let paths = || Vec::from(["x".repeat(1024 * 1024)]);
+        for number in 1..=15 {
+            let answer = Answer::Paths { paths: paths(), next: None };
+            served.tell(3000, News::Answer(number, answer));
+        }
+        let first = served.told(&changes, Time(0));
+        assert!(first.iter().all(|it| !it.lacks), "it may have so much");
+        assert_eq!((served.news.len(), served.news_bytes > 15 << 20), (15, true));
+        changes.push(Change::Node { zxid: Zxid(3001), path: "/".into(), what: What::Data }, 1);
+        for number in 16..=17 {
+            let answer = Answer::Paths { paths: paths(), next: None };
+            served.tell(3001, News::Answer(number, answer));
+        }
+        let second = served.told(&changes, Time(0));
+        assert!(second[0].lacks && second[1..].iter().all(|it| !it.lacks));
+        let answers = second.iter().flat_map(|it| &it.news).map(|news| match news {
+            News::Answer(number, _) => *number,
+            other => panic!("{other:?} is not told any more"),
+        });
+        assert!(answers.eq(1..=17), "all of them, in their order");
+        assert_eq!((served.news_bytes, served.upto), (0, 3001));
+        assert!(served.told(&changes, Time(0)).is_empty(), "it goes on behind them");
     }
 }

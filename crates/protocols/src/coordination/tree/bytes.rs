@@ -1,9 +1,13 @@
 //! About how many bytes things take that clients ask and are answered: what bounds rest on.
 
-use super::command::{Change, Command, Question, Who};
+use super::command::{Answer, Change, Command, Question, Who};
 use alloc::string::String;
 use bytes::Bytes;
-use quorate_kernel::tree::{Acl, Id, Item, Told};
+use quorate_kernel::limits::{TRANSACTION_BYTES_MAX, TREE_COUNTED_MAX};
+use quorate_kernel::tree::{Acl, Failure, Id, Item, Told, TreeReply};
+
+/// To look at a node is as much work as so many bytes.
+const COUNTED_BYTES: usize = 16;
 
 impl Who {
     /// About how many bytes it has.
@@ -33,6 +37,19 @@ impl Command {
 }
 
 impl Question {
+    /// Who asks; nobody if it is for who knows keys alone.
+    #[must_use]
+    pub fn who(&self) -> Option<&Who> {
+        match self {
+            Question::One(who, _)
+            | Question::Each(who, _)
+            | Question::All(who, _)
+            | Question::Refollow(who, _)
+            | Question::Sync(who) => Some(who),
+            Question::List(..) => None,
+        }
+    }
+
     /// About how many bytes it has.
     #[must_use]
     pub fn bytes(&self) -> usize {
@@ -50,6 +67,40 @@ impl Question {
             Question::Sync(who) => who.bytes(),
             Question::List(from, _) => from.len(),
         }
+    }
+}
+
+impl Answer {
+    /// About how many bytes it has.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        match self {
+            Answer::Told(TreeReply { told: Ok(told), .. }) => bytes_told(told),
+            Answer::Changed { changed, .. } => changed.iter().map(|(path, _)| path.len() + 8).sum(),
+            Answer::Paths { paths, .. } => paths.iter().map(|path| path.len() + 4).sum(),
+            _ => 0,
+        }
+    }
+
+    /// How much work it was to find it, as if it were bytes. A list that was too long was made as
+    /// far as there was room, and what was counted was looked at.
+    #[must_use]
+    pub fn work(&self) -> usize {
+        let made = match self {
+            Answer::Told(TreeReply { told, .. }) => work_of(told),
+            _ => 0,
+        };
+        64 + self.bytes() + made
+    }
+}
+
+/// The work beside the bytes that are told.
+fn work_of(told: &Result<Told, Failure>) -> usize {
+    match told {
+        Ok(Told::Many(many)) => many.iter().map(work_of).sum(),
+        Ok(Told::Count(count)) => COUNTED_BYTES * (*count).min(TREE_COUNTED_MAX as u64) as usize,
+        Err(Failure::Quota) => TRANSACTION_BYTES_MAX,
+        _ => 0,
     }
 }
 

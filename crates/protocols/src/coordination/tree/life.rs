@@ -11,6 +11,7 @@ use super::machine::Tree;
 use super::object::{Meta, Object};
 use crate::coordination::keys;
 use crate::smr::Execution;
+use quorate_kernel::invariant;
 use quorate_kernel::mutant;
 use quorate_kernel::tree::{Told, TreeReply, Zxid};
 
@@ -19,6 +20,18 @@ use quorate_kernel::tree::{Told, TreeReply, Zxid};
 const CHANGES_BITS: u32 = 44;
 /// The last life whose number fits: clients read numbers of changes with a sign.
 pub const LIFE_MAX: u64 = (1 << (63 - CHANGES_BITS)) - 1;
+/// How many epochs are left for losses when members are not changed any more.
+const LOSSES_LEFT: u64 = 1024;
+
+/// Whether a group whose members are in this epoch may have others. A life has the number of the
+/// epoch with which it begins, and each change of members takes one: at most one a second, as
+/// primaries wish for it, and in practice one for each host that fails for good. So there are
+/// enough for half a million of those. Behind that the members stay who they are, and losses have
+/// numbers yet; one who needs others makes another keyspace, and copies.
+#[must_use]
+pub fn may_change_members(epoch: u64) -> bool {
+    epoch < LIFE_MAX - LOSSES_LEFT
+}
 
 /// Another life begins, if it has not begun yet.
 pub fn begin(on: &mut Execution<'_, Tree>, life: u64) -> Answer {
@@ -27,7 +40,8 @@ pub fn begin(on: &mut Execution<'_, Tree>, life: u64) -> Answer {
     if life <= before.life || mutant!("tree_lives_on") {
         return told(before.zxid);
     }
-    let first = (life.min(LIFE_MAX) << CHANGES_BITS).max(before.zxid.0 + 1);
+    invariant!(life <= LIFE_MAX, "no member has put another into the log");
+    let first = (life << CHANGES_BITS).max(before.zxid.0 + 1);
     let (zxid, began) = (Zxid(first), Zxid(first));
     on.put(keys::META, Object::Meta(Meta { zxid, life, began, ..before }));
     told(zxid)

@@ -1,6 +1,7 @@
 //! The tree as what a log replicates.
 
 use super::command::{Answer, Change, Command, Who};
+use super::life::LIFE_MAX;
 use super::object::{Meta, Node, Object};
 use super::step::Step;
 use super::write::SPECIAL;
@@ -95,6 +96,8 @@ impl Machine for Tree {
                 let is_of_it = |item: &Item| item.is_write() || matches!(item, Item::Check { .. });
                 items.len() <= TRANSACTION_ITEMS_MAX && items.iter().all(is_of_it)
             }
+            // Numbers of its changes would not fit.
+            Command::Begin { life } => *life <= LIFE_MAX,
             _ => true,
         };
         is_known && is_sound && command.bytes() <= TRANSACTION_BYTES_MAX

@@ -64,10 +64,9 @@ mod write;
 
 pub use acl::grants;
 pub use ask::{ask, nodes, whole};
-pub use bytes::bytes_told;
 pub use check::check;
 pub use command::{Answer, Change, Command, Question, Who};
-pub use life::LIFE_MAX;
+pub use life::{LIFE_MAX, may_change_members};
 pub use machine::Tree;
 pub use object::{Life, Meta, Node, Object, Session};
 pub use reap::{Found, reapable};

@@ -167,3 +167,42 @@ fn what_was_there_before_a_copy_goes_with_its_pages() {
     copied.restart();
     copied.is_as(&source);
 }
+
+#[test]
+fn what_is_left_of_the_state_before_goes_in_several_turns_and_a_crash_is_survived() {
+    for crashes_behind in 0..6 {
+        let mut source = Member::<Numbers>::new();
+        source.ask(1, from(client(1, 1), 1), &[add("b", 1), add("y", 2)]);
+        let mut copied = Member::<Numbers>::new();
+        let names: Vec<_> = (100..160).map(|name| add(&format!("{name}"), 7)).collect();
+        copied.ask(1, from(client(2, 1), 1), &names);
+        copied.store();
+        let (at, head) = (source.op, source.head());
+        assert!(copied.call(|machine, store| machine.begin_install(at, &head, store)));
+        let page = source.page(at, &Bytes::new(), 1 << 20).expect("the copy is kept");
+        assert!(page.next.is_none() && copied.call(|it, store| it.install(&page.items, store)));
+        let mut turns = 0;
+        loop {
+            if turns == crashes_behind {
+                copied.restart();
+                assert_eq!(copied.op, Op(0), "nothing whole is stored");
+                copied.copy(&mut source, |_| {});
+                break;
+            }
+            let before = copied.disk.keys();
+            let is_clear = copied.call(|machine, store| machine.clear_away(store));
+            let removed = before - copied.disk.keys();
+            assert!(removed <= 16, "{removed} in one turn");
+            if is_clear {
+                assert!(turns >= 3, "all but what went with the page");
+                copied.call(|machine, store| machine.end_install(at, store));
+                copied.op = at;
+                break;
+            }
+            turns += 1;
+        }
+        copied.is_as(&source);
+        copied.restart();
+        copied.is_as(&source);
+    }
+}

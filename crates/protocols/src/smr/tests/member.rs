@@ -144,6 +144,7 @@ impl<M: Machine> Member<M> {
             assert!(self.call(|machine, store| machine.install(&page.items, store)));
             cursor = page.next;
         }
+        while !self.call(|machine, store| machine.clear_away(store)) {}
         self.call(|machine, store| machine.end_install(at, store));
         source.call(|machine, _| machine.keep(&BTreeSet::new()));
         self.op = at;

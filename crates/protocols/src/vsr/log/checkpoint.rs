@@ -156,6 +156,9 @@ impl Replica {
     /// A page that does not come is asked for again; in the end another source is asked for
     /// everything.
     pub(crate) fn tick_install(&mut self, cx: &mut Context<'_>) {
+        if self.go_on_installing(cx) {
+            return;
+        }
         let Some(install) = &mut self.install else { return };
         let waits = install.asked_at.map(|at| cx.now - at);
         if waits.is_none_or(|wait| wait < ASK_AGAIN) && install.source.is_some() {
@@ -189,7 +192,7 @@ impl Replica {
         let Some(install) = &mut self.install else { return };
         // A page that was asked for twice comes twice, and one of another copy may begin elsewhere.
         let is_asked = piece.page == (install.nonce, install.page) || mutant!("page_comes_twice");
-        if install.source != Some(from.node) || !is_asked {
+        if install.source != Some(from.node) || !is_asked || install.is_whole {
             return;
         }
         install.asked_at = Some(cx.now);
@@ -229,7 +232,7 @@ impl Replica {
                 install.cursor = next;
                 self.ask_page(cx);
             }
-            None => self.end_install(from.node, cx),
+            None => self.finish_install(from.node, cx),
         }
     }
 
@@ -265,6 +268,31 @@ impl Replica {
         // A primary has all that was committed in its epoch.
         let lacks = self.primary.is_some() && !self.log.has(at);
         configuration.epoch <= self.epoch() && (lacks || view.is_some_and(|view| view != at.view))
+    }
+
+    /// All pages are here. What is left of the state before goes first, so much a turn: it is not
+    /// to be taken for a part of this one, and until then the copy is under way, durably.
+    fn finish_install(&mut self, source: NodeId, cx: &mut Context<'_>) {
+        let (machine, mut store) = cx.machine();
+        if machine.clear_away(&mut store) {
+            return self.end_install(source, cx);
+        }
+        probe!("vsr/clears_away");
+        invariant!(self.head.is_installing, "a crash begins the copy anew");
+        if let Some(install) = &mut self.install {
+            install.is_whole = true;
+        }
+        cx.out.push(Action::Resume);
+    }
+
+    /// Goes on with a copy whose pages are all here; whether there is one.
+    pub(crate) fn go_on_installing(&mut self, cx: &mut Context<'_>) -> bool {
+        let is_whole = |install: &&Install| install.is_whole;
+        let source = self.install.as_ref().filter(is_whole).and_then(|install| install.source);
+        if let Some(source) = source {
+            self.finish_install(source, cx);
+        }
+        source.is_some()
     }
 
     /// The copy is complete. It takes the place of the log up to its head; what was acknowledged
@@ -328,6 +356,7 @@ impl Install {
             newest: Op(0),
             page: 0,
             cursor: Vec::new(),
+            is_whole: false,
             asked_at: None,
             attempts: 0,
         }

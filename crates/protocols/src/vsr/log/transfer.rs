@@ -285,7 +285,14 @@ impl Replica {
                 }
                 self.owes_ack = true;
             }
-            Status::ViewChange => self.stage_rest(source, op, rest, end, cx),
+            Status::ViewChange => {
+                let (mut rest, mut end) = (rest, end);
+                if let Some(upto) = self.election.upto {
+                    rest.truncate(upto.since(op) as usize);
+                    end = end.min(upto).max(op);
+                }
+                self.stage_rest(source, op, rest, end, cx);
+            }
             Status::Recovering if is_recovered => self.stage_rest(source, op, rest, end, cx),
             _ => {}
         }

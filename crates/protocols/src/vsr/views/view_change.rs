@@ -87,14 +87,18 @@ impl Replica {
         let settings = (&self.head.configuration, self.settings.durability);
         let gone = self.gone(cx.now);
         let choice = losses::choose(&self.election.votes, (self.me, &gone), settings);
-        let Some((best, loses)) = choice.filter(|_| is_durable) else { return };
-        self.election.chosen = Some(best);
-        self.election.loses = loses;
-        if best == self.me {
-            self.enter(self.log.end(), Vec::new(), cx);
+        let Some(choice) = choice.filter(|_| is_durable) else { return };
+        self.election.chosen = Some(choice.node);
+        self.election.upto = choice.upto;
+        self.election.loses = choice.loses;
+        if choice.node == self.me {
+            let end = self.log.end();
+            // What was heard to be committed since it has voted stays, too.
+            let upto = choice.upto.map_or(end, |upto| upto.max(self.commit).min(end));
+            self.enter(upto, Vec::new(), cx);
         } else {
             probe!("vsr/log_of_another");
-            self.ask(best, cx);
+            self.ask(choice.node, cx);
         }
     }
 

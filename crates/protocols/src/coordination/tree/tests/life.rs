@@ -1,7 +1,8 @@
 //! The tree goes on with what is left of it.
 
-use super::super::{Answer, Command, Who};
+use super::super::{Answer, Command, LIFE_MAX, Tree, Who, may_change_members};
 use super::world::*;
+use crate::smr::Machine;
 use quorate_kernel::tree::{Failure, SessionId, Told, TreeReply, Zxid};
 
 fn open(world: &mut World) -> (SessionId, Zxid) {
@@ -33,9 +34,17 @@ fn changes_of_a_later_life_are_later_than_all_that_may_be_lost() {
     assert_eq!(begin(&mut world, 1), began, "and none before it");
     let (second, zxid) = open(&mut world);
     assert_eq!((second.0, zxid.0), (began.0 + 1, began.0 + 1));
-    let far = begin(&mut world, u64::MAX);
+    let far = begin(&mut world, LIFE_MAX);
     assert!(i64::try_from(far.0).is_ok(), "clients read it with a sign");
-    assert!(begin(&mut world, u64::MAX) == far && open(&mut world).1.0 == far.0 + 1);
+    assert!(begin(&mut world, LIFE_MAX) == far && open(&mut world).1.0 == far.0 + 1);
+}
+
+#[test]
+fn members_are_not_changed_when_few_lives_are_left_and_no_life_is_one_too_many() {
+    assert!(may_change_members(0) && may_change_members(LIFE_MAX - 1025));
+    assert!(!may_change_members(LIFE_MAX - 1024) && !may_change_members(u64::MAX));
+    let is_sound = |life| Tree::is_sound(&Command::Begin { life });
+    assert!(is_sound(LIFE_MAX) && !is_sound(LIFE_MAX + 1) && !is_sound(u64::MAX));
 }
 
 #[test]

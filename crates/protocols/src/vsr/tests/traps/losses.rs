@@ -2,7 +2,7 @@
 
 use super::super::node::Level;
 use super::super::world::{World, ids};
-use crate::vsr::{Message, Op, Status};
+use crate::vsr::{Kind, Message, Op, Status, ViewNumber};
 use quorate_kernel::ids::NodeId;
 
 /// A member that has forgotten has no vote: with it a minority would be a majority, and what it has
@@ -321,4 +321,47 @@ fn an_answer_from_before_a_loss_is_none() {
     world.turn(c, |replica, cx| replica.on_message(old, late, cx));
     assert_eq!(world.replica(c).log().end(), Op(0), "it is no answer");
     world.settle();
+}
+
+/// A primary was cut off with the end of the epoch in its log. The others went on in a later view,
+/// and one of them has left for good, the other has nothing any more. What the cut-off one knows to
+/// be committed is all that is left: not what a later view has gone on without, and so the log ends
+/// with an entry that says that something is lost.
+#[test]
+fn of_the_log_of_an_earlier_view_only_what_is_committed_is_left() {
+    let mut world = World::calm(3, 0, Level::Periodic);
+    let [a, b, c] = world.order()[..] else { panic!("three lead in turn") };
+    world.run_ms(60);
+    world.put_many(a, 3);
+    world.run_ms(200);
+    world.cut(&[a]);
+    let name = |node: usize| NodeId(node as u64 + 1);
+    let mut wish = [name(a), name(b)];
+    wish.sort_unstable();
+    world.put(a, 1);
+    world.turn(a, |replica, _| replica.wish(&wish).expect("it leads"));
+    world.run_until("the change is in its log", |world| world.replica(a).closing().is_some());
+    let (commit, end) = (world.replica(a).commit(), world.replica(a).log().end());
+    assert_eq!((commit, end), (Op(4), Op(6)), "a command, and the change");
+    world.judge.may_lose();
+    [b, c].into_iter().for_each(|node| world.crash(node));
+    world.turn(a, |replica, _| replica.note_left(|node| node == name(b)));
+    world.run_ms(3000);
+    let first = world.replica(a).view();
+    let view = |view| ViewNumber { view, ..first };
+    let vote = Message::DoViewChange {
+        view: view(3),
+        normal: view(1),
+        end: Op(0),
+        commit: Op(0),
+        lost: Some(view(2)),
+    };
+    let from = world.nodes[c].me;
+    world.turn(a, |replica, cx| replica.on_message(from, vote, cx));
+    world.run_until("it leads again", |world| world.replica(a).primary.is_some());
+    assert_eq!(world.replica(a).view(), view(3));
+    let log = world.replica(a).log();
+    assert_eq!((log.end(), world.replica(a).closing()), (commit.next(), Some(commit.next())));
+    let last = log.get(log.end(), &world.nodes[a].disk);
+    assert!(matches!(last.kind, Kind::Left(_)), "{last:?} does not say that something is lost");
 }
