@@ -10,10 +10,11 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 
 /// What keeps groups from being settled.
-const UNSETTLED: [&str; 4] =
-    ["groups_lacking_data", "transfers", "changes_wanted", "newcomers_awaited"];
+const UNSETTLED: [&str; 5] =
+    ["groups_lacking_data", "transfers", "changes_wanted", "newcomers_awaited", "buckets_to_move"];
 /// What else is looked at, of groups and of the overlay.
-const OTHERS: [&str; 4] = ["view", "balance_pending", "hosts_weighed", "tokens_moved"];
+const OTHERS: [&str; 5] =
+    ["view", "balance_pending", "hosts_weighed", "tokens_moved", "buckets_moved"];
 
 /// How one host stands in one group.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -97,6 +98,18 @@ impl Groups {
         let name = UNSETTLED.into_iter().find(|name| self.number(name) > 0)?;
         Some(format!("{name} {}", self.number(name)))
     }
+}
+
+/// Takes the ranges out of what hosts say if buckets have moved between groups: ranges are hints
+/// then, by what each host has heard, and no part of a view. Whether that is so.
+pub fn without_ranges(said: &mut [(HostIndex, Groups)]) -> bool {
+    let have_moved = said.iter().any(|(_, groups)| groups.number("buckets_moved") > 0);
+    let rows = said.iter_mut().flat_map(|(_, groups)| &mut groups.rows);
+    for row in rows.filter(|_| have_moved) {
+        let group = row.view.group.0;
+        row.range = Range { low: 2 * group, high: 2 * group + 1 };
+    }
+    have_moved
 }
 
 /// A group whose newest view has no majority of members that say they hold all data, of those that

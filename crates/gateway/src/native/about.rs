@@ -40,7 +40,7 @@ pub fn details(record: &Record) -> v1::KeyspaceDetails {
     let engine = engine::find(engines::all(), &record.engine);
     let setting = |setting: &quorate_kernel::rules::Setting| {
         let (is_alterable, altering) = match setting.alter {
-            Alter::Live(what) => (true, what),
+            Alter::Live(what) | Alter::Synced(what) => (true, what),
             Alter::Never(why) => (false, why),
         };
         v1::Setting {

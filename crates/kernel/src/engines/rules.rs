@@ -37,9 +37,16 @@ pub enum Takes {
 pub enum Alter {
     /// At any time; what happens then, to the data above all.
     Live(&'static str),
+    /// The same, where everything that is acknowledged is on disk. Elsewhere a group may lose what
+    /// it was given, after who had it before has dropped it.
+    Synced(&'static str),
     /// Never; why.
     Never(&'static str),
 }
+
+/// Why a setting stays that may be altered where everything is on disk.
+const UNSYNCED: &str = "with `durability` other than `sync` a group may lose what it was given by \
+                        another; make another keyspace and copy";
 
 impl Takes {
     /// The one spelling of a value, or what is expected.
@@ -131,10 +138,17 @@ impl Engine {
     pub fn alter(&self, now: &Settings, asked: &Settings) -> Result<Settings, CatalogRefusal> {
         let mut changed = self.spell(asked)?;
         changed.retain(|name, value| now.get(name) != Some(value));
+        let durability: Option<Durability> =
+            now.get("durability").and_then(|text| text.parse().ok());
+        let is_synced = durability.unwrap_or_default() == Durability::Sync;
         for name in changed.keys() {
-            if let Alter::Never(why) = self.setting(name)?.alter {
-                return Err(CatalogRefusal::Fixed { name: name.clone(), why: why.to_string() });
-            }
+            let why = match self.setting(name)?.alter {
+                Alter::Live(_) => continue,
+                Alter::Synced(_) if is_synced => continue,
+                Alter::Synced(_) => UNSYNCED,
+                Alter::Never(why) => why,
+            };
+            return Err(CatalogRefusal::Fixed { name: name.clone(), why: why.to_string() });
         }
         let mut all = now.clone();
         all.extend(changed.clone());
@@ -267,5 +281,24 @@ mod tests {
         let refused = RULES.alter(&now, &settings(&[("durability", "memory")]));
         let text = refused.expect_err("it is fixed").to_string();
         assert_eq!(text, "setting `durability` stays as it is: it says what is on disk");
+    }
+
+    #[test]
+    fn what_rests_on_the_disk_is_altered_where_everything_is_synced() {
+        let groups = Setting {
+            name: "groups",
+            takes: Takes::Whole(0, 256),
+            default: "0",
+            alter: Alter::Synced("keys move"),
+        };
+        let [_, _, durability] = RULES.settings else { panic!("three settings") };
+        let durability = Setting { alter: Alter::Never("it is fixed"), ..*durability };
+        let settings_of = alloc::boxed::Box::leak(alloc::boxed::Box::new([groups, durability]));
+        let rules = Engine { settings: settings_of, ..testing::ENGINE };
+        for (level, may) in [("sync", true), ("periodic", false), ("memory", false)] {
+            let all = rules.complete(&settings(&[("durability", level)])).expect("it is one");
+            let altered = rules.alter(&all, &settings(&[("groups", "3")]));
+            assert_eq!(altered.is_ok(), may, "{level}: {altered:?}");
+        }
     }
 }

@@ -6,6 +6,7 @@
 
 use super::frames::Leads;
 use super::hosts::Hosts;
+use crate::vsr::{Epoch, ViewNumber};
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -47,6 +48,26 @@ pub fn wished(
     let mut before = all.iter().filter(|of| of.group < group);
     let is_first = !before.any(is_uneven) || mutant!("lane_balances_all_at_once");
     own.balanced().filter(|_| is_first)
+}
+
+/// Who founds a group that is added: hosts that are there, those with the fewest seats first. None
+/// if none is known.
+#[must_use]
+pub fn founders_among(
+    hosts: &Hosts,
+    all: &[Leads],
+    (group, size): (GroupId, usize),
+) -> Option<Leads> {
+    let seats = |node: NodeId| all.iter().filter(|of| of.members.contains(&node)).count();
+    let order = |node: &NodeId| (seats(*node), mix(group.0 ^ mix(node.0)), *node);
+    let mut free: Vec<NodeId> = hosts.present().filter(|node| hosts.may_take(*node)).collect();
+    free.sort_unstable_by_key(order);
+    free.truncate(size.max(1));
+    free.sort_unstable();
+    let view = ViewNumber::first(Epoch(1));
+    let members = Arc::from(free);
+    let leads = Leads { group, members, view, serves: false };
+    (!leads.members.is_empty()).then_some(leads)
 }
 
 /// A choice of members.

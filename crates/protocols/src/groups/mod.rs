@@ -29,7 +29,7 @@ mod seat;
 mod seats;
 mod shown;
 
-pub use choice::wished;
+pub use choice::{founders_among, wished};
 pub use examine::{Examinations, Known, StandQuestion, Stands, stands};
 pub use frames::{Leads, PARTS_MAX, decode_parts, encode_parts};
 pub use hosts::{FAILED, Hosts};

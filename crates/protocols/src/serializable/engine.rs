@@ -10,7 +10,7 @@ use super::primary::in_hand::Primary;
 use super::state::State;
 use alloc::vec::Vec;
 use bytes::Bytes;
-use quorate_kernel::ids::{GroupId, Ticket};
+use quorate_kernel::ids::{GroupId, NodeId, Ticket};
 use quorate_kernel::mutant;
 use quorate_kernel::process::Table;
 use quorate_kernel::time::Time;
@@ -54,6 +54,20 @@ pub enum Input {
         /// Tombstones of entries up to here are dropped.
         purge: crate::vsr::Op,
     },
+    /// A bucket should be here. Said again as long as it is so.
+    Want {
+        /// The bucket.
+        bucket: u8,
+        /// How often it was handed over, and who has it, as far as is known.
+        home: (u64, GroupId),
+    },
+    /// A group is to be founded; of the first group. Said again as long as it is not noted.
+    Found {
+        /// The group.
+        group: GroupId,
+        /// Its founders.
+        members: Vec<NodeId>,
+    },
     /// A client was not heard of for long. Said again as long as it is so: it is dropped when there
     /// is room for that in the log.
     ClientGone(super::number::Client),
@@ -85,6 +99,8 @@ pub enum Action {
         /// The answer.
         reply: Reply,
     },
+    /// Where buckets are has changed, or who founds groups.
+    Placed,
     /// A sweep has ended.
     Swept {
         /// Where the next one begins; none after the last key.
@@ -184,8 +200,11 @@ impl Member {
                     Input::Tick => primary.tick(cx),
                     Input::Sweep { from, purge } => primary.sweep(&from, purge, cx),
                     Input::ClientGone(client) => primary.client_gone(client, cx),
+                    Input::Want { bucket, home } => primary.want(bucket, home, cx),
+                    Input::Found { group, members } => primary.found(group, &members, cx),
                 }
                 primary.settle(cx);
+                primary.release_all(cx);
             }
             (None, Input::Request { ticket, request: Request::ReadAny { keys } }) => {
                 super::commit::read::read_any(ticket, &keys, cx);

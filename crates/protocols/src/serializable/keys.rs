@@ -2,12 +2,14 @@
 //!
 //! | key | value | class | written by | may be dropped |
 //! |---|---|---|---|---|
-//! | `txn`, group u64, `h` | version byte, then postcard of (place, head) | data | the end of a pass of storing, the end of a copy | with the group's log |
+//! | `txn`, group u64, `h` | version byte, then postcard of (place, head); the head has a version byte itself, and behind its postcard that of what has moved, if something has | data | the end of a pass of storing, the end of a copy | with the group's log |
 //! | `txn`, group u64, `n` | version byte, then postcard of the newest place whose effects may be stored | data | every step of a pass, before its items | with the group's log |
 //! | `txn`, group u64, `i`, key | version byte, then postcard of a stored item | data | a pass, a page of a copy | when a purge drops the tombstone, and when a copy begins |
 //!
 //! Integers are big-endian. Nothing of it is synced for anybody: the log is.
 
+use super::execute::head::Head;
+use super::moves::Moves;
 use super::raw::Raw;
 use alloc::vec::Vec;
 use bytes::{BufMut, Bytes, BytesMut};
@@ -60,6 +62,30 @@ pub fn encode<T: Serialize>(value: &T) -> Bytes {
     let mut bytes = Vec::from([VERSION]);
     bytes.extend(postcard::to_allocvec(value).expect("plain data always serializes"));
     bytes.into()
+}
+
+/// The bytes of a head: what has moved follows if there is something.
+pub fn encode_head(head: &Head) -> Bytes {
+    let bytes = encode(head);
+    if head.moves.is_empty() {
+        return bytes;
+    }
+    let mut bytes = Vec::from(bytes);
+    bytes.extend(postcard::to_allocvec(&head.moves).expect("plain data always serializes"));
+    bytes.into()
+}
+
+/// Reads a head; nothing if it is none.
+pub fn read_head(bytes: &[u8]) -> Option<Head> {
+    let (&VERSION, rest) = bytes.split_first()? else { return None };
+    let (head, rest) = postcard::take_from_bytes::<Head>(rest).ok()?;
+    if rest.is_empty() {
+        return Some(head);
+    }
+    match postcard::take_from_bytes::<Moves>(rest) {
+        Ok((moves, [])) if !moves.is_empty() => Some(Head { moves, ..head }),
+        _ => None,
+    }
 }
 
 /// Reads a value back.

@@ -4,6 +4,7 @@
 //! whoever is none drops it, for all are sent again until they are answered.
 
 use super::execute::act::{Act, ActError, Results, WallMs};
+use super::moves::Said;
 use super::number::{Rank, Token, TxId, Version, VoteSeq};
 use super::raw::Raw;
 use alloc::collections::BTreeMap;
@@ -71,6 +72,15 @@ pub enum Message {
         /// Which vote.
         seq: VoteSeq,
     },
+    /// A group to another, of a bucket that moves from one to the other.
+    Move {
+        /// Who says it.
+        group: GroupId,
+        /// The bucket.
+        bucket: u8,
+        /// What.
+        said: Said,
+    },
 }
 
 /// Why a transaction has changed nothing.
@@ -118,6 +128,8 @@ pub enum Cause {
         /// The most that one group reads for a transaction.
         bytes_max: u64,
     },
+    /// A key is of another group by now: it is tried again there, under another name.
+    Moved,
 }
 
 impl Cause {
@@ -291,18 +303,23 @@ pub enum Refused {
         /// The key.
         key: Raw,
     },
+    /// A key is of another group by now.
+    Moved,
+    /// A key is about to be of this group, or no more: ask again soon.
+    Moving,
 }
 
 impl Message {
-    /// The transaction that it is about.
+    /// The transaction that it is about, if it is about one.
     #[must_use]
-    pub fn tx(&self) -> TxId {
+    pub fn tx(&self) -> Option<TxId> {
         match self {
+            Message::Move { .. } => None,
             Message::Vote { tx, .. }
             | Message::Decision { tx, .. }
             | Message::Applied { tx, .. }
             | Message::RevokeVote { tx, .. }
-            | Message::RevokeGranted { tx, .. } => *tx,
+            | Message::RevokeGranted { tx, .. } => Some(*tx),
         }
     }
 
@@ -314,7 +331,8 @@ impl Message {
             | Message::Decision { group, .. }
             | Message::Applied { group, .. }
             | Message::RevokeVote { group, .. }
-            | Message::RevokeGranted { group, .. } => *group,
+            | Message::RevokeGranted { group, .. }
+            | Message::Move { group, .. } => *group,
         }
     }
 }

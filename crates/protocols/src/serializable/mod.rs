@@ -87,6 +87,8 @@
 //!   furthest on (`execute/head.rs`, `primary/room.rs`).
 //! - A horizon passes nothing that is as old as what may be under way, if clients count with time
 //!   ([`TxId`]).
+//! - A bucket is of one group at a time: between the entry that hands it over and the one that
+//!   takes it nobody serves it (`moves/`).
 //! - What is proposed is in the log, in its order, or handed to it again; nothing else is executed
 //!   while its primary leads.
 //!
@@ -163,6 +165,7 @@
 //! | `primary/` | what a primary has in hand |
 //! | `commit/` | commits, votes, decisions, and reads |
 //! | `message.rs`, `number.rs`, `raw.rs`, `timer.rs`, `rules.rs` | words, numbers, times, limits |
+//! | `moves/` | buckets that move from group to group |
 //! | `lane/` | the process: frames, restarts, clients |
 
 mod commit;
@@ -171,6 +174,7 @@ mod execute;
 mod keys;
 pub mod lane;
 mod message;
+mod moves;
 mod number;
 mod primary;
 mod raw;
@@ -193,6 +197,7 @@ pub use execute::head::{Head, Recorded, Revoked, Sizes, TakenBack};
 pub use execute::items::Stored;
 pub use execute::locks::{Locks, Mode};
 pub use message::{Cause, Commit, Item, Message, Outcome, Refused, Reply, Request};
+pub use moves::{Arrival, Moved, Moves, Said, Step, bucket_of};
 pub use number::{Client, Rank, Token, TxId, Version, VoteSeq};
 pub use raw::Raw;
 pub use rules::{ENGINE, Transaction};

@@ -34,6 +34,11 @@ impl State {
     }
 }
 
+/// A head that was stored.
+fn read(head: &Bytes) -> Head {
+    keys::read_head(head).expect("the store returns what was put into it")
+}
+
 impl Machine for State {
     fn is_command(&mut self, command: &Bytes) -> bool {
         Entry::of(command).is_ok_and(|entry| entry.is_of(self.group))
@@ -54,14 +59,15 @@ impl Machine for State {
 
     fn load(&mut self, store: &mut Store<'_>) -> Stored {
         let (whole, newest, head) = self.items.load(store.table);
-        self.take_head(head.map(|head| keys::decode(&head)).unwrap_or_default());
+        self.take_head(head.map(|head| read(&head)).unwrap_or_default());
+        self.applied = whole.0;
         invariant!(newest >= whole, "the newest item is no older than the head");
         Stored { whole, newest }
     }
 
     fn store(&mut self, applied: Op, bytes_max: usize, store: &mut Store<'_>) {
         let head = &self.head;
-        self.items.store(applied, bytes_max, || keys::encode(head), store);
+        self.items.store(applied, bytes_max, || keys::encode_head(head), store);
     }
 
     fn stored(&self) -> Op {
@@ -73,7 +79,7 @@ impl Machine for State {
     }
 
     fn head(&mut self, _at: Op) -> Bytes {
-        keys::encode(&self.head)
+        keys::encode_head(&self.head)
     }
 
     fn page(&self, _at: Op, cursor: &Bytes, bytes_max: usize, table: &dyn Table) -> Option<Page> {
@@ -82,7 +88,7 @@ impl Machine for State {
     }
 
     fn begin_install(&mut self, _op: Op, head: &Bytes, store: &mut Store<'_>) -> bool {
-        let read = if head.is_empty() { Some(Head::default()) } else { keys::read(head) };
+        let read = if head.is_empty() { Some(Head::default()) } else { keys::read_head(head) };
         let Some(head) = read.filter(|head: &Head| head.is_sound(self.group)) else {
             return false;
         };
@@ -99,7 +105,8 @@ impl Machine for State {
     }
 
     fn end_install(&mut self, op: Op, store: &mut Store<'_>) {
-        let head = keys::encode(&self.head);
+        let head = keys::encode_head(&self.head);
+        self.applied = op.0;
         self.items.end_install(op, &head, store);
     }
 }

@@ -52,7 +52,7 @@ pub const ENGINE: Engine = Engine {
             name: "groups",
             takes: Takes::Whole(0, BUCKETS),
             default: "0",
-            alter: Alter::Never("keys would be of other groups; make another keyspace and copy"),
+            alter: Alter::Synced("keys move to other groups, some at a time, while all are served"),
         },
         Setting {
             name: "durability",

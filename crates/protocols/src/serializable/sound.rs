@@ -123,6 +123,7 @@ impl Entry {
             }
             Entry::Forget { txs } => txs.iter().all(|tx| tx.is_name()),
             Entry::Horizon { counter } => is_horizon(*counter),
+            Entry::Move(step) => step.is_sound(),
             Entry::ClientGone { .. } => true,
         };
         has_name && is_sound
@@ -140,6 +141,7 @@ impl Entry {
             Entry::Revoked { groups, group: other, .. } => {
                 decides(groups) && *other != group && groups.contains(other)
             }
+            Entry::Move(step) => step.is_of(group),
             _ => true,
         };
         is_of || mutant!("txn_entry_of_any_group")
@@ -164,7 +166,8 @@ impl Head {
     pub fn is_sound(&self, group: GroupId) -> bool {
         let has_ended = |tx: &TxId| self.outcomes.contains_key(&(tx.client, tx.counter));
         let mut open = self.pending.keys().chain(self.taken_back.keys()).chain(self.revoked.keys());
-        let may_go_on = self.floor.has_next() && is_horizon(self.horizon);
+        let may_go_on =
+            self.floor.has_next() && is_horizon(self.horizon) && self.moves.is_sound(group);
         if open.any(|tx| has_ended(tx) || !tx.is_name()) || !may_go_on {
             return false;
         }
@@ -222,6 +225,7 @@ impl Message {
                 *from < group
             }
             Message::Applied { group: from, .. } => *from > group,
+            Message::Move { group: from, .. } => *from != group,
         };
         is_of || mutant!("txn_message_of_any_group")
     }
@@ -242,7 +246,8 @@ impl Message {
                 outcome.as_ref().map_or_else(Cause::is_sound, |()| true)
             }
             Message::Applied { .. } => true,
+            Message::Move { bucket, said, .. } => said.is_sound(*bucket),
         };
-        is_sound && self.tx().is_name()
+        is_sound && self.tx().is_none_or(TxId::is_name)
     }
 }

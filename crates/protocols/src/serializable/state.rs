@@ -8,6 +8,7 @@ use super::execute::entry::Share;
 use super::execute::head::{Head, Recorded};
 use super::execute::items::{Items, Stored};
 use super::execute::locks::Locks;
+use super::lane::Shape;
 use super::message::{Cause, Outcome};
 use super::number::{TxId, VoteSeq};
 use super::raw::Raw;
@@ -28,6 +29,10 @@ pub struct State {
     pub locks: Locks,
     /// The keys.
     pub items: Items,
+    /// Which groups had which buckets in the beginning; none if this one had all.
+    pub founding: Option<Shape>,
+    /// The last entry that was executed.
+    pub applied: u64,
     /// What was executed since the lane took it last.
     pub(super) executed: Vec<super::execute::apply::Executed>,
 }
@@ -41,8 +46,16 @@ impl State {
             head: Head::default(),
             locks: Locks::default(),
             items: Items::new(group),
+            founding: None,
+            applied: 0,
             executed: Vec::new(),
         }
+    }
+
+    /// The same of one of several groups that had these buckets in the beginning.
+    #[must_use]
+    pub fn of(group: GroupId, founding: Shape) -> State {
+        State { founding: Some(founding), ..State::new(group) }
     }
 
     /// What was executed since this was called last. A lane calls it after every call of the
@@ -125,6 +138,7 @@ impl State {
 
     /// Asserts what must hold. Expensive: for tests and simulation.
     pub fn check(&self) {
+        self.check_places();
         invariant!(self.locks == self.locks_of_votes(), "locks follow from votes");
         invariant!(self.head.sizes == self.head.sizes_counted(), "sizes are of what there is");
         invariant!(self.head.is_sound(self.group), "a correct head is taken over by others");

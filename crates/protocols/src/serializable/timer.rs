@@ -21,6 +21,13 @@ pub const INQUIRY: Span = Span::millis(500);
 /// until it answers asks before those who wait for these have failed.
 pub const INQUIRY_MAX: Span = Span::secs(1);
 
+/// How long a bucket that is to be handed over waits for those who hold its keys, while nothing is
+/// begun on it. Shorter than [`VOTE`]: who waits for it need not fail.
+pub const CLOSED: Span = Span::secs(1);
+/// How long it is not tried again then.
+pub const REOPENED: Span = Span::secs(3);
+
+const _: () = assert!(CLOSED.0 < VOTE.0, "who waits for a bucket need not fail with it");
 const _: () = assert!(INQUIRY.0 * 2 < VOTE.0, "a lost vote is sent again before it is too late");
 const _: () = assert!(INQUIRY_MAX.0 < VOTE.0, "who waits for what is asked about does not fail");
 const _: () = assert!(WAIT.0.is_multiple_of(1_000_000), "a horizon's lag is in milliseconds");

@@ -28,7 +28,7 @@ const SCENARIOS: &[(&str, &str)] = shipped!(".toml":
     "serializable-calm", "serializable-partition", "serializable-crash", "serializable-power",
     "serializable-counters",
     "serializable-memory", "serializable-periodic", "serializable-wiped", "serializable-churn",
-    "serializable-beside", "serializable-expiry", "serializable-replicas",
+    "serializable-beside", "serializable-expiry", "serializable-replicas", "serializable-moves",
     "coordination-calm", "coordination-partition", "coordination-crash", "coordination-power",
     "coordination-silent", "coordination-churn", "coordination-memory", "coordination-periodic",
     "coordination-wiped", "coordination-replicas",

@@ -27,7 +27,8 @@ impl World<'_> {
     /// Looks whether hosts contradict each other.
     pub(super) fn watch(&mut self) {
         for lane in self.lanes(Placement::Groups) {
-            let said = self.said(lane);
+            let mut said = self.said(lane);
+            groups::without_ranges(&mut said);
             if let Some(message) = groups::differing(&said).or_else(|| groups::rivals(&said)) {
                 self.machines.condemn("views", message);
             }
@@ -94,7 +95,9 @@ impl World<'_> {
 
     /// What of the groups of a lane is not as the ring wants it.
     fn ungrouped(&self, lane: LaneId) -> Option<String> {
-        let said = self.said(lane);
+        let mut said = self.said(lane);
+        // What has moved serves all there is if nothing is left to move.
+        let have_moved = groups::without_ranges(&mut said);
         for (host, groups) in &said {
             if let Some(what) = groups.unsettled() {
                 return Some(format!("n{} has {what}", host + 1));
@@ -105,7 +108,8 @@ impl World<'_> {
                 return Some(format!("n{} has a group with a member that was lost", host + 1));
             }
         }
-        (!groups::covers(&said)).then(|| "no group serves a part of the ring".to_owned())
+        (!have_moved && !groups::covers(&said))
+            .then(|| "no group serves a part of the ring".to_owned())
     }
 
     /// What of the partitions of a lane is not as the catalog wants it.

@@ -6,7 +6,8 @@
 
 use crate::serializable::engine::Context;
 use crate::serializable::execute::items::Stored;
-use crate::serializable::message::{Cause, Item, Refused};
+use crate::serializable::execute::locks::Mode;
+use crate::serializable::message::{Cause, Commit, Item, Refused};
 use crate::serializable::primary::in_hand::Primary;
 use crate::serializable::raw::Raw;
 use crate::serializable::rules::READ_BYTES_MAX;
@@ -49,6 +50,31 @@ impl Loaded {
         }
         Ok(items)
     }
+}
+
+/// The keys of a share.
+pub(crate) fn keys_of(commit: &Commit) -> impl Iterator<Item = &Raw> {
+    commit.reads.keys().chain(commit.acts.iter().map(|(key, _)| key))
+}
+
+/// How the keys of a share are to be held.
+pub(super) fn modes_of(commit: &Commit) -> BTreeMap<Raw, Mode> {
+    let shared = commit.reads.keys().map(|key| (key.clone(), Mode::Shared));
+    let exclusive = commit.acts.iter().map(|(key, _)| (key.clone(), Mode::Exclusive));
+    shared.chain(exclusive).collect()
+}
+
+/// A version that is not the one that a transaction rests on.
+pub(super) fn mismatch(commit: &Commit, loaded: &Loaded) -> Option<Cause> {
+    commit.reads.iter().find_map(|(key, expected)| {
+        let item = &loaded[key];
+        (item.version != *expected).then(|| Cause::Version {
+            key: key.clone(),
+            expected: *expected,
+            found: item.version,
+            by: item.writer,
+        })
+    })
 }
 
 /// The values of some keys are too many bytes.

@@ -10,7 +10,7 @@
 //! | `read.rs` | strict reads, commits that only read, expiry and purge |
 
 mod coordinate;
-mod load;
+pub(super) mod load;
 mod participate;
 mod prepare;
 pub(super) mod read;

@@ -1,7 +1,7 @@
 //! Commits at the primary: duplicates, queues, locks, and what is put into the log (§4.3,
 //! Algorithm 1).
 
-use super::load::Loaded;
+use super::load::{Loaded, keys_of, mismatch, modes_of};
 use crate::serializable::engine::Context;
 use crate::serializable::execute::act::Results;
 use crate::serializable::execute::entry::{Change, Entry, Prepared, Share};
@@ -20,26 +20,6 @@ use quorate_kernel::ids::Ticket;
 use quorate_kernel::invariant;
 use quorate_kernel::mutant;
 
-/// How the keys of a share are to be held.
-fn modes_of(commit: &Commit) -> BTreeMap<Raw, Mode> {
-    let shared = commit.reads.keys().map(|key| (key.clone(), Mode::Shared));
-    let exclusive = commit.acts.iter().map(|(key, _)| (key.clone(), Mode::Exclusive));
-    shared.chain(exclusive).collect()
-}
-
-/// A version that is not the one that a transaction rests on.
-fn mismatch(commit: &Commit, loaded: &Loaded) -> Option<Cause> {
-    commit.reads.iter().find_map(|(key, expected)| {
-        let item = &loaded[key];
-        (item.version != *expected).then(|| Cause::Version {
-            key: key.clone(),
-            expected: *expected,
-            found: item.version,
-            by: item.writer,
-        })
-    })
-}
-
 impl Primary {
     /// A client wants to commit. The request may be repeated, and may be late.
     pub(crate) fn on_commit(&mut self, ticket: Ticket, commit: Commit, cx: &mut Context<'_>) {
@@ -52,6 +32,12 @@ impl Primary {
             && let Err(refused) = self.may_begin(tx, cx)
         {
             return cx.refuse(ticket, refused);
+        }
+        let is_away = mutant!("txn_moved_before_outcome")
+            && self.misplaced(keys_of(&commit), cx) == Some(Refused::Moved);
+        if is_away {
+            let outcome = Outcome::Aborted(Cause::Moved);
+            return cx.reply(ticket, Reply::Outcome { tx, outcome });
         }
         if let Some(outcome) = self.outcome(tx, cx) {
             // How it ended, the group that decides says. But that it takes no part any more, none
@@ -67,15 +53,10 @@ impl Primary {
         }
         let has_it = self.received.contains_key(&tx) && !mutant!("txn_request_overwrites");
         let is_pending = cx.state.head.pending.contains_key(&tx);
-        if !self.is_under_way(tx, cx) {
-            if let Err(refused) = self.may_begin(tx, cx) {
-                return cx.refuse(ticket, refused);
-            }
-            // It would end for lack of votes without a look at room.
-            let has_room = self.may_decide(tx, cx) || mutant!("txn_begins_without_room");
-            if decides && commit.groups.len() > 1 && !has_room {
-                return cx.refuse(ticket, Refused::Busy);
-            }
+        if !self.is_under_way(tx, cx)
+            && let Err(refused) = self.may_take(&commit, cx)
+        {
+            return cx.refuse(ticket, refused);
         }
         // Others may have told of it, but not what is to be done: that takes room still.
         if !has_it && !is_pending && self.is_full() && !mutant!("txn_told_of_has_room") {
@@ -151,6 +132,13 @@ impl Primary {
         let has_room = commit.groups.len() == 1 || self.may_vote(cx);
         if !has_room || !self.may_remember(tx, cx) {
             return self.enqueue(rank, cx);
+        }
+        if self.is_closing(modes.keys()) {
+            self.crowded.extend(modes.keys().next().cloned());
+            return self.enqueue(rank, cx);
+        }
+        if self.misplaced(modes.keys(), cx).is_some() {
+            return self.vote_no(tx, &commit, Cause::Moved, cx);
         }
         let mut loaded = match self.load(modes.keys(), cx) {
             Ok(loaded) => loaded,

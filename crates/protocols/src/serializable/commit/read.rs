@@ -58,6 +58,9 @@ pub fn read_any(ticket: Ticket, keys: &[Raw], cx: &mut Context<'_>) {
     if !cx.is_settled && !mutant!("txn_shows_half_a_copy") {
         return cx.refuse(ticket, Refused::NotReady);
     }
+    if !keys.iter().all(|key| cx.state.has(key)) {
+        return cx.refuse(ticket, Refused::Moved);
+    }
     let items = load_executed(keys.iter(), cx).and_then(|loaded| loaded.show(keys));
     match items {
         Ok(items) => cx.reply(ticket, Reply::Items(items)),
@@ -173,6 +176,14 @@ impl Primary {
         };
         reading.waits_for = None;
         let reading = reading.clone();
+        let misplaced = match &reading.asked {
+            ReadRequest::Keys(keys) => self.misplaced(keys.iter(), cx),
+            ReadRequest::Versions(reads) => self.misplaced(reads.keys(), cx),
+        };
+        if let Some(refused) = misplaced {
+            self.drop_read(ticket);
+            return cx.refuse(ticket, refused);
+        }
         let loaded = match &reading.asked {
             ReadRequest::Keys(keys) => load_executed(keys.iter(), cx),
             ReadRequest::Versions(reads) => load_executed(reads.keys(), cx),
@@ -274,6 +285,7 @@ impl Primary {
         let (mut items, next) = cx.state.items.range(from, room, cx.table);
         // What is longer than a key may be by now stays: no log would take its name.
         items.retain(|(key, _)| is_key(key) || mutant!("txn_sweeps_any_key"));
+        let cleared = self.clear(&mut items, cx);
         let ended = self.expire_executed(items.iter().map(|(key, item)| (key, item)), cx);
         let mut keys = Vec::new();
         for (key, item) in items {
@@ -286,7 +298,7 @@ impl Primary {
                 keys.push(Dropped { key, version: item.version, removed_at: item.op });
             }
         }
-        let has_found = !(ended.is_empty() && keys.is_empty());
+        let has_found = !(ended.is_empty() && keys.is_empty()) || cleared;
         if !keys.is_empty() {
             self.propose(Entry::Purge { keys }, cx);
         }

@@ -55,6 +55,7 @@ impl State {
     /// Executes an entry.
     pub(crate) fn execute(&mut self, op: Op, entry: Entry, table: &dyn Table) {
         let at = (op, table);
+        self.applied = op.0;
         let (what, touched) = match entry {
             Entry::DecidedApplied { tx, outcome, mark, clock } => {
                 self.saw(tx.client, mark, clock);
@@ -83,6 +84,10 @@ impl State {
             }
             Entry::Purge { keys } => (What::Other, self.purge(keys, table)),
             Entry::Expire { clock, keys } => (What::Other, self.expire(keys, clock, at)),
+            Entry::Move(step) => {
+                self.step(step, at);
+                (What::Other, Vec::new())
+            }
             Entry::Horizon { counter } => {
                 self.head.raise_horizon(counter);
                 (What::Other, Vec::new())
@@ -127,6 +132,9 @@ impl State {
         invariant!(self.recorded(tx).is_none(), "nobody votes on what is decided");
         invariant!(prepared.seq == self.next_seq(tx), "votes are numbered");
         if let Ok(share) = &prepared.vote {
+            let mut keys = share.shared.iter().chain(&share.exclusive);
+            let are_here = keys.all(|key| self.has(key)) || mutant!("txn_serves_after_release");
+            invariant!(are_here, "what is held is here");
             self.locks.lock(tx, share);
         }
         self.head.put_vote(prepared);
@@ -235,6 +243,8 @@ impl State {
     ) -> Vec<Raw> {
         let mut touched = Vec::with_capacity(changes.len());
         for Change { key, version, effect } in changes {
+            let is_here = self.has(&key) || mutant!("txn_serves_after_release");
+            invariant!(is_here, "only what is here is changed");
             // The floor may have risen since, over the version that an absent key had then.
             let mut version = version.max(self.head.floor.next());
             if mutant!("txn_version_restarts") && self.item(&key, table).content.is_none() {

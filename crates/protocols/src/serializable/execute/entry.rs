@@ -6,6 +6,7 @@
 
 use super::act::{Effect, Results, WallMs};
 use crate::serializable::message::Cause;
+use crate::serializable::moves::Step;
 use crate::serializable::number::{Client, Rank, TxId, Version, VoteSeq};
 use crate::serializable::raw::Raw;
 use alloc::vec::Vec;
@@ -163,6 +164,8 @@ pub enum Entry {
         /// The lowest counter that is not passed.
         counter: u64,
     },
+    /// A bucket goes on its way to another group.
+    Move(Step),
 }
 
 /// A tombstone that is dropped.
@@ -234,7 +237,8 @@ impl Entry {
             | Entry::ClientGone { .. }
             | Entry::Purge { .. }
             | Entry::Expire { .. }
-            | Entry::Horizon { .. } => None,
+            | Entry::Horizon { .. }
+            | Entry::Move(_) => None,
         }
     }
 }

@@ -10,6 +10,7 @@
 use super::act::{ActError, Done, Effect, Results, WallMs};
 use super::entry::{Change, Counted, Entry, Prepared, Share};
 use crate::serializable::message::Cause;
+use crate::serializable::moves::Moves;
 use crate::serializable::number::{Client, TxId, Version, VoteSeq};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -75,6 +76,9 @@ pub struct Head {
     pub marks: BTreeMap<Client, u64>,
     /// Of transactions with lower counters nothing is remembered but what groups may ask for.
     pub horizon: u64,
+    /// Buckets that have moved; written behind the rest, if there are any.
+    #[serde(skip)]
+    pub moves: Moves,
     /// About how large it is; it follows from the rest.
     #[serde(skip)]
     pub sizes: Sizes,

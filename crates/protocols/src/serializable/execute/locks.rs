@@ -1,6 +1,7 @@
 //! Locks: who holds which key until a decision.
 
 use super::entry::Share;
+use crate::serializable::moves::places::{bucket_of, first_key};
 use crate::serializable::number::TxId;
 use crate::serializable::raw::Raw;
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -69,6 +70,13 @@ impl Locks {
     #[must_use]
     pub fn is_held(&self, key: &Raw) -> bool {
         self.held.contains_key(key)
+    }
+
+    /// Whether anybody holds a key of a bucket.
+    #[must_use]
+    pub fn holds_any_of(&self, bucket: u8) -> bool {
+        let next = self.held.range(first_key(bucket)..).next();
+        next.is_some_and(|(key, _)| bucket_of(key) == bucket)
     }
 
     /// The keys that are held.

@@ -1,5 +1,7 @@
 //! What the hosts of a keyspace say to each other, and how it is written.
 
+use super::places::place::BUCKETS;
+use super::places::spread::{Founded, Placed};
 use crate::groups::{Leads, Stands, decode_parts, encode_parts};
 use crate::serializable::{self, Raw, Reply, Request};
 use crate::vsr::{self, are_members};
@@ -93,6 +95,17 @@ pub enum Message {
         /// The group.
         group: GroupId,
     },
+    /// A primary to all hosts, and to who asks for what is not there: where buckets are, as the log
+    /// of its group has it. A hint.
+    Placed {
+        /// The group.
+        group: GroupId,
+        /// Buckets, how often each was handed over, and who has it.
+        list: Placed,
+    },
+    /// The primary of the first group to all hosts: who founds groups that were added. It is
+    /// committed in that group's log, so founders begin by it.
+    Founded(Founded),
 }
 
 impl Message {
@@ -110,6 +123,8 @@ impl Message {
             Message::Stand { .. } => "Stand",
             Message::Stands { .. } => "Stands",
             Message::WhoLeads { .. } => "WhoLeads",
+            Message::Placed { .. } => "Placed",
+            Message::Founded(_) => "Founded",
         }
     }
 }
@@ -124,6 +139,8 @@ const LISTED: u8 = 6;
 const STAND: u8 = 7;
 const STANDS: u8 = 8;
 const WHO_LEADS: u8 = 9;
+const PLACED: u8 = 10;
+const FOUNDED: u8 = 11;
 
 fn bytes_of<T: Serialize>(value: &T) -> Bytes {
     postcard::to_allocvec(value).expect("plain data always serializes").into()
@@ -181,6 +198,16 @@ impl Wire for Message {
                 out.raw(&[WHO_LEADS]);
                 out.head(group);
             }
+            Message::Placed { group, list } => {
+                out.raw(&[PLACED]);
+                out.head(group);
+                out.tail(0, &bytes_of(list));
+            }
+            Message::Founded(founded) => {
+                out.raw(&[FOUNDED]);
+                let plain = founded.iter().map(|(group, members)| (*group, &members[..]));
+                out.tail(0, &bytes_of(&plain.collect::<Vec<_>>()));
+            }
         }
     }
 
@@ -223,6 +250,21 @@ impl Wire for Message {
                 let is_sound = are_members(&stands.members) && stands.epoch.0 > 0;
                 let stands = is_sound.then_some(Message::Stands { question, group, stands });
                 stands.ok_or_else(|| malformed("members of a group"))
+            }
+            PLACED => {
+                let (group, list) = (Decoder::value(head)?, Decoder::value(&input.tail(0))?);
+                let list: Placed = list;
+                let fits = !list.is_empty() && list.len() <= BUCKETS as usize;
+                let placed = fits.then_some(Message::Placed { group, list });
+                placed.ok_or_else(|| malformed("places of buckets"))
+            }
+            FOUNDED => {
+                let founded: Vec<(GroupId, Vec<NodeId>)> = Decoder::value(&input.tail(0))?;
+                let are_sound = founded.iter().all(|(_, members)| are_members(members));
+                let fits = (1..=BUCKETS as usize).contains(&founded.len()) && are_sound;
+                let founded = founded.into_iter().map(|(group, members)| (group, members.into()));
+                let founded = fits.then(|| Message::Founded(founded.collect()));
+                founded.ok_or_else(|| malformed("founders of groups"))
             }
             WHO_LEADS => Ok(Message::WhoLeads { group: Decoder::value(head)? }),
             _ => Err(malformed("tag of a message")),

@@ -17,9 +17,11 @@
 //! A listing shows what is current in one group at one moment, page by page.
 //!
 //! # Placement
-//! A key is of one of 256 buckets, by its hash; neighbouring buckets are of one group. Groups are
-//! as many as the setting says, and their founders are chosen from the hosts that the catalog's
-//! record names.
+//! A key is of one of 256 buckets, by its hash; neighbouring buckets are of one group. The first
+//! groups are as many as the setting says, and their founders are chosen from the hosts that the
+//! catalog's record names. When the setting is altered, the first group notes who founds those that
+//! are added, and buckets move, a few at a time ([`super::moves`]). Where they are primaries tell
+//! all hosts; who asks the wrong group is told where a bucket has gone.
 //!
 //! # Why a retry is safe
 //! A transaction that is asked for again has the same name, so groups know it. It is given up only
@@ -43,7 +45,10 @@
 //!   believed what they say of their group, and its log believes any host that names a later epoch
 //!   ([`crate::vsr`]). The hosts of a cluster are trusted not to lie.
 //! - A host that knows no member of a group that is still there finds it after three seconds.
-//! - Buckets stay with their groups, and the number of groups stays.
+//! - A group that was added, and of whose founders a majority is gone before they have begun it,
+//!   never begins: buckets that it should have stay where they are.
+//! - A group that has no bucket any more stays, with its members, for those who ask how what it has
+//!   decided has ended. It is used again when there are to be as many.
 //! - A host that reaches a group no more for a minute, and then asks how a transaction ended, is
 //!   told that nobody knows (`groups/gone.rs`).
 //! - Groups are rebalanced one after the other, by what their primaries know of each other: one
@@ -95,8 +100,8 @@ use clients::in_hand::Clients;
 use groups::hosted::Hosted;
 pub use groups::purge::PURGED;
 pub use message::Message;
-pub use places::place::BUCKETS;
-use places::place::Shape;
+use places::homes::Homes;
+pub use places::place::{BUCKETS, Shape};
 use quorate_kernel::engine::Opening;
 use quorate_kernel::ids::{GroupId, NodeId};
 use quorate_kernel::keyspace::CatalogRefusal;
@@ -112,6 +117,8 @@ pub struct Settings {
     pub founders: Vec<Arc<[NodeId]>>,
     /// How many members a group should have.
     pub replicas: usize,
+    /// How many groups should share the buckets; 0 is as many as have founders.
+    pub groups: u64,
     /// How long a member is suspected before another host takes its seat.
     pub failed: Span,
     /// How durable the data is.
@@ -139,13 +146,15 @@ impl Settings {
         let Opening { keyspace, pace, .. } = opening;
         ENGINE.check(&keyspace.settings)?;
         ENGINE.check(&keyspace.founding)?;
-        let groups = keyspace.setting("groups").parse().unwrap_or(0);
+        let founding = keyspace.founding.get("groups");
+        let groups = founding.and_then(|text| text.parse().ok()).unwrap_or(0);
         let founders =
             founders(&keyspace.birth, keyspace.founding_replicas(), groups, BUCKETS as usize);
         let bytes = (KEPT.bytes / founders.len().max(1)).max(KEPT_BYTES_LEAST);
         Ok(Settings {
             founders,
             replicas: keyspace.replicas(),
+            groups: keyspace.setting("groups").parse().unwrap_or(0),
             failed: pace.get("failed").map_or(FAILED, Span::millis),
             purged: pace.get("purged").map_or(PURGED, Span::millis),
             durability: keyspace.durability(),
@@ -159,7 +168,7 @@ impl Settings {
 #[derive(Debug)]
 pub struct Serializable {
     settings: Settings,
-    shape: Shape,
+    homes: Homes,
     groups: BTreeMap<GroupId, Hosted>,
     routes: Routes,
     clients: Clients,
@@ -206,9 +215,11 @@ impl Serializable {
         for (group, members) in shape.groups().zip(&settings.founders) {
             routes.found(group, members);
         }
+        let mut homes = Homes::new(shape);
+        homes.want(settings.groups);
         Serializable {
             settings,
-            shape,
+            homes,
             groups: BTreeMap::new(),
             routes,
             clients: Clients::default(),

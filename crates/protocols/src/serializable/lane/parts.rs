@@ -1,5 +1,6 @@
 //! Who holds what, and what is shown of it.
 
+use super::places::homes::Homes;
 use super::{Context, Message, Serializable};
 use crate::groups::{self, Known, Leads, StandQuestion, Stands, is_ready, remembers, stands};
 use crate::vsr::Epoch;
@@ -10,6 +11,7 @@ use quorate_kernel::operation::Outcome;
 use quorate_kernel::part::{Holds, Part};
 use quorate_kernel::process::Inspect;
 use quorate_kernel::time::Time;
+use quorate_kernel::view::Range;
 
 impl Serializable {
     /// The groups as this node knows them. Of others it can say who the members are, not what they
@@ -38,7 +40,8 @@ impl Serializable {
         holds: &dyn Fn(NodeId) -> Holds,
     ) -> Part {
         let hosted = self.groups.get(&group).map(|it| (&it.replica, it.member.leads()));
-        let of = (group, epoch, self.shape.range(group));
+        let range = self.homes.range(group).unwrap_or(Range { low: u64::MAX - 1, high: u64::MAX });
+        let of = (group, epoch, range);
         groups::part(of, members, holds, hosted, self.ticked)
     }
 
@@ -57,6 +60,14 @@ impl Serializable {
         into.field("retries", &self.counters.retries);
         into.field("expired", &self.counters.expired);
         into.field("losses", &self.counters.losses);
+        let all = groups().map(|it| it.state.head.moves.buckets.len()).sum::<usize>();
+        let arriving = groups().filter(|it| it.member.leads()).flat_map(|it| {
+            let moved = it.state.head.moves.buckets.values();
+            moved.filter(|moved| moved.arrival.is_some() || moved.is_kept)
+        });
+        let under_way = self.homes.away().count().max(arriving.count());
+        into.field("buckets_to_move", &under_way);
+        into.field("buckets_moved", &(all + self.homes.moved()));
         for (group, hosted) in &self.groups {
             groups::show_log(*group, &hosted.replica, self.ticked, into);
         }
@@ -87,8 +98,12 @@ impl Serializable {
         leaver: Option<NodeId>,
         cx: &mut Context<'_>,
     ) {
-        if self.shape.groups().all(|it| it != group) {
+        if !Homes::may_be(group) {
             return cx.fx.refuse("a group of the keyspace is asked for");
+        }
+        if !self.homes.knows(group) {
+            // It is asked again, and by then it may be known.
+            return;
         }
         let brings = leaver.is_some_and(|node| self.may_bring(group, node, cx));
         let replica = self.groups.get(&group).map(|it| &it.replica);
@@ -107,7 +122,7 @@ impl Serializable {
         stands: Stands,
         cx: &mut Context<'_>,
     ) {
-        if self.shape.groups().all(|it| it != group) {
+        if !Homes::may_be(group) {
             return cx.fx.refuse("a group of the keyspace is told of");
         }
         invariant!(stands.epoch.0 > 0, "a frame that says otherwise is not read");
@@ -142,7 +157,7 @@ impl Serializable {
 
     fn with_known<T>(&self, call: impl FnOnce(&Known<'_>) -> T) -> T {
         let has_any = !self.settings.founders.is_empty();
-        let groups: Vec<GroupId> = self.shape.groups().filter(|_| has_any).collect();
+        let groups: Vec<GroupId> = self.homes.groups().filter(|_| has_any).collect();
         let part = |group, epoch, members: &[NodeId], holds: &dyn Fn(NodeId) -> Holds| {
             self.part(group, epoch, members, holds)
         };

@@ -30,7 +30,8 @@ impl Serializable {
         recovery: Recovery,
         cx: &mut Context<'_>,
     ) {
-        let hosted = Hosted::new(group, cx.me.node, cx.now, &self.settings);
+        let hosted =
+            Hosted::new(group, self.homes.founding(), (cx.me.node, cx.now), &self.settings);
         let is_intact = mutant!("lane_memory_is_whole");
         let recovery = if is_intact { Recovery::Intact } else { recovery };
         let before = self.groups.insert(group, hosted);
@@ -105,7 +106,7 @@ impl Process for Serializable {
     fn start(&mut self, recovery: Recovery, cx: &mut Context<'_>) {
         self.clients.names.begin(cx.me, cx.rng.next(), super::groups::hosted::wall(cx));
         let founders = self.settings.founders.clone();
-        for (group, members) in self.shape.groups().zip(&founders) {
+        for (group, members) in self.homes.founding().groups().zip(&founders) {
             let founds = members.contains(&cx.me.node);
             if founds || is_known(group, cx.table) {
                 self.start_group(group, founds.then_some(members), recovery, cx);
@@ -115,6 +116,7 @@ impl Process for Serializable {
                 self.groups.remove(&group);
             }
         }
+        self.start_added(recovery, cx);
         cx.fx.arm(Timer::Tick, cx.now + TICK);
     }
 
@@ -147,6 +149,8 @@ impl Process for Serializable {
                 self.on_stands(from, (question, group), stands, cx);
             }
             Message::WhoLeads { group } => self.say_who_leads(from, group, cx),
+            Message::Placed { group, list } => self.on_placed(from, group, &list, cx),
+            Message::Founded(founded) => self.on_founded(from, founded, cx),
         }
     }
 
@@ -192,6 +196,7 @@ impl Process for Serializable {
             }
             News::Keyspace(keyspace) => {
                 self.settings.replicas = keyspace.replicas();
+                self.homes.want(keyspace.setting("groups").parse().unwrap_or(0));
                 self.settings.value_bytes_max = keyspace.value_bytes_max();
             }
             _ => unreachable!("a lane is told what it hears"),

@@ -8,6 +8,7 @@ mod frames;
 mod judge;
 mod left;
 mod lies;
+mod moves;
 mod promises;
 mod random;
 mod seats;

@@ -2,17 +2,18 @@
 //! groups send again what they are not answered.
 
 use super::ahead::Ahead;
+use super::round::Round;
 use super::tail::Tail;
 use crate::serializable::commit::read::Reading;
 use crate::serializable::engine::Context;
-use crate::serializable::execute::act::{Results, WallMs};
+use crate::serializable::execute::act::WallMs;
 use crate::serializable::execute::apply::{Executed, What};
 use crate::serializable::execute::entry::Entry;
-use crate::serializable::execute::head;
 use crate::serializable::execute::items::Stored;
 use crate::serializable::execute::locks::Mode;
 use crate::serializable::message::{Cause, Commit, Message, Outcome, Refused, Reply, Request};
-use crate::serializable::number::{Client, Rank, Token, TxId, VoteSeq};
+use crate::serializable::moves::moving::Moving;
+use crate::serializable::number::{Client, Rank, Token, TxId};
 use crate::serializable::raw::Raw;
 use crate::serializable::timer::{Again, clock};
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -36,34 +37,6 @@ pub struct Received {
     pub since: Time,
     /// When it is tried again; none unless it waits in queues.
     pub queued: Option<Again>,
-}
-
-/// The votes on a transaction that this group decides.
-#[derive(Debug)]
-pub struct Round {
-    /// All its groups.
-    pub groups: Vec<GroupId>,
-    /// What the others have said last.
-    pub votes: BTreeMap<GroupId, (VoteSeq, Result<Results, Cause>)>,
-    /// How many votes have come; the paper counts them (Algorithm 2, line 10), this does not.
-    pub came: usize,
-    /// When it was heard of first.
-    pub since: Time,
-}
-
-impl Round {
-    /// About how many bytes it takes.
-    pub fn bytes(&self) -> usize {
-        let of = |vote: &Result<Results, Cause>| {
-            vote.as_ref().map_or_else(head::of_cause, head::of_results) + 64
-        };
-        self.undone_bytes() + self.votes.values().map(|(_, vote)| of(vote)).sum::<usize>()
-    }
-
-    /// About how many bytes of a head it takes if it ends for lack of votes.
-    pub fn undone_bytes(&self) -> usize {
-        head::of_groups(&self.groups)
-    }
 }
 
 /// Groups that are told a decision until they have applied it.
@@ -136,6 +109,8 @@ pub struct Primary {
     pub reads: BTreeMap<Ticket, Reading>,
     /// Reads that wait for a key.
     pub blocked: BTreeMap<Raw, BTreeSet<Ticket>>,
+    /// Buckets that move.
+    pub moving: Moving,
 }
 
 impl Primary {
@@ -169,6 +144,7 @@ impl Primary {
             applied: BTreeSet::new(),
             reads: BTreeMap::new(),
             blocked: BTreeMap::new(),
+            moving: Moving::default(),
         }
     }
 
@@ -197,6 +173,7 @@ impl Primary {
                 self.tell(TxId { counter: *counter, client: *client }, cx);
             }
         }
+        self.begin_moves(cx);
     }
 
     /// Takes the clock that is passed in, if it has gone on. What is executed while this one leads
@@ -228,6 +205,7 @@ impl Primary {
 
     /// Entries were executed: those that were put into the log first.
     pub fn on_executed(&mut self, executed: Vec<Executed>, cx: &mut Context<'_>) {
+        let mut steps = Vec::new();
         for Executed { what, .. } in &executed {
             invariant!(self.handed > 0, "what was not put into the log is not executed");
             let (entry, bytes) = self.tail.pop();
@@ -240,6 +218,7 @@ impl Primary {
             match entry {
                 Entry::ClientGone { client } => _ = self.gone.remove(&client),
                 Entry::Forget { .. } => self.forgetting = None,
+                Entry::Move(step) => steps.push(step),
                 _ => {}
             }
             self.handed -= 1;
@@ -261,6 +240,7 @@ impl Primary {
                 What::Other => {}
             }
         }
+        steps.iter().for_each(|step| self.has_stepped(step, cx));
     }
 
     /// A transaction has ended here: whoever waits for that is told.
@@ -313,6 +293,7 @@ impl Primary {
             Message::RevokeGranted { tx, group, seq } => {
                 self.on_revoke_granted(tx, group, seq, cx);
             }
+            Message::Move { group, bucket, said } => self.on_said(bucket, (group, said), cx),
         }
     }
 
@@ -338,6 +319,7 @@ impl Primary {
         self.tick_queue(cx);
         self.tick_taken_back(cx);
         self.tick_reads(cx);
+        self.tick_moves(cx);
     }
 
     /// Whoever waits for a key that was touched looks again, the oldest first.

@@ -2,10 +2,11 @@
 
 use super::ahead::Ahead;
 use super::in_hand::Primary;
+use crate::serializable::commit::load::keys_of;
 use crate::serializable::engine::Context;
 use crate::serializable::execute::entry::Entry;
 use crate::serializable::execute::head;
-use crate::serializable::message::Refused;
+use crate::serializable::message::{Commit, Refused};
 use crate::serializable::number::{Client, TxId};
 use crate::serializable::rules::{self, FORGET_MAX};
 use alloc::collections::BTreeSet;
@@ -70,6 +71,22 @@ impl Primary {
         }
         let is_full = self.is_full() || !self.may_remember(tx, cx);
         if is_full { Err(Refused::Busy) } else { Ok(()) }
+    }
+
+    /// Whether a share of which nothing is known here may begin.
+    ///
+    /// # Errors
+    /// It may not; nothing was done.
+    pub fn may_take(&self, commit: &Commit, cx: &Context<'_>) -> Result<(), Refused> {
+        if self.misplaced(keys_of(commit), cx) == Some(Refused::Moving) {
+            return Err(Refused::Moving);
+        }
+        let tx = commit.rank.tx;
+        self.may_begin(tx, cx)?;
+        // It would end for lack of votes without a look at room.
+        let decides = commit.groups[0] == cx.state.group && commit.groups.len() > 1;
+        let has_room = self.may_decide(tx, cx) || mutant!("txn_begins_without_room");
+        if decides && !has_room { Err(Refused::Busy) } else { Ok(()) }
     }
 
     /// Whether a transaction may be decided here that another group tells of, and of which nothing

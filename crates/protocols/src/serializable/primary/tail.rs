@@ -9,6 +9,7 @@ use crate::serializable::execute::entry::{Change, Entry};
 use crate::serializable::execute::head::{of_ended, of_remembered};
 use crate::serializable::execute::items::Stored;
 use crate::serializable::execute::locks::Locks;
+use crate::serializable::moves::Step;
 use crate::serializable::number::{TxId, Version, VoteSeq};
 use crate::serializable::raw::Raw;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -41,6 +42,10 @@ pub struct Tail {
     floors: VecDeque<(u64, Version)>,
     /// Tombstones that are about to be dropped.
     purged: BTreeSet<Raw>,
+    /// Buckets whose place is about to change: of each one entry is in flight.
+    steps: BTreeMap<u8, Step>,
+    /// Groups that are about to be founded.
+    founding: BTreeSet<GroupId>,
 }
 
 impl Tail {
@@ -112,6 +117,39 @@ impl Tail {
         self.purged.contains(key)
     }
 
+    /// The entry about the place of a bucket that is in flight.
+    pub fn step_of(&self, bucket: u8) -> Option<&Step> {
+        self.steps.get(&bucket)
+    }
+
+    /// Whether a group is about to be founded.
+    pub fn founds(&self, group: GroupId) -> bool {
+        self.founding.contains(&group)
+    }
+
+    fn push_step(&mut self, at: u64, step: &Step) {
+        if let Some(bucket) = step.bucket() {
+            let before = self.steps.insert(bucket, step.clone());
+            invariant!(before.is_none(), "of a bucket one entry is in flight");
+        }
+        match step {
+            Step::Take { floor, .. } => self.floors.push_back((at, *floor)),
+            Step::Found { group, .. } => _ = self.founding.insert(*group),
+            _ => {}
+        }
+    }
+
+    fn pop_step(&mut self, step: &Step) {
+        if let Some(bucket) = step.bucket() {
+            self.steps.remove(&bucket);
+        }
+        match step {
+            Step::Take { .. } => _ = self.floors.pop_front(),
+            Step::Found { group, .. } => _ = self.founding.remove(group),
+            _ => {}
+        }
+    }
+
     /// An entry of so many bytes is put into the log, or waits for room in it.
     pub fn push(&mut self, entry: Entry, bytes: usize) {
         let at = self.executed + self.entries.len() as u64;
@@ -151,6 +189,7 @@ impl Tail {
                 self.floors.push_back((at, floor.unwrap_or_default()));
                 self.purged.extend(keys.iter().map(|key| key.key.clone()));
             }
+            Entry::Move(step) => self.push_step(at, step),
             _ => {}
         }
         self.bytes += bytes;
@@ -199,6 +238,7 @@ impl Tail {
                 self.floors.pop_front();
                 keys.iter().for_each(|key| _ = self.purged.remove(&key.key));
             }
+            Entry::Move(step) => self.pop_step(step),
             _ => {}
         }
         (entry, bytes)

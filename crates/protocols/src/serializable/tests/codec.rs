@@ -3,7 +3,7 @@
 use super::world::{Disk, World, key, put, tx};
 use crate::serializable::{
     Act, Cause, Change, Commit, Effect, Entry, Message, Prepared, Rank, Raw, Refused, Reply,
-    Request, Share, State, Transaction, Version, VoteSeq, rules,
+    Request, Said, Share, State, Transaction, Version, VoteSeq, rules,
 };
 use crate::vsr::{Machine, Op};
 use bytes::{Bytes, BytesMut};
@@ -64,13 +64,23 @@ fn messages_come_back_and_nonsense_does_not() {
         seq: VoteSeq(1),
         vote: Err(Cause::Timeout),
     };
+    let of_bucket = |said| Message::Move { group: GroupId(1), bucket: b'1', said };
     let all = [
         vote(2, &groups),
         Message::Decision { tx: one, group: GroupId(1), outcome: Ok(()) },
         Message::Applied { tx: one, group: GroupId(2) },
         Message::RevokeVote { tx: one, group: GroupId(2), groups: groups.clone(), seq: VoteSeq(0) },
         Message::RevokeGranted { tx: one, group: GroupId(1), seq: VoteSeq(0) },
+        of_bucket(Said::Gone { version: 1 }),
+        of_bucket(Said::Elsewhere { home: GroupId(3), version: 0 }),
+        of_bucket(Said::Pull { id: 7, since: 8, cursor: key("1"), releases: true }),
     ];
+    for wrong in [
+        Said::Took { version: 0 },
+        Said::Pull { id: 7, since: 8, cursor: key("2"), releases: true },
+    ] {
+        assert!(crosses(&of_bucket(wrong)).is_err(), "of no bucket, or no version");
+    }
     for message in all {
         assert_eq!(crosses(&message).as_ref(), Ok(&message));
     }

@@ -3,12 +3,12 @@
 use super::lies::{alone, change, decided, dropped, groups, revoked, vote};
 use super::world::{Disk, World, key, tx};
 use crate::serializable::{
-    ActError, Cause, Done, Effect, Entry, Head, Input, Message, Outcome, Prepared, Recorded,
-    Results, State, Stored, TakenBack, Version, VoteSeq, keys, rules,
+    ActError, Cause, Done, Effect, Entry, Head, Input, Message, Moved, Outcome, Prepared, Recorded,
+    Results, State, Step, Stored, TakenBack, Version, VoteSeq, keys, rules,
 };
 use crate::vsr::{Machine, Op};
 use bytes::Bytes;
-use quorate_kernel::ids::GroupId;
+use quorate_kernel::ids::{GroupId, NodeId};
 use std::vec;
 use std::vec::Vec;
 
@@ -75,6 +75,48 @@ fn the_bytes_of_a_version_stay() {
         "02010203040101760109",
     ];
     assert_eq!(all.iter().map(|bytes| hex(bytes)).collect::<Vec<_>>(), expected);
+}
+
+/// The same of buckets that move; a head in which none has moved is as it was before.
+#[test]
+fn the_bytes_of_what_moves_stay() {
+    let (bucket, content) = (b'1', Some((key("v"), Some(9))));
+    let item = Stored { version: Version(1), op: 2, writer: tx(3, 4), content };
+    let members = vec![NodeId(1), NodeId(2)];
+    let steps = [
+        Step::Found { group: GroupId(3), members },
+        Step::Arriving { bucket, from: GroupId(1), version: 0 },
+        Step::Arrived { bucket, items: vec![(key("1x"), item)] },
+        Step::Passed { bucket, as_of: 7, floor: Version(1) },
+        Step::Abandon { bucket, home: GroupId(1), version: 0 },
+        Step::Release { bucket, to: GroupId(2), version: 3 },
+        Step::Take { bucket, version: 3, floor: Version(1) },
+        Step::Let { bucket, version: 3 },
+        Step::Clear { keys: vec![key("1x")] },
+    ];
+    let expected = [
+        "020b0003020102",
+        "020b01310100",
+        "020b023101023178010203040101760109",
+        "020b03310701",
+        "020b04310100",
+        "020b05310203",
+        "020b06310301",
+        "020b073103",
+        "020b0801023178",
+    ];
+    let bytes = steps.map(|step| hex(&Entry::Move(step).bytes()));
+    assert_eq!(bytes, expected);
+    let mut head = Head { floor: Version(1), clock: 2, horizon: 3, ..Head::default() };
+    let before = keys::encode(&head);
+    assert_eq!(keys::encode_head(&head), before);
+    let (home, is_kept, is_awaited, arrival) = (GroupId(2), true, false, None);
+    let moved = Moved { version: 3, home, is_kept, is_awaited, arrival };
+    head.moves.buckets.insert(bucket, moved);
+    let bytes = keys::encode_head(&head);
+    assert_eq!(hex(&bytes), std::format!("{}0131030201000000", hex(&before)));
+    assert_eq!(keys::read_head(&bytes), Some(head));
+    assert_eq!(keys::read_head(&bytes[..bytes.len() - 1]), None, "not if they are cut");
 }
 
 /// The same of what entries and heads hold: each variant of it.

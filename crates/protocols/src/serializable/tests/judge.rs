@@ -6,6 +6,7 @@
 
 use super::world::{World, key};
 use crate::serializable::evaluate;
+use crate::serializable::lane::Shape;
 use crate::serializable::rules::VALUE_BYTES_MAX;
 use crate::serializable::{Act, Content, Entry, Expiry, Outcome, Raw, State, TxId};
 use crate::vsr::{Machine, Op};
@@ -52,10 +53,11 @@ struct Logged {
     ended: BTreeMap<TxId, bool>,
 }
 
-fn read_log(world: &World, at: usize) -> Logged {
+fn read_log(world: &World, founding: Option<Shape>, at: usize) -> Logged {
     let mut logged = Logged::default();
     let group = &world.groups[at];
     let (mut state, mut disk) = (State::new(group.id), super::world::Disk::default());
+    state.founding = founding;
     for (index, bytes) in group.log.iter().enumerate() {
         let op = Op(index as u64 + 1);
         match Entry::of(bytes).expect("it is an entry") {
@@ -86,7 +88,17 @@ fn read_log(world: &World, at: usize) -> Logged {
 
 /// Judges what clients have done against the logs.
 pub fn judge(world: &World, history: &[Done]) -> Result<(), String> {
-    let logs: Vec<Logged> = (0..world.groups.len()).map(|at| read_log(world, at)).collect();
+    judge_placed(world, None, history)
+}
+
+/// The same where buckets move from where they were in the beginning.
+pub fn judge_placed(
+    world: &World,
+    founding: Option<Shape>,
+    history: &[Done],
+) -> Result<(), String> {
+    let read = |at| read_log(world, founding, at);
+    let logs: Vec<Logged> = (0..world.groups.len()).map(read).collect();
     let mut nodes = Nodes::default();
     let mut by_tx: BTreeMap<TxId, &Done> = BTreeMap::new();
     for done in history {
@@ -138,7 +150,7 @@ pub fn judge(world: &World, history: &[Done]) -> Result<(), String> {
     nodes.check_order(&changes)
 }
 
-/// The changes of each key in the order of its group's log, each as its transaction has made it.
+/// The changes of each key in the order of its versions, each as its transaction has made it.
 fn orders(
     logs: &[Logged],
     by_tx: &BTreeMap<TxId, &Done>,
@@ -146,7 +158,16 @@ fn orders(
     nodes: &mut Nodes<'_>,
 ) -> Result<BTreeMap<Raw, Vec<Changed>>, String> {
     let mut changes: BTreeMap<Raw, Vec<Changed>> = BTreeMap::new();
+    let mut all: BTreeMap<&Raw, Vec<&(u64, TxId, Held)>> = BTreeMap::new();
     for (name, log) in logs.iter().flat_map(|log| &log.changes) {
+        if !log.is_sorted_by(|one, next| one.0 < next.0) {
+            return Err(std::format!("{name:?}: versions go back"));
+        }
+        all.entry(name).or_default().extend(log);
+    }
+    // A key is of one group at a time: whichever makes a version, the next one follows it.
+    all.values_mut().for_each(|log| log.sort_by_key(|change| change.0));
+    for (name, log) in all {
         let mut before: Option<(u64, Held)> = None;
         for (version, writer, content) in log {
             let last = before.as_ref().map_or(0, |(version, _)| *version);

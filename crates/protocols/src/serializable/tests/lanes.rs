@@ -270,7 +270,7 @@ impl Lanes {
                     self.fly(Flying::Group { to: to.0 as usize - 1, message }, false);
                 }
                 Action::Reply { ticket, reply } => self.replies.push((ticket, reply)),
-                Action::Swept { .. } => {}
+                Action::Placed | Action::Swept { .. } => {}
             }
         }
     }

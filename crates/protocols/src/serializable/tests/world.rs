@@ -13,8 +13,7 @@ use bytes::Bytes;
 use quorate_kernel::ids::{GroupId, Ticket};
 use quorate_kernel::time::{Span, Time};
 use std::string::{String, ToString};
-use std::vec::Vec;
-use std::{format, mem};
+use std::{format, mem, vec::Vec};
 
 /// A message on its way to a group.
 #[derive(Clone, Debug, PartialEq)]
@@ -99,7 +98,8 @@ impl World {
                 Action::Propose(entry) if is_primary => group.tail.push(entry),
                 Action::Confirm(ticket) if group.is_full => not_confirmed.push(ticket),
                 Action::Confirm(ticket) if is_primary => group.confirms.push(ticket),
-                Action::Propose(_) | Action::Confirm(_) | Action::Swept { .. } => {}
+                Action::Propose(_) | Action::Confirm(_) => {}
+                Action::Placed | Action::Swept { .. } => {}
                 Action::Send { to, message } => {
                     self.trace.push(format!("{} -> {}  {message:?}", group.id.0, to.0));
                     self.net.push(Envelope { to, message });

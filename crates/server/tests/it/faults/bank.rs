@@ -4,6 +4,7 @@
 use crate::support::client::Client;
 use crate::support::cluster::{Cluster, until};
 use crate::support::load::Load;
+use crate::support::run::quorate;
 use quorate_doors::resp::client::RespReply;
 use rustix::process::Signal;
 use std::sync::Arc;
@@ -245,4 +246,47 @@ fn money_is_neither_made_nor_lost_when_hosts_stop_and_all_are_killed() {
         cluster.start_all();
         more();
     });
+}
+
+/// Waits until every host knows that all buckets are where they should be.
+fn have_moved(cluster: &Cluster) {
+    for host in 1..=3 {
+        until("buckets have moved", || {
+            let status = cluster.status(host);
+            let keyspaces = status["keyspaces"].as_array().expect("keyspaces");
+            let of = keyspaces.iter().find(|of| of["name"] == "default").expect("it is there");
+            of["state"]["buckets_to_move"] == "0"
+        });
+    }
+}
+
+fn alter_groups(cluster: &Cluster, groups: u32) {
+    let (http, groups) = (cluster.http(2), format!("groups={groups}"));
+    let said = quorate(&["keyspace", "alter", "default", &groups, "--http", &http]);
+    assert_eq!(said.code, 0, "{said:?}");
+}
+
+#[test]
+fn money_is_neither_made_nor_lost_while_groups_come_and_go() {
+    harmed("sync", |cluster, more| {
+        alter_groups(cluster, 3);
+        more();
+        have_moved(cluster);
+        alter_groups(cluster, 1);
+        kill_one_after_the_other(cluster, more);
+        have_moved(cluster);
+        alter_groups(cluster, 2);
+        cluster.kill(&[1, 2, 3]);
+        cluster.start_all();
+        more();
+        have_moved(cluster);
+    });
+}
+
+#[test]
+fn groups_of_what_is_not_synced_stay_as_they_are() {
+    let cluster = start("memory");
+    let http = cluster.http(1);
+    let said = quorate(&["keyspace", "alter", "default", "groups=3", "--http", &http]);
+    assert!(said.code != 0 && said.err.contains("durability"), "{said:?}");
 }

@@ -29,7 +29,11 @@ pub fn refusal(refused: &Refused) -> Refusal {
         }
         Refused::KeyLength { bytes, bytes_max } => large("key", bytes, bytes_max),
         Refused::TooLarge { bytes, bytes_max } => large("transaction", bytes, bytes_max),
-        Refused::NotPrimary | Refused::Groups | Refused::NotReady => Refusal::NoRoute,
+        Refused::NotPrimary
+        | Refused::Groups
+        | Refused::NotReady
+        | Refused::Moved
+        | Refused::Moving => Refusal::NoRoute,
         Refused::Busy | Refused::Held { .. } => Refusal::Overloaded,
         Refused::Empty | Refused::Reused | Refused::Counter { .. } => Refusal::Unsupported,
     }
@@ -89,7 +93,7 @@ impl Serializable {
         doing.sheet.got.clear();
         let mut waits: BTreeMap<GroupId, Vec<Raw>> = BTreeMap::new();
         for key in doing.sheet.to_read().collect::<BTreeSet<Raw>>() {
-            waits.entry(self.shape.group_of(&key)).or_default().push(key);
+            waits.entry(self.homes.group_of(&key)).or_default().push(key);
         }
         if waits.is_empty() {
             return self.commit(doing, cx);
@@ -107,7 +111,7 @@ impl Serializable {
         // It only reads, or changes nothing because of what it has read.
         let mut waits: BTreeMap<GroupId, BTreeMap<Raw, Version>> = BTreeMap::new();
         for (key, version) in doing.sheet.versions() {
-            waits.entry(self.shape.group_of(&key)).or_default().insert(key, version);
+            waits.entry(self.homes.group_of(&key)).or_default().insert(key, version);
         }
         if waits.len() > 1 && !mutant!("lane_reads_unchecked") {
             doing.phase = Phase::Checking(waits);
@@ -137,8 +141,8 @@ impl Serializable {
         let is_refused = doing.commits_reads && doing.sheet.evaluate().is_err();
         let mut acts = if is_refused { Vec::new() } else { doing.sheet.acts() };
         if mutant!("lane_share_lost") {
-            let first = acts.first().map(|(key, _)| self.shape.group_of(key));
-            acts.retain(|(key, _)| Some(self.shape.group_of(key)) == first);
+            let first = acts.first().map(|(key, _)| self.homes.group_of(key));
+            acts.retain(|(key, _)| Some(self.homes.group_of(key)) == first);
         }
         let transaction = Transaction {
             rank: Rank { priority, tx },
@@ -149,7 +153,7 @@ impl Serializable {
             goes_on: true,
             value_max: doing.sheet.value_max as u64,
         };
-        match transaction.split(|key| self.shape.group_of(key)) {
+        match transaction.split(|key| self.homes.group_of(key)) {
             Ok(shares) => {
                 doing.phase = Phase::Committing { tx, shares };
                 self.go_on(doing, cx);
@@ -174,7 +178,7 @@ impl Serializable {
             return cx.fx.answer_early(ticket, Outcome::Refused(refusal));
         }
         let from = place::from_cursor(from);
-        let group = self.shape.group_of(&from);
+        let group = self.homes.group_of(&from);
         let most = u32::try_from(SCAN_KEYS_MAX).unwrap_or(u32::MAX);
         let limit = limit.clamp(1, most);
         let mut doing = Doing::new(ticket, deadline, Sheet::default());

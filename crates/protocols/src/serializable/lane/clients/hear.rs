@@ -5,7 +5,8 @@ use super::in_hand::{Doing, Phase};
 use crate::serializable::lane::places::place;
 use crate::serializable::lane::{Context, Serializable};
 use crate::serializable::rules::READ_BYTES_MAX;
-use crate::serializable::{self, Cause, Raw, Refused, Reply, TxId};
+use crate::serializable::{self, Cause, Raw, Refused, Reply, TxId, bucket_of};
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use quorate_kernel::ids::{GroupId, Incarnation};
 use quorate_kernel::invariant;
@@ -99,7 +100,7 @@ impl Serializable {
         cx: &mut Context<'_>,
     ) {
         invariant!(self.clients.len() > 0, "somebody has asked");
-        invariant!(self.shape.groups().any(|it| it == group), "a group that there is was asked");
+        invariant!(self.homes.knows(group), "a group that there is was asked");
         match refused {
             Refused::NotPrimary | Refused::NotReady => {
                 // If it knows better it has said so, and whoever leads was asked already.
@@ -110,6 +111,8 @@ impl Serializable {
             // there, or less is remembered; and a key that was held is free, or its holder is
             // known, once the group that decides is heard of again.
             Refused::Busy | Refused::Groups | Refused::Counter { .. } | Refused::Held { .. } => {}
+            Refused::Moved => self.place_again(question, cx),
+            Refused::Moving => self.ask_other(question, cx),
             Refused::Empty
             | Refused::Reused
             | Refused::TooManyKeys { .. }
@@ -203,7 +206,7 @@ impl Serializable {
                 return refuse_for_good(doing, &cause, cx);
             }
             Cause::Lost | Cause::Elsewhere => unreachable!("it was looked at before"),
-            Cause::Timeout | Cause::Asked | Cause::Forgotten => {}
+            Cause::Timeout | Cause::Asked | Cause::Forgotten | Cause::Moved => {}
         }
         // It is known to have changed nothing: a new attempt cannot be done twice.
         probe!("serializable/lane_conflict");
@@ -219,9 +222,15 @@ impl Serializable {
         results: &[(GroupId, serializable::Results)],
         cx: &mut Context<'_>,
     ) {
-        let shape = self.shape;
         let Some(doing) = self.clients.get_mut(question) else { return };
-        let outcome = doing.sheet.answer(results, |key| shape.group_of(key));
+        let Phase::Committing { shares, .. } = &doing.phase else { return };
+        // They may have moved since.
+        let of = shares
+            .iter()
+            .flat_map(|(group, share)| share.acts.iter().map(|(key, _)| (key.clone(), *group)));
+        let of: BTreeMap<Raw, GroupId> = of.collect();
+        let asked = |key: &Raw| of.get(key).copied().unwrap_or_default();
+        let outcome = doing.sheet.answer(results, asked);
         match outcome {
             Some(outcome) => self.end(question, tx, outcome, cx),
             None => cx.fx.refuse("each act of a transaction is answered"),
@@ -253,25 +262,23 @@ impl Serializable {
         }
         self.routes.answers(group, from.node, cx.now);
         let Phase::Listing { group: asked, from, .. } = &doing.phase else { return };
-        invariant!(self.shape.groups().any(|one| one == *asked), "a group that there is is asked");
+        invariant!(self.homes.knows(*asked), "a group that there is is asked");
         let ascend = keys.windows(2).all(|pair| pair[0] < pair[1]);
+        let has_begun = keys.iter().all(|key| key >= from);
         let goes_on =
             next.as_ref().is_none_or(|next| next > from && keys.iter().all(|it| it < next));
         let listed: Option<Vec<_>> = keys.iter().map(place::of_client).collect();
-        let are_its = keys.iter().chain(&next).all(|key| self.shape.group_of(key) == group);
-        let (true, Some(keys)) = (*asked == group && ascend && goes_on && are_its, listed) else {
+        let (true, Some(keys)) = (*asked == group && ascend && goes_on && has_begun, listed) else {
             return cx.fx.refuse("a page has keys of its group, from where it was asked");
         };
         let next = match &next {
             Some(next) => place::to_cursor(next),
             // The next group begins behind the last token of this one.
-            None => self.shape.range(group).high.checked_add(1).map(|token| {
+            None => self.homes.end_of(group, bucket_of(from)).map(|bucket| {
                 let is_late = mutant!("lane_listing_skips_border");
-                Cursor::at(if is_late { token + (1 << 56) } else { token })
+                Cursor::at((u64::from(bucket) + u64::from(is_late)) << 56)
             }),
         };
-        let is_last = self.shape.range(group).high == u64::MAX;
-        invariant!(next.is_some() || is_last, "a listing ends at the last token");
         let Some(doing) = self.clients.remove(question) else { return };
         if let Some(ticket) = doing.ticket {
             // It tells what a majority has: nothing waits for this node's disk.

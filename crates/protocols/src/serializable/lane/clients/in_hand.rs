@@ -191,6 +191,11 @@ impl Clients {
         self.doing.get_mut(&question)
     }
 
+    /// The questions that are open.
+    pub fn questions(&self) -> impl Iterator<Item = u64> {
+        self.doing.keys().copied()
+    }
+
     /// A transaction that commits, and its question.
     #[cfg(test)]
     pub fn committing(&self) -> Option<(u64, TxId)> {

@@ -80,7 +80,7 @@ impl Sheet {
     pub fn answer(
         &self,
         results: &[(GroupId, Results)],
-        group_of: impl Fn(&[u8]) -> GroupId,
+        group_of: impl Fn(&Raw) -> GroupId,
     ) -> Option<Outcome> {
         // What reads nothing is told all by the groups.
         let told = match self.got.is_empty() && !mutant!("lane_answer_is_bounded") {

@@ -5,4 +5,5 @@ mod begin;
 mod hear;
 pub(super) mod in_hand;
 mod items;
+mod moved;
 mod names;

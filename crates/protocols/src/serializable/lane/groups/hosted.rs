@@ -5,10 +5,13 @@ use super::purge::Purge;
 use super::questions::Questions;
 use crate::groups::{Hint, Leads, Seat};
 use crate::serializable::lane::message::Message;
+use crate::serializable::lane::places::homes::Homes;
+use crate::serializable::lane::places::place::Shape;
 use crate::serializable::lane::timer::Timer;
 use crate::serializable::lane::{Context, Serializable};
 use crate::serializable::{self, Input, Member, State, WallMs};
 use crate::vsr::{self, Action, Event, Replica};
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::ids::{GroupId, Incarnation, NodeId, Ticket};
@@ -50,8 +53,8 @@ impl Hosted {
     /// A group before its start.
     pub fn new(
         group: GroupId,
-        me: NodeId,
-        now: Time,
+        founding: Shape,
+        (me, now): (NodeId, Time),
         settings: &crate::serializable::lane::Settings,
     ) -> Hosted {
         let settings = vsr::Settings {
@@ -62,7 +65,7 @@ impl Hosted {
         Hosted {
             me,
             replica: Replica::new(group, me, settings),
-            state: State::new(group),
+            state: State::of(group, founding),
             member: Member::new(),
             questions: Questions::default(),
             heard: Heard::default(),
@@ -168,7 +171,7 @@ impl Serializable {
         let mut on = serializable::Context { state, is_settled, table, now, wall, out: &mut out };
         hosted.member.handle(input, &mut on);
         // Nothing behind one that was refused is taken: the order would be another.
-        let (mut not_taken, mut not_confirmed) = (0, Vec::new());
+        let (mut not_taken, mut not_confirmed, mut is_placed) = (0, Vec::new(), false);
         for action in out {
             match action {
                 serializable::Action::Propose(entry) => {
@@ -185,6 +188,7 @@ impl Serializable {
                 serializable::Action::Reply { ticket, reply } => {
                     self.reply(group, ticket, reply, cx);
                 }
+                serializable::Action::Placed => is_placed = true,
                 serializable::Action::Swept { next, has_found } => {
                     if let Some(hosted) = self.groups.get_mut(&group) {
                         hosted.swept = (next.unwrap_or_default(), has_found);
@@ -199,6 +203,11 @@ impl Serializable {
         // Behind that: what follows may propose more.
         for ticket in not_confirmed {
             self.handle(group, Input::NotConfirmed(ticket), cx);
+        }
+        if is_placed {
+            let hosts = self.hearers(cx.me.node);
+            self.spread_places(group, &hosts, cx);
+            self.tick_places(group, cx);
         }
     }
 
@@ -256,6 +265,7 @@ impl Serializable {
             self.spread(group, cx);
             self.drop_gone(group, cx);
             self.tick_seats(group, cx);
+            self.tick_places(group, cx);
         }
         self.tick_outside(group, cx);
     }
@@ -276,6 +286,10 @@ impl Serializable {
             return;
         }
         let (members, serves) = (members.clone(), hosted.member.leads());
+        if !self.homes.knows(group) {
+            self.homes.add(group);
+            self.routes.found(group, &members);
+        }
         self.learn(None, &Leads { group, members, view, serves }, cx);
     }
 
@@ -311,25 +325,32 @@ impl Serializable {
         if let Some(hosted) = self.groups.get_mut(&group) {
             hosted.told = cx.now;
         }
+        let hosts = self.hearers(cx.me.node);
+        if let Some(leads) = self.leads(group).filter(|_| !hosts.is_empty()) {
+            cx.fx.send_early(&hosts, Message::Leads(leads));
+        }
+        self.spread_places(group, &hosts, cx);
+    }
+
+    /// All other hosts that may ask.
+    fn hearers(&self, me: NodeId) -> Arc<[NodeId]> {
         let mut hosts: Vec<NodeId> = self.routes.members().chain(self.clients.hosts()).collect();
         hosts.sort_unstable();
         hosts.dedup();
-        hosts.retain(|node| *node != cx.me.node);
-        if let Some(leads) = self.leads(group).filter(|_| !hosts.is_empty()) {
-            cx.fx.send_early(&hosts.into(), Message::Leads(leads));
-        }
+        hosts.retain(|node| *node != me);
+        hosts.into()
     }
 
-    /// Whether all groups that a message names are of this keyspace. What another has to do with is
+    /// Whether a keyspace can have all groups that a message names. What another has to do with is
     /// never over: nobody would answer for it.
-    fn names_groups(&self, message: &serializable::Message) -> bool {
+    fn names_groups(message: &serializable::Message) -> bool {
         let groups = match message {
             serializable::Message::Vote { groups, .. }
             | serializable::Message::RevokeVote { groups, .. } => &groups[..],
             _ => &[][..],
         };
         let mut named = groups.iter().copied().chain([message.group()]);
-        named.all(|group| self.shape.groups().any(|it| it == group))
+        named.all(Homes::may_be)
     }
 
     /// Other groups' messages; who does not lead the group says who does.
@@ -340,7 +361,7 @@ impl Serializable {
         message: serializable::Message,
         cx: &mut Context<'_>,
     ) {
-        if !self.names_groups(&message) && !mutant!("lane_hears_of_any_group") {
+        if !Self::names_groups(&message) && !mutant!("lane_hears_of_any_group") {
             return cx.fx.refuse("a group of the keyspace speaks, of groups of the keyspace");
         }
         // What a group says rests on its log, so one of its members says it. Who is none as far as
@@ -351,10 +372,8 @@ impl Serializable {
         }
         let leads = self.groups.get(&to).is_some_and(|hosted| hosted.member.leads());
         if leads {
-            let mut groups = self.shape.groups();
-            invariant!(groups.any(|it| it == to), "who leads a group knows that there is one");
-            let founders = self.settings.founders.len();
-            invariant!(founders == self.shape.groups().count(), "each group has founders");
+            invariant!(self.homes.knows(to), "who leads a group knows that there is one");
+            invariant!(self.routes.leads(to).is_some(), "every group has a route");
             return self.handle(to, Input::Message(message), cx);
         }
         self.say_who_leads(from, to, cx);

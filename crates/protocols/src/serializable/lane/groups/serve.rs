@@ -5,9 +5,11 @@
 
 use super::questions::PeerRequest;
 use crate::serializable::lane::message::{LISTED_KEYS_MAX, Message};
+use crate::serializable::lane::places::homes::Homes;
+use crate::serializable::lane::places::place::{first_token, of_client};
 use crate::serializable::lane::{Context, Serializable};
 use crate::serializable::{Effect, State};
-use crate::serializable::{Input, Raw, Refused, Reply, Request};
+use crate::serializable::{Input, Raw, Refused, Reply, Request, bucket_of};
 use alloc::vec::Vec;
 use quorate_kernel::ids::{GroupId, Incarnation, Start, Ticket};
 use quorate_kernel::invariant;
@@ -24,8 +26,8 @@ impl Serializable {
         request: Request,
         cx: &mut Context<'_>,
     ) {
-        if !self.is_of(group, &request) {
-            return cx.fx.refuse("a group is asked for its own keys alone");
+        if !Self::is_sound(group, &request) {
+            return cx.fx.refuse("a group is asked for keys, of groups of the keyspace");
         }
         let coordinator = match &request {
             Request::Commit(commit) => commit.groups.first().copied(),
@@ -35,9 +37,10 @@ impl Serializable {
         let Some((ticket, is_new)) = self.take_in(group, asked, cx) else { return };
         let hosted = self.groups.get_mut(&group).filter(|hosted| hosted.member.leads());
         let Some(hosted) = hosted else { unreachable!("only a primary takes questions in") };
-        invariant!(self.shape.groups().any(|it| it == group), "who leads it knows of the group");
+        invariant!(self.homes.knows(group), "who leads it knows of the group");
         hosted.heard.hear(&request, cx.now);
         invariant!(hosted.questions.get(ticket).is_some(), "what was taken in is answered");
+        self.say_places(from, group, |note| _ = all_keys(&request, |key| note(key)), cx);
         // A read is in hand until it is answered. Of a transaction something may have been lost
         // since, which a repetition brings again.
         if is_new || matches!(request, Request::Commit(_) | Request::Outcome { .. }) {
@@ -102,24 +105,15 @@ impl Serializable {
         Some((ticket, true))
     }
 
-    /// Whether all keys of a request are of the group.
-    fn is_of(&self, group: GroupId, request: &Request) -> bool {
-        let is_its = |key: &Raw| {
-            crate::serializable::lane::places::place::of_client(key).is_some()
-                && self.shape.group_of(key) == group
+    /// Whether a keyspace can have all that a request names. Where its keys are, the primary knows.
+    fn is_sound(group: GroupId, request: &Request) -> bool {
+        let of = |key: &Raw| of_client(key).is_some() || mutant!("lane_takes_foreign_keys");
+        let groups = match request {
+            Request::Commit(commit) => &commit.groups[..],
+            _ => &[],
         };
-        match request {
-            _ if mutant!("lane_takes_foreign_keys") => true,
-            Request::Commit(commit) => {
-                let keys = commit.reads.keys().chain(commit.acts.iter().map(|(key, _)| key));
-                let are_known =
-                    commit.groups.iter().all(|it| self.shape.groups().any(|of| of == *it));
-                keys.into_iter().all(is_its) && are_known
-            }
-            Request::Read { keys } | Request::ReadAny { keys } => keys.iter().all(is_its),
-            Request::Check { reads } => reads.keys().all(is_its),
-            Request::Outcome { .. } => true,
-        }
+        let mut groups = groups.iter().chain([&group]);
+        all_keys(request, of) && groups.all(|group| Homes::may_be(*group))
     }
 
     /// Answers a question that was taken in.
@@ -160,6 +154,11 @@ impl Serializable {
         cx: &mut Context<'_>,
     ) {
         let Some(hosted) = self.groups.get_mut(&group) else { return };
+        if !hosted.state.has(from) {
+            let is_awaited = hosted.state.head.moves.is_awaited(bucket_of(from));
+            let refused = if is_awaited { Refused::Moving } else { Refused::Moved };
+            return self.reply(group, ticket, Reply::Refused(refused), cx);
+        }
         let limit = usize::try_from(limit).unwrap_or(usize::MAX).clamp(1, LISTED_KEYS_MAX);
         let Some((keys, next)) = page(&hosted.state, from, limit, cx.table) else {
             return self.reply(group, ticket, Reply::Refused(Refused::Busy), cx);
@@ -171,6 +170,18 @@ impl Serializable {
     }
 }
 
+/// Whether all keys that a request names fit.
+fn all_keys(request: &Request, mut fits: impl FnMut(&Raw) -> bool) -> bool {
+    match request {
+        Request::Commit(commit) => {
+            commit.reads.keys().chain(commit.acts.iter().map(|(key, _)| key)).all(fits)
+        }
+        Request::Read { keys } | Request::ReadAny { keys } => keys.iter().all(fits),
+        Request::Check { reads } => reads.keys().all(&mut fits),
+        Request::Outcome { .. } => true,
+    }
+}
+
 /// Some keys of a group from one on, and where the next ones begin. None while a transaction that
 /// may be decided already is about to make one of them appear or vanish: its client may know.
 fn page(
@@ -179,7 +190,13 @@ fn page(
     limit: usize,
     table: &dyn Table,
 ) -> Option<(Vec<Raw>, Option<Raw>)> {
-    let (items, next) = state.items.range(from, (limit, PAGE_BYTES_MAX), table);
+    let (mut items, next) = state.items.range(from, (limit, PAGE_BYTES_MAX), table);
+    // Behind the first bucket that another group has, that one goes on.
+    let end = (bucket_of(from)..=u8::MAX).find(|bucket| !state.is_here(*bucket));
+    let is_old = state.head.moves.is_empty();
+    let end = end.filter(|_| !is_old && !mutant!("lane_lists_what_is_away")).map(first_token);
+    let next = end.iter().chain(&next).min().cloned();
+    items.retain(|(key, _)| end.as_ref().is_none_or(|end| key < end));
     let is_shown = |key: &Raw| key >= from && next.as_ref().is_none_or(|next| key < next);
     let shares = state.head.pending.values().filter_map(|prepared| prepared.vote.as_ref().ok());
     let shares = shares.filter(|_| !mutant!("lane_listing_skips_votes"));

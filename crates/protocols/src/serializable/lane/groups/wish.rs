@@ -50,7 +50,7 @@ impl Serializable {
         message: &vsr::Message,
         cx: &mut Context<'_>,
     ) {
-        if !counts_on(message) || self.shape.groups().all(|it| it != group) {
+        if !counts_on(message) || !self.homes.knows(group) {
             return;
         }
         if !self.groups.contains_key(&group) {

@@ -5,7 +5,7 @@
 //! that each group has one range of tokens.
 
 use crate::order::{Order, TOKEN_BYTES};
-use crate::serializable::Raw;
+use crate::serializable::{Raw, bucket_of};
 use bytes::{BufMut, Bytes, BytesMut};
 use quorate_kernel::ids::GroupId;
 use quorate_kernel::operation::Cursor;
@@ -35,6 +35,12 @@ fn behind(token: u64, key: &[u8]) -> Raw {
     bytes.put_u64(token);
     bytes.put_slice(key);
     Raw(bytes.freeze())
+}
+
+/// Where a bucket begins, as groups know it.
+#[must_use]
+pub fn first_token(bucket: u8) -> Raw {
+    behind(u64::from(bucket) << 56, &[])
 }
 
 /// The client's key; none if it is no key of this engine.
@@ -71,8 +77,13 @@ impl Shape {
     /// The group of a stored key.
     #[must_use]
     pub fn group_of(self, stored: &[u8]) -> GroupId {
-        let bucket = u64::from(stored.first().copied().unwrap_or_default());
-        GroupId(1 + bucket * self.0 / BUCKETS)
+        self.of_bucket(bucket_of(stored))
+    }
+
+    /// The group of a bucket.
+    #[must_use]
+    pub fn of_bucket(self, bucket: u8) -> GroupId {
+        GroupId(1 + u64::from(bucket) * self.0 / BUCKETS)
     }
 
     /// The tokens of a group.

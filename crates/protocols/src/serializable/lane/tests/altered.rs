@@ -17,7 +17,19 @@ impl World {
     /// it when they start.
     pub fn alter(&mut self, replicas: usize) {
         self.settings.replicas = replicas;
-        let words = [("replicas", replicas), ("value", self.settings.value_bytes_max)];
+        self.say_settings();
+    }
+
+    /// An operator has said how many groups the keyspace should have.
+    pub fn alter_groups(&mut self, groups: u64) {
+        self.settings.groups = groups;
+        self.say_settings();
+    }
+
+    fn say_settings(&mut self) {
+        let (replicas, groups) = (self.settings.replicas, self.settings.groups as usize);
+        let value = self.settings.value_bytes_max;
+        let words = [("replicas", replicas), ("value", value), ("groups", groups)];
         let words = words.map(|(name, number)| (name.to_string(), number.to_string()));
         let settings = ENGINE.complete(&Settings::from(words)).expect("they can be set");
         let keyspace = Arc::new(Keyspace::new("k", LaneId(17), ENGINE.name, settings, 3));

@@ -59,6 +59,7 @@ fn all() -> Vec<Message> {
     let between = crate::serializable::Message::Applied { tx, group };
     let reply = Reply::Outcome { tx, outcome: Outcome::Running };
     let members: Arc<[NodeId]> = [1, 2, 3].map(NodeId).into();
+    let founders: Arc<[NodeId]> = [4, 9].map(NodeId).into();
     let (from, keys) = (place::stored(b"a"), Vec::from([place::stored(b"b")]));
     let next = Some(place::stored(b"c"));
     let (epoch, leaver) = (Epoch(4), Some(NodeId(3)));
@@ -75,6 +76,8 @@ fn all() -> Vec<Message> {
         Message::Stand { question, group, leaver },
         Message::Stands { question, group, stands },
         Message::WhoLeads { group },
+        Message::Placed { group, list: Vec::from([(0, 1, group), (255, 7, GroupId(256))]) },
+        Message::Founded(Vec::from([(group, founders)])),
     ])
 }
 

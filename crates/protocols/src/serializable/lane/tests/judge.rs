@@ -4,9 +4,9 @@
 use super::customers::Told;
 use super::world::World;
 use crate::serializable::lane::places::place::{self, Shape};
-use crate::serializable::tests::judge::{Done, judge};
+use crate::serializable::tests::judge::{Done, judge_placed};
 use crate::serializable::tests::world as core;
-use crate::serializable::{Act, Expiry, Outcome, Raw, State, TxId};
+use crate::serializable::{Act, Entry, Expiry, Outcome, Raw, State, TxId};
 use crate::vsr::{Machine, Op};
 use bytes::Bytes;
 use quorate_kernel::ids::GroupId;
@@ -20,7 +20,8 @@ use std::vec::Vec;
 type Writers = BTreeMap<(Raw, Bytes), (u64, TxId)>;
 
 fn logs(world: &World) -> Result<core::World, String> {
-    let groups = world.settings.founders.len() as u64;
+    let founders = world.settings.founders.len() as u64;
+    let groups = world.logs.keys().map(|group| group.0).max().unwrap_or(1).max(founders);
     let mut plain = core::World::new(groups);
     for (group, log) in &world.logs {
         let last = log.keys().next_back().map_or(0, |op| op.0);
@@ -33,10 +34,10 @@ fn logs(world: &World) -> Result<core::World, String> {
     Ok(plain)
 }
 
-fn writers(plain: &core::World) -> Result<Writers, String> {
+fn writers(plain: &core::World, founding: Shape) -> Result<Writers, String> {
     let mut writers = Writers::new();
     for group in &plain.groups {
-        let (mut state, mut disk) = (State::new(group.id), core::Disk::default());
+        let (mut state, mut disk) = (State::of(group.id, founding), core::Disk::default());
         for (index, bytes) in group.log.iter().enumerate() {
             let op = Op(index as u64 + 1);
             disk.call(|store| state.apply(op, bytes, store));
@@ -57,15 +58,36 @@ fn writers(plain: &core::World) -> Result<Writers, String> {
 /// Judges what clients were told.
 pub fn judge_all(world: &World, history: &[Told]) -> Result<usize, String> {
     let plain = logs(world)?;
-    let writers = writers(&plain)?;
     let shape = Shape::new(world.settings.founders.len() as u64);
+    let (writers, groups) = (writers(&plain, shape)?, groups_of(&plain));
     let done: Result<Vec<Option<Done>>, String> =
-        history.iter().map(|told| done(told, &writers, shape)).collect();
+        history.iter().map(|told| done(told, &writers, &groups)).collect();
     let done: Vec<Done> = done?.into_iter().flatten().collect();
-    judge(&plain, &done).map(|()| done.len())
+    judge_placed(&plain, Some(shape), &done).map(|()| done.len())
 }
 
-fn done(told: &Told, writers: &Writers, shape: Shape) -> Result<Option<Done>, String> {
+/// The groups of each transaction that has committed, as the one says that decided it.
+fn groups_of(plain: &core::World) -> BTreeMap<TxId, Vec<GroupId>> {
+    let mut all = BTreeMap::new();
+    for group in &plain.groups {
+        for bytes in &group.log {
+            match Entry::of(bytes).expect("it is an entry") {
+                Entry::DecidedApplied { tx, outcome: Ok(_), .. } => {
+                    all.insert(tx, Vec::from([group.id]));
+                }
+                Entry::Decided { tx, groups, outcome: Ok(_) } => _ = all.insert(tx, groups),
+                _ => {}
+            }
+        }
+    }
+    all
+}
+
+fn done(
+    told: &Told,
+    writers: &Writers,
+    groups: &BTreeMap<TxId, Vec<GroupId>>,
+) -> Result<Option<Done>, String> {
     let mut reads = Vec::new();
     for (key, value) in &told.reads {
         let key = place::stored(key);
@@ -79,10 +101,9 @@ fn done(told: &Told, writers: &Writers, shape: Shape) -> Result<Option<Done>, St
         };
         reads.push((key, version, value.clone().map(Raw)));
     }
-    let (mut acts, mut made, mut groups) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
+    let (mut acts, mut made) = (Vec::new(), BTreeSet::new());
     for item in &told.items {
         let key = place::stored(item.key());
-        groups.insert(shape.group_of(&key));
         match item {
             Item::Put { value, .. } => {
                 made.extend(writers.get(&(key.clone(), value.clone())).map(|(_, tx)| *tx));
@@ -109,7 +130,7 @@ fn done(told: &Told, writers: &Writers, shape: Shape) -> Result<Option<Done>, St
     }
     let is_judged = if is_write { tx.is_some() } else { told.is_done };
     let outcome = told.is_done.then(|| Outcome::Committed(Vec::new()));
-    let groups: Vec<GroupId> = groups.into_iter().collect();
+    let groups = tx.and_then(|tx| groups.get(&tx).cloned()).unwrap_or_default();
     let (began, ended) = (told.began, told.ended.filter(|_| told.is_done));
     Ok(is_judged.then_some(Done { tx, began, ended, reads, acts, groups, outcome }))
 }

@@ -56,6 +56,27 @@ fn run_seats(seed: u64) -> (usize, u64) {
     (judged, changes)
 }
 
+/// One schedule in which buckets move between groups that come and go, and seats are altered; how
+/// many operations were judged, and how often a bucket was taken.
+fn run_moves(seed: u64) -> (usize, u64) {
+    let mut rng = Rng::new(seed ^ 0xb0c4e7);
+    let (hosts, groups) = (rng.between(3, 5), rng.between(1, 3));
+    let mut world = World::new(seed, hosts, settings(hosts, 3, groups, Durability::Sync));
+    world.gather(1..hosts + 1);
+    let mut taken = 0;
+    let (judged, _, _) = run(seed, rng, world, |world, rng| {
+        match rng.below(60) {
+            0 | 1 => world.alter_groups(rng.between(1, 5)),
+            2 => world.alter(rng.between(1, 5) as usize),
+            _ => {}
+        }
+        let there = world.hosts.iter().flat_map(|host| &host.process);
+        let versions = there.flat_map(|it| (0..=u8::MAX).map(|bucket| it.homes.home(bucket).0));
+        taken = taken.max(versions.max().unwrap_or_default());
+    });
+    (judged, taken)
+}
+
 /// Runs a schedule to its end; how many operations were judged, how many listings were done, and
 /// how often members have changed.
 fn run(
@@ -154,6 +175,8 @@ fn heal(seed: u64, world: &mut World, customers: &mut Customers) {
         customers.are_idle()
     });
     assert!(is_over, "who waits is answered by its deadline");
+    let are_placed = world.run_until(Span::secs(90), |world| world.are_placed());
+    assert!(are_placed, "seed {seed}: {:#?}", world.show());
     for number in 0..KEYS {
         let host = world.rng.below(world.hosts.len() as u64) as usize;
         let outcome = world.ask(host, Operation::get(key(number)), Span::secs(10));
@@ -219,4 +242,18 @@ fn members_change_and_every_promise_is_kept() {
     }
     assert!(judged > 40 * count, "operations are done: {judged}");
     assert!(changes > 4 * count, "members change: {changes}");
+}
+
+#[test]
+fn buckets_move_and_every_promise_is_kept() {
+    let seeds = seeds(6);
+    let count = seeds.end;
+    let (mut judged, mut moved) = (0, 0);
+    for seed in seeds {
+        let (more, taken) = run_moves(seed);
+        judged += more as u64;
+        moved += taken;
+    }
+    assert!(judged > 40 * count, "operations are done: {judged}");
+    assert!(moved > count, "buckets move: {moved}");
 }

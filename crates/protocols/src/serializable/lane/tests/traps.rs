@@ -6,7 +6,7 @@ use crate::serializable::lane::clients::in_hand::ASKING_MAX;
 use crate::serializable::lane::groups::gone::GONE;
 use crate::serializable::lane::places::place::{self, BUCKETS, Shape};
 use crate::serializable::lane::{Message, Serializable};
-use crate::serializable::{self, Cause, Client, Reply, Request, TxId, VoteSeq};
+use crate::serializable::{self, Cause, Client, Raw, Reply, Request, TxId, VoteSeq};
 use bytes::Bytes;
 use quorate_kernel::ids::{GroupId, Ticket};
 use quorate_kernel::operation::{Cursor, Operation, Outcome, Refusal};
@@ -162,11 +162,11 @@ fn a_later_start_is_not_told_of_an_earlier_ones_transactions() {
 }
 
 #[test]
-fn a_group_is_asked_for_its_own_keys_alone() {
+fn a_group_is_asked_for_keys_behind_their_tokens_alone() {
     let mut world = three(2);
     world.refusals = Some(Vec::new());
     let (leader, host) = leader_and_other(&world, 1);
-    let (from, key) = (world.hosts[host].me, place::stored(&key_of(2, 2)));
+    let (from, key) = (world.hosts[host].me, Raw::from("12345678key"));
     let (question, group, request) = (1, GroupId(1), Request::Read { keys: Vec::from([key]) });
     let ask = Message::Ask { question, group, request };
     world.turn(leader, |process, cx| process.on_message(from, ask, cx));

@@ -28,7 +28,8 @@ pub fn settings(hosts: u64, replicas: usize, groups: u64, durability: Durability
     let birth = Birth::Groups((1..=hosts).map(view).collect());
     let founders = founders(&birth, replicas, groups, 256);
     let (purged, value_bytes_max) = (Span::millis(300), 1000);
-    Settings { founders, replicas, failed: FAILED, purged, durability, value_bytes_max, kept: KEPT }
+    let (groups, failed, kept) = (0, FAILED, KEPT);
+    Settings { founders, replicas, groups, failed, durability, value_bytes_max, purged, kept }
 }
 
 impl Simulated for Serializable {

@@ -1,0 +1,157 @@
+//! Where buckets are, as the log of a group has it.
+
+use crate::serializable::number::Version;
+use crate::serializable::raw::Raw;
+use crate::serializable::state::State;
+use crate::vsr::are_members;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use quorate_kernel::ids::{GroupId, NodeId};
+use quorate_kernel::invariant;
+use quorate_kernel::process::Table;
+use serde::{Deserialize, Serialize};
+
+/// The group that notes who founds groups; it is there from the beginning.
+pub const STEWARD: GroupId = GroupId(1);
+
+/// How many keys are looked at in one step for whether there is any, and about how many bytes.
+const LOOKED_AT: (usize, usize) = (64, 64 * 1024);
+
+/// The bucket of a stored key: its first byte.
+#[must_use]
+pub fn bucket_of(key: &[u8]) -> u8 {
+    key.first().copied().unwrap_or_default()
+}
+
+/// The least key of a bucket.
+#[must_use]
+pub fn first_key(bucket: u8) -> Raw {
+    Raw(bytes::Bytes::copy_from_slice(&[bucket]))
+}
+
+/// A bucket on its way here.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Arrival {
+    /// The place of the entry that has begun it: names the copy.
+    pub id: u64,
+    /// Who has it.
+    pub from: GroupId,
+    /// All that the source had at this entry of its log is here; 0 before the first pass.
+    pub since: u64,
+    /// The source's floor when the first pass began; none before that has ended.
+    pub floor: Option<Version>,
+}
+
+/// What a group knows of a bucket beyond the founding placement.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Moved {
+    /// How often it was handed over.
+    pub version: u64,
+    /// Who had it then.
+    pub home: GroupId,
+    /// Whether keys of it are kept here for its next group.
+    pub is_kept: bool,
+    /// Whether it is to come here: requests wait.
+    pub is_awaited: bool,
+    /// The copy that is under way.
+    pub arrival: Option<Arrival>,
+}
+
+/// What has moved, in a head.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Moves {
+    /// Buckets that are, or were, on their way from or to this group.
+    pub buckets: BTreeMap<u8, Moved>,
+    /// At the first group: who founds groups that were added.
+    pub founded: BTreeMap<GroupId, Vec<NodeId>>,
+}
+
+impl Moves {
+    /// Whether nothing has moved.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.buckets.is_empty() && self.founded.is_empty()
+    }
+
+    /// The copy of a bucket that is under way to here.
+    #[must_use]
+    pub fn arrival(&self, bucket: u8) -> Option<&Arrival> {
+        self.buckets.get(&bucket)?.arrival.as_ref()
+    }
+
+    /// Whether a bucket is to come here.
+    #[must_use]
+    pub fn is_awaited(&self, bucket: u8) -> bool {
+        self.buckets.get(&bucket).is_some_and(|moved| moved.is_awaited)
+    }
+
+    /// Whether keys of a bucket are kept for its next group.
+    #[must_use]
+    pub fn is_kept(&self, bucket: u8) -> bool {
+        self.buckets.get(&bucket).is_some_and(|moved| moved.is_kept)
+    }
+
+    /// Whether it can be that of a group.
+    pub(in crate::serializable) fn is_sound(&self, group: GroupId) -> bool {
+        let is_moved = |moved: &Moved| {
+            let is_away = moved.home != group;
+            let is_idle = !moved.is_kept && !moved.is_awaited && moved.arrival.is_none();
+            let is_one = !moved.is_kept || moved.arrival.is_none();
+            (is_away || is_idle) && is_one && moved.version < u64::MAX
+        };
+        let are_noted = self.founded.is_empty() || group == STEWARD;
+        let are_founded = self.founded.values().all(|members| are_members(members));
+        self.buckets.values().all(is_moved) && are_noted && are_founded
+    }
+}
+
+impl State {
+    /// Where a bucket is as far as this group's log knows: how often it was handed over, and who
+    /// has it.
+    #[must_use]
+    pub fn home(&self, bucket: u8) -> (u64, GroupId) {
+        match self.head.moves.buckets.get(&bucket) {
+            Some(moved) => (moved.version, moved.home),
+            None => (0, self.founding.map_or(self.group, |shape| shape.of_bucket(bucket))),
+        }
+    }
+
+    /// Whether a bucket is of this group.
+    #[must_use]
+    pub fn is_here(&self, bucket: u8) -> bool {
+        self.home(bucket).1 == self.group
+    }
+
+    /// Whether a key is of this group.
+    #[must_use]
+    pub fn has(&self, key: &[u8]) -> bool {
+        self.is_here(bucket_of(key))
+    }
+
+    /// Whether anything is stored of a bucket, also a tombstone.
+    pub(in crate::serializable) fn has_any_of(&self, bucket: u8, table: &dyn Table) -> bool {
+        let mut from = first_key(bucket);
+        loop {
+            let (items, next) = self.items.range(&from, LOOKED_AT, table);
+            if items.first().is_some_and(|(key, _)| bucket_of(key) == bucket) {
+                return true;
+            }
+            // Keys that were dropped lately are looked at, and not shown.
+            match next.filter(|key| items.is_empty() && bucket_of(key) == bucket) {
+                Some(next) => from = next,
+                None => return false,
+            }
+        }
+    }
+
+    /// Asserts what must hold of places.
+    pub(in crate::serializable) fn check_places(&self) {
+        for key in self.locks.keys() {
+            invariant!(self.has(&key), "what is held is here");
+        }
+        for (bucket, moved) in &self.head.moves.buckets {
+            let is_idle = moved.arrival.is_none() && !moved.is_kept && !moved.is_awaited;
+            invariant!(is_idle || !self.is_here(*bucket), "what is here is whole");
+        }
+    }
+}

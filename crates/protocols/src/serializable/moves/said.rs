@@ -1,0 +1,80 @@
+//! What groups say to each other of buckets that move.
+
+use super::places::bucket_of;
+use crate::serializable::execute::items::Stored;
+use crate::serializable::number::Version;
+use crate::serializable::raw::Raw;
+use crate::serializable::sound::are_items;
+use alloc::vec::Vec;
+use quorate_kernel::ids::GroupId;
+use serde::{Deserialize, Serialize};
+
+/// What is said. New variants are only appended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Said {
+    /// Target to source, when its `Arriving` is committed, and again until it is answered.
+    Pull {
+        /// Names the copy.
+        id: u64,
+        /// What entries of the source's log up to this one have made is here.
+        since: u64,
+        /// Where the page begins.
+        cursor: Raw,
+        /// Whether the bucket is to be handed over before it is answered.
+        releases: bool,
+    },
+    /// The answer: keys that were changed since, as they were committed when it was sent.
+    Page {
+        /// Of the question.
+        id: u64,
+        /// Of the question.
+        since: u64,
+        /// Of the question.
+        cursor: Raw,
+        /// The keys.
+        items: Vec<(Raw, Stored)>,
+        /// Where the next page begins; none after the last.
+        next: Option<Raw>,
+        /// The source's entry as of which they are.
+        as_of: u64,
+        /// The source's floor.
+        floor: Version,
+        /// Whether the bucket is handed over to who asks: its version then.
+        released: Option<u64>,
+    },
+    /// The answer of a group that does not have the bucket: who has it, as far as it knows.
+    Elsewhere {
+        /// Who.
+        home: GroupId,
+        /// How often it was handed over until then.
+        version: u64,
+    },
+    /// Source to target, when its `Release` is committed, and again until it is answered.
+    Gone {
+        /// How often it was handed over.
+        version: u64,
+    },
+    /// Target to source, when its `Take` is committed: what the source keeps is not needed.
+    Took {
+        /// Which handing over.
+        version: u64,
+    },
+}
+
+impl Said {
+    /// Whether a correct group can have said it of a bucket.
+    pub(in crate::serializable) fn is_sound(&self, bucket: u8) -> bool {
+        match self {
+            Said::Pull { cursor, .. } => bucket_of(cursor) == bucket && !cursor.is_empty(),
+            Said::Page { cursor, items, next, floor, released, .. } => {
+                let is_its = |key: &Raw| bucket_of(key) == bucket && !key.is_empty();
+                let are_its = are_items(items) && items.iter().all(|(key, _)| is_its(key));
+                let goes_on = next.as_ref().is_none_or(|next| is_its(next) && next > cursor);
+                let is_version = released.is_none_or(|version| version > 0 && version < u64::MAX);
+                is_its(cursor) && are_its && goes_on && floor.has_next() && is_version
+            }
+            Said::Elsewhere { version, .. } => *version < u64::MAX,
+            Said::Gone { version } | Said::Took { version } => (1..u64::MAX).contains(version),
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! The group that a bucket moves from: it shows pages, and hands the bucket over when nobody holds
+//! a key of it.
+
+use super::moving::Closing;
+use super::places::{bucket_of, first_key};
+use super::said::Said;
+use super::step::Step;
+use crate::serializable::engine::Context;
+use crate::serializable::execute::items::Stored;
+use crate::serializable::primary::in_hand::Primary;
+use crate::serializable::raw::Raw;
+use crate::serializable::timer::{Again, CLOSED, REOPENED};
+use alloc::vec::Vec;
+use quorate_kernel::ids::GroupId;
+use quorate_kernel::invariant;
+use quorate_kernel::mutant;
+use quorate_kernel::probe;
+
+/// How many keys are looked at for one page, and about how many bytes it has.
+const PAGE: (usize, usize) = (1024, 256 * 1024);
+
+impl Primary {
+    /// Another group asks for keys of a bucket.
+    pub(super) fn on_pull(
+        &mut self,
+        bucket: u8,
+        group: GroupId,
+        (id, since, cursor): (u64, u64, Raw),
+        releases: bool,
+        cx: &mut Context<'_>,
+    ) {
+        let state = cx.state;
+        invariant!(bucket_of(&cursor) == bucket, "a frame that says otherwise is not read");
+        let (version, home) = state.home(bucket);
+        let is_its = home == group && state.head.moves.is_kept(bucket);
+        if home != state.group && !is_its {
+            return self.say(group, bucket, Said::Elsewhere { home, version }, cx);
+        }
+        invariant!(group != state.group, "nobody asks itself");
+        if home == state.group && releases {
+            // It is told when it is handed over, and asks again.
+            return self.close(bucket, group, cx);
+        }
+        if self.tail.step_of(bucket).is_some() {
+            return;
+        }
+        let (items, next) = self.page_of(bucket, since, &cursor, cx);
+        let (as_of, floor, released) = (state.applied, state.head.floor, is_its.then_some(version));
+        let page = Said::Page { id, since, cursor, items, next, as_of, floor, released };
+        self.say(group, bucket, page, cx);
+    }
+
+    /// Keys of a bucket from one on that were changed since an entry, and where the next page
+    /// begins.
+    fn page_of(
+        &self,
+        bucket: u8,
+        since: u64,
+        cursor: &Raw,
+        cx: &Context<'_>,
+    ) -> (Vec<(Raw, Stored)>, Option<Raw>) {
+        let first = first_key(bucket);
+        let (mut items, next) = cx.state.items.range(cursor, PAGE, cx.table);
+        let is_left_out = |item: &Stored| {
+            (since > 0 && mutant!("txn_second_pass_is_empty"))
+                || (item.content.is_none() && mutant!("txn_tombstones_stay"))
+        };
+        items
+            .retain(|(key, item)| key.starts_with(&first) && item.op > since && !is_left_out(item));
+        (items, next.filter(|next| next.starts_with(&first)))
+    }
+
+    /// Nothing is begun on a bucket any more, so that it can be handed over.
+    fn close(&mut self, bucket: u8, to: GroupId, cx: &mut Context<'_>) {
+        let is_open = self.moving.open.get(&bucket).is_some_and(|until| cx.now < *until);
+        if is_open || self.moving.closing.contains_key(&bucket) {
+            return;
+        }
+        self.moving.open.remove(&bucket);
+        self.moving.closing.insert(bucket, Closing { to, since: cx.now });
+        self.release(bucket, cx);
+    }
+
+    /// Whether nothing is begun on some keys.
+    pub(in crate::serializable) fn is_closing<'k>(
+        &self,
+        mut keys: impl Iterator<Item = &'k Raw>,
+    ) -> bool {
+        let closing = &self.moving.closing;
+        !closing.is_empty() && keys.any(|key| closing.contains_key(&bucket_of(key)))
+    }
+
+    /// Hands a bucket over, if nobody holds a key of it.
+    fn release(&mut self, bucket: u8, cx: &mut Context<'_>) {
+        let Some(Closing { to, .. }) = self.moving.closing.get(&bucket).copied() else { return };
+        if self.tail.step_of(bucket).is_some() || !cx.state.is_here(bucket) {
+            return;
+        }
+        let is_held = cx.state.locks.holds_any_of(bucket) || self.tail.locks.holds_any_of(bucket);
+        if is_held && !mutant!("txn_release_skips_locks") {
+            return;
+        }
+        let (version, _) = cx.state.home(bucket);
+        self.step(Step::Release { bucket, to, version: version + 1 }, cx);
+    }
+
+    /// Hands over what can be.
+    pub(in crate::serializable) fn release_all(&mut self, cx: &mut Context<'_>) {
+        let closing: Vec<u8> = self.moving.closing.keys().copied().collect();
+        closing.into_iter().for_each(|bucket| self.release(bucket, cx));
+    }
+
+    /// What has waited for too long is open again: who holds keys may hold them for as long as
+    /// another group is gone.
+    pub(super) fn tick_closing(&mut self, cx: &mut Context<'_>) {
+        let now = cx.now;
+        let is_late = |(_, closing): &(&u8, &Closing)| now - closing.since >= CLOSED;
+        let late = self.moving.closing.iter().filter(is_late).map(|(bucket, _)| *bucket);
+        let late: Vec<u8> = late.filter(|it| self.tail.step_of(*it).is_none()).collect();
+        for bucket in late.into_iter().filter(|_| !mutant!("txn_closes_for_good")) {
+            probe!("serializable/bucket_reopened");
+            self.moving.closing.remove(&bucket);
+            self.moving.open.insert(bucket, now + REOPENED);
+            self.wake(bucket);
+        }
+    }
+
+    /// Whoever waits for keys of a bucket looks again.
+    fn wake(&mut self, bucket: u8) {
+        let waiting = self.queue.range(first_key(bucket)..).map(|(key, _)| key);
+        let waiting = waiting.take_while(|key| bucket_of(key) == bucket);
+        self.woken.extend(waiting.cloned());
+    }
+
+    /// The bucket is another group's.
+    pub(super) fn has_released(&mut self, bucket: u8, cx: &mut Context<'_>) {
+        invariant!(!cx.state.is_here(bucket), "what was handed over is not here");
+        self.moving.closing.remove(&bucket);
+        self.wake(bucket);
+        self.tell_gone(bucket, cx);
+        invariant!(self.moving.told.contains_key(&bucket), "it is told until it is answered");
+    }
+
+    /// Tells the next group that a bucket is its own.
+    pub(super) fn tell_gone(&mut self, bucket: u8, cx: &mut Context<'_>) {
+        let now = cx.now;
+        self.moving.told.entry(bucket).or_insert_with(|| Again::after(now));
+        let (version, home) = cx.state.home(bucket);
+        self.say(home, bucket, Said::Gone { version }, cx);
+    }
+
+    pub(super) fn tick_told(&mut self, cx: &mut Context<'_>) {
+        let now = cx.now;
+        let due =
+            self.moving.told.iter_mut().filter_map(|(it, again)| again.is_due(now).then_some(*it));
+        let due: Vec<u8> = due.collect();
+        due.into_iter().for_each(|bucket| self.tell_gone(bucket, cx));
+    }
+
+    /// Takes those keys out that are of buckets of others; those that nobody needs are dropped.
+    /// Whether there are any.
+    pub(in crate::serializable) fn clear(
+        &mut self,
+        items: &mut Vec<(Raw, Stored)>,
+        cx: &mut Context<'_>,
+    ) -> bool {
+        let (state, tail) = (cx.state, &self.tail);
+        let may_go = |bucket: u8| {
+            let moves = &state.head.moves;
+            let is_needed = moves.is_kept(bucket) && !mutant!("txn_clears_what_is_kept");
+            !is_needed && moves.arrival(bucket).is_none() && tail.step_of(bucket).is_none()
+        };
+        let away = |key: &Raw| !state.has(key);
+        let cleared = items.iter().map(|(key, _)| key);
+        let cleared = cleared.filter(|key| away(key) && may_go(bucket_of(key)));
+        let keys: Vec<Raw> = cleared.cloned().collect();
+        let is_served = |key: &Raw| !away(key) && tail.step_of(bucket_of(key)).is_none();
+        items.retain(|(key, _)| is_served(key));
+        let has_any = !keys.is_empty();
+        if has_any {
+            self.step(Step::Clear { keys }, cx);
+        }
+        has_any
+    }
+
+    /// The next group has a bucket: nothing of it is kept any more.
+    pub(super) fn on_took(
+        &mut self,
+        bucket: u8,
+        group: GroupId,
+        version: u64,
+        cx: &mut Context<'_>,
+    ) {
+        invariant!(version > 0, "what is handed over has a version");
+        let is_it = cx.state.home(bucket) == (version, group);
+        if is_it && cx.state.head.moves.is_kept(bucket) && self.tail.step_of(bucket).is_none() {
+            self.step(Step::Let { bucket, version }, cx);
+        }
+        invariant!(!is_it || !cx.state.is_here(bucket), "only what is gone is taken");
+    }
+}

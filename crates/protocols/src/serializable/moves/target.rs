@@ -1,0 +1,193 @@
+//! The group that a bucket moves to: it asks for pages, and logs what they bring.
+
+use super::moving::{Began, Pull};
+use super::places::first_key;
+use super::said::Said;
+use super::step::Step;
+use crate::serializable::engine::Context;
+use crate::serializable::execute::items::Stored;
+use crate::serializable::primary::in_hand::Primary;
+use crate::serializable::raw::Raw;
+use crate::serializable::timer::Again;
+use alloc::vec::Vec;
+use quorate_kernel::ids::GroupId;
+use quorate_kernel::invariant;
+use quorate_kernel::mutant;
+use quorate_kernel::probe;
+
+/// How many buckets one group copies of another at a time.
+const ARRIVALS_MAX: usize = 4;
+
+impl Primary {
+    /// A bucket should be here; who has it, as far as is known. Said again as long as it is so.
+    pub(in crate::serializable) fn want(
+        &mut self,
+        bucket: u8,
+        hint: (u64, GroupId),
+        cx: &mut Context<'_>,
+    ) {
+        let (_, from) = hint.max(cx.state.home(bucket));
+        let arrivals = cx.state.head.moves.buckets.values().filter_map(|it| it.arrival.as_ref());
+        let count = arrivals.filter(|arrival| arrival.from == from).count();
+        if count < ARRIVALS_MAX {
+            self.fetch(bucket, hint, cx);
+        }
+    }
+
+    /// Begins to copy a bucket, if it is not here, and nothing is left of an earlier stay.
+    fn fetch(&mut self, bucket: u8, hint: (u64, GroupId), cx: &mut Context<'_>) {
+        let state = cx.state;
+        let moves = &state.head.moves;
+        let is_busy = moves.arrival(bucket).is_some() || moves.is_kept(bucket);
+        if state.is_here(bucket) || is_busy || self.tail.step_of(bucket).is_some() {
+            return;
+        }
+        let is_left =
+            state.has_any_of(bucket, cx.table) && !mutant!("txn_copies_onto_what_is_left");
+        if is_left || !self.may_propose() {
+            return;
+        }
+        let (version, from) = hint.max(state.home(bucket));
+        if from != state.group {
+            self.step(Step::Arriving { bucket, from, version }, cx);
+        }
+    }
+
+    /// A pass begins.
+    pub(super) fn begin_pass(&mut self, bucket: u8, cx: &mut Context<'_>) {
+        let (again, cursor) = (Again::after(cx.now), first_key(bucket));
+        self.moving.pulls.insert(bucket, Pull { again, cursor, began: None });
+        self.pull(bucket, cx);
+    }
+
+    /// Asks for the next page.
+    fn pull(&mut self, bucket: u8, cx: &mut Context<'_>) {
+        let Some(arrival) = cx.state.head.moves.arrival(bucket) else { return };
+        let Some(pull) = self.moving.pulls.get_mut(&bucket) else { return };
+        pull.again = Again::after(cx.now);
+        let (id, since, cursor) = (arrival.id, arrival.since, pull.cursor.clone());
+        let (from, releases) = (arrival.from, arrival.floor.is_some());
+        self.say(from, bucket, Said::Pull { id, since, cursor, releases }, cx);
+    }
+
+    pub(super) fn tick_pulls(&mut self, cx: &mut Context<'_>) {
+        let now = cx.now;
+        let due = self.moving.pulls.iter_mut();
+        let due = due.filter_map(|(bucket, pull)| pull.again.is_due(now).then_some(*bucket));
+        let due: Vec<u8> = due.collect();
+        for bucket in due {
+            if self.tail.step_of(bucket).is_none() {
+                self.pull(bucket, cx);
+            }
+        }
+    }
+
+    /// A page comes. One that is late, or of another copy, is not taken; it is asked for again.
+    pub(super) fn on_page(
+        &mut self,
+        bucket: u8,
+        group: GroupId,
+        (id, since, cursor): (u64, u64, Raw),
+        (items, next, page): (Vec<(Raw, Stored)>, Option<Raw>, Began),
+        cx: &mut Context<'_>,
+    ) {
+        let Some(arrival) = cx.state.head.moves.arrival(bucket) else { return };
+        let is_its = (arrival.id, arrival.since, arrival.from) == (id, since, group);
+        if !is_its || self.tail.step_of(bucket).is_some() || !self.may_propose() {
+            return;
+        }
+        invariant!(!cx.state.is_here(bucket), "what is copied is not here");
+        let Some(pull) = self.moving.pulls.get_mut(&bucket) else { return };
+        let began = *pull.began.get_or_insert(page);
+        let is_late = page.as_of < began.as_of || page.released != began.released;
+        if pull.cursor != cursor || is_late {
+            return;
+        }
+        if !items.is_empty() {
+            self.step(Step::Arrived { bucket, items }, cx);
+        }
+        invariant!(self.tail.step_of(bucket).is_none(), "what is copied stays where it is");
+        match next {
+            Some(next) => {
+                if let Some(pull) = self.moving.pulls.get_mut(&bucket) {
+                    pull.cursor = next;
+                }
+                self.pull(bucket, cx);
+            }
+            None => self.end_pass(bucket, began, cx),
+        }
+    }
+
+    fn end_pass(&mut self, bucket: u8, began: Began, cx: &mut Context<'_>) {
+        let Some(arrival) = cx.state.head.moves.arrival(bucket) else { return };
+        let Began { as_of, floor, released } = began;
+        let released = released.or_else(|| {
+            let is_early = mutant!("txn_take_before_release");
+            is_early.then(|| cx.state.home(bucket).0 + 1)
+        });
+        // What was purged since the first pass began, no page has told.
+        let is_purged = arrival.floor.is_some_and(|first| first != floor);
+        match released {
+            None => self.step(Step::Passed { bucket, as_of, floor }, cx),
+            Some(_) if is_purged && !mutant!("txn_copies_over_a_purge") => {
+                probe!("serializable/copied_again");
+                let (version, _) = cx.state.home(bucket);
+                self.step(Step::Abandon { bucket, home: arrival.from, version }, cx);
+            }
+            Some(version) => self.step(Step::Take { bucket, version, floor }, cx),
+        }
+    }
+
+    /// Who was asked does not have the bucket.
+    pub(super) fn on_elsewhere(
+        &mut self,
+        bucket: u8,
+        group: GroupId,
+        (version, home): (u64, GroupId),
+        cx: &mut Context<'_>,
+    ) {
+        let Some(arrival) = cx.state.head.moves.arrival(bucket) else { return };
+        invariant!(!cx.state.is_here(bucket), "what is copied is not here");
+        let is_news = arrival.from == group && home != group && home != cx.state.group;
+        let is_late = version < cx.state.home(bucket).0;
+        if is_news && !is_late && self.tail.step_of(bucket).is_none() {
+            probe!("serializable/copied_from_another");
+            self.step(Step::Abandon { bucket, home, version }, cx);
+        }
+        invariant!(self.moving.pulls.contains_key(&bucket), "what is copied is asked for");
+    }
+
+    /// A source has handed a bucket over to this group.
+    pub(super) fn on_gone(
+        &mut self,
+        bucket: u8,
+        group: GroupId,
+        version: u64,
+        cx: &mut Context<'_>,
+    ) {
+        invariant!(version > 0, "what is handed over has a version");
+        // It comes here no other way: whoever knows of as late a version has had it.
+        if cx.state.home(bucket).0 >= version {
+            return self.say(group, bucket, Said::Took { version }, cx);
+        }
+        if cx.state.is_here(bucket) {
+            // Nobody else hands over what is here: whoever says so is confused.
+            return;
+        }
+        invariant!(group != cx.state.group, "a group tells others");
+        if cx.state.head.moves.arrival(bucket).is_some() {
+            if self.tail.step_of(bucket).is_none() {
+                self.pull(bucket, cx);
+            }
+            return;
+        }
+        self.fetch(bucket, (version - 1, group), cx);
+    }
+
+    /// The bucket is here.
+    pub(super) fn has_taken(&mut self, bucket: u8, cx: &Context<'_>) {
+        invariant!(cx.state.is_here(bucket), "what was taken is here");
+        probe!("serializable/bucket_taken");
+        self.moving.pulls.remove(&bucket);
+    }
+}
