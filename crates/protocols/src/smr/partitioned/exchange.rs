@@ -3,16 +3,22 @@
 use super::command::Place;
 use super::execution::Variables;
 use super::machine::Machine;
-use super::partitions::PartitionId;
+use super::partitions::{PartitionId, ReplicaId};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use bytes::Bytes;
-use quorate_kernel::ids::NodeId;
 use serde::{Deserialize, Serialize};
 
 /// How many bytes of signals a replica keeps of commands that it has not come to. What is above
 /// that it drops, and asks for when it needs it.
 pub const EARLY_BYTES_MAX: usize = 64 << 20;
+
+/// Of how many commands a replica asks another partition at a time.
+pub const NEEDS_MAX: usize = 64;
+
+/// How many bytes of signals answer one question at most, if it is not a single signal that has
+/// more.
+pub const ANSWER_BYTES_MAX: usize = 8 << 20;
 
 /// A partition has come to a command, and what of its objects the others read (Algorithm 1 of the
 /// paper, lines 11 and 15). Objects of the command that are sent later come in signals as well.
@@ -37,32 +43,45 @@ pub enum Message<M: Machine> {
     /// object that the others need; any replica that is asked. The receiver may conclude that some
     /// replica of that partition has executed all that comes before the command.
     Signal(Signal<M>),
-    /// Somebody waits for signals of a command, and asks all replicas of their partition. Nothing
-    /// may be concluded.
+    /// Somebody waits for signals of commands, the first at its head or behind it, and asks all
+    /// replicas of their partition. Nothing may be concluded, but that this start of it is there.
     Needs {
+        /// Who is to be answered.
+        replica: ReplicaId,
+        /// The commands, ascending, [`NEEDS_MAX`] at most.
+        places: Vec<Place>,
+    },
+    /// The answer to who needs what all replicas of its partition had released: nobody keeps it any
+    /// more. The receiver has forgotten that it had it, or is new, and some other replica of its
+    /// partition is further on.
+    Gone {
+        /// Whose signal it was.
+        from: PartitionId,
         /// The command.
         place: Place,
-        /// Who is to be answered.
-        node: NodeId,
     },
-    /// A replica has durably all that it needs of commands up to a place, and will ask for none of
-    /// it again. Sent from time to time.
+    /// A replica has durably all that it needs of commands up to a place, and this start of it will
+    /// ask for none of it again. Sent from time to time.
     Released {
-        /// Of which partition the replica is.
-        partition: PartitionId,
         /// Which one.
-        node: NodeId,
+        replica: ReplicaId,
         /// The last of these commands.
         place: Place,
     },
 }
 
-/// About how many bytes these objects take.
+/// How many entries a leaf of a map has, and how many at least.
+const LEAF_ENTRIES: (usize, usize) = (11, 5);
+
+/// About how many bytes these objects take in a signal: with the leaves of the map that they are
+/// in, the least filled that there may be. A leaf is there for a single entry.
 pub(super) fn bytes_of<M: Machine>(variables: &Variables<M>) -> usize {
     let bytes = |(key, object): (&Bytes, &Option<M::Object>)| {
         key.len() + object.as_ref().map_or(0, M::bytes)
     };
-    variables.iter().map(bytes).sum::<usize>() + size_of::<Signal<M>>()
+    let leaf = LEAF_ENTRIES.0 * size_of::<(Bytes, Option<M::Object>)>();
+    let leaves = variables.len().div_ceil(LEAF_ENTRIES.1) * leaf;
+    variables.iter().map(bytes).sum::<usize>() + leaves + size_of::<Signal<M>>()
 }
 
 /// What other partitions have signalled of commands that are not executed yet.

@@ -60,7 +60,7 @@ impl<M: Machine> Replica<M> {
     /// A command of this partition alone waits for nothing.
     fn execute_alone(&mut self, command: &Addressed<M>) {
         invariant!(command.destinations.contains(self.here), "its ring has no others' commands");
-        if self.state.clients.is_new(command.id, command.acked) {
+        if self.state.clients.is_new(command.id) {
             let (outcome, _) = self.run(command, Variables::<M>::new());
             let outcome = outcome.unwrap_or_else(|lacks| unreachable!("{lacks:?} is elsewhere"));
             self.apply(command, outcome);
@@ -76,12 +76,12 @@ impl<M: Machine> Replica<M> {
             return false;
         }
         let (destinations, own) = (command.destinations, self.here);
-        let takes_part = self.state.clients.is_new(command.id, command.acked);
+        let takes_part = self.state.clients.is_new(command.id);
         let early = if takes_part { M::early(&command.command) } else { Default::default() };
         let count = self.layout.count();
         let early = early.into_iter().filter(|key| M::holder(key, count) == Holder::One(own));
         let signal = Signal { place, from: own, takes_part, variables: self.found(early) };
-        self.state.outbox.begin(destinations, signal.clone());
+        self.state.outbox.begin(own, destinations, signal.clone());
         self.send(destinations, signal);
         self.head = Some(Head { place, destinations, outcome: None, lacks: None });
         true
@@ -190,6 +190,7 @@ impl<M: Machine> Replica<M> {
 
     /// A command that was executed comes again: the answer may not have reached its client.
     fn answer_again(&mut self, command: &Addressed<M>) {
+        self.state.clients.acknowledge(command.id, command.acked);
         if let Some(answer) = self.state.clients.answer(command.id).cloned() {
             self.ask_for(Effect::Answer(command.id, answer));
         }

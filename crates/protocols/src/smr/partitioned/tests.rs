@@ -3,6 +3,7 @@
 mod atomic;
 mod cluster;
 mod exchange;
+mod kept;
 mod letters;
 mod once;
 mod restart;
