@@ -34,6 +34,7 @@ fn exchange(replicas: &mut [Replica<Accounts>]) -> Vec<Output> {
                 Effect::Answer(_, Answered::Outside(of)) => panic!("{of:?} was left out"),
                 // This cluster never restarts.
                 Effect::Keep(_) => {}
+                Effect::Halt(differs) => panic!("a machine that is deterministic: {differs:?}"),
                 Effect::Lost(place) => panic!("nothing is forgotten here, also not of {place:?}"),
             }
         }

@@ -205,6 +205,7 @@ impl Host {
         for effect in effects {
             match effect {
                 Effect::Keep(signals) => self.unsynced.extend(signals),
+                Effect::Halt(differs) => panic!("{} halts: {differs:?}", self.node.0),
                 Effect::Lost(place) => self.lost = Some(place),
                 Effect::Send(_, Message::Released { .. }) => self.held.push(effect),
                 _ => self.out.push(effect),

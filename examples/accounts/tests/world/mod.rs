@@ -288,7 +288,9 @@ impl World {
                 }
                 Effect::Tell(to, message) => self.send(Packet::Peer(to, message)),
                 Effect::Answer(id, answer) => self.send(Packet::Answered(id, answer)),
-                Effect::Keep(_) | Effect::Lost(_) => unreachable!("they are the host's own"),
+                Effect::Keep(_) | Effect::Lost(_) | Effect::Halt(_) => {
+                    unreachable!("they are the host's own")
+                }
             }
         }
         lacking.into_iter().for_each(|it| self.send(Packet::Lacking(it.ring, it.until)));

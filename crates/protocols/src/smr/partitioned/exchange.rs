@@ -1,6 +1,7 @@
 //! What replicas of different partitions say to each other about one command.
 
 use super::command::Place;
+use super::digest::StateHash;
 use super::execution::Variables;
 use super::machine::Machine;
 use super::partitions::{PartitionId, ReplicaId};
@@ -35,7 +36,7 @@ pub struct Signal<M: Machine> {
     pub variables: Variables<M>,
 }
 
-/// A message between replicas of different partitions. All of them may be lost, doubled and late.
+/// A message between replicas. All of them may be lost, doubled and late.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(bound = "")]
 pub enum Message<M: Machine> {
@@ -59,6 +60,14 @@ pub enum Message<M: Machine> {
         from: PartitionId,
         /// The command.
         place: Place,
+    },
+    /// A replica tells the others of its own partition the hash of its state, from time to time.
+    /// One that has another hash of the same state halts.
+    Hash {
+        /// Which one.
+        replica: ReplicaId,
+        /// The last state that it has a hash of.
+        hash: StateHash,
     },
     /// A replica has durably all that it needs of commands up to a place, and this start of it will
     /// ask for none of it again. Sent from time to time.

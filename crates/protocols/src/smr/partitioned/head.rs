@@ -179,13 +179,19 @@ impl<M: Machine> Replica<M> {
     /// A command takes effect.
     fn apply(&mut self, command: &Addressed<M>, outcome: Outcome<M>) {
         for (key, object) in outcome.written {
+            self.digest.replace::<M>(&key, self.state.objects.get(&key), object.as_ref());
             match object {
                 Some(object) => _ = self.state.objects.insert(key, object),
                 None => _ = self.state.objects.remove(&key),
             }
         }
         self.state.clients.note(command.id, command.acked, outcome.answer.clone());
+        let executed = &mut self.state.executed;
+        let differs = self.digest.execute::<M>(executed, command.id, &outcome.answer);
         self.ask_for(Effect::Answer(command.id, outcome.answer));
+        if let Some(differs) = differs {
+            self.halt(differs);
+        }
     }
 
     /// A command that was executed comes again: the answer may not have reached its client.

@@ -66,7 +66,8 @@
 //! - No time, no changes that are told, no scans: a command reads and writes objects by their keys.
 //! - Reads are ordered as all commands are.
 //! - Snapshots are whole, and objects in memory.
-//! - Replicas of a partition do not compare their states.
+//! - Replicas of a partition compare hashes of their states ([`COMPARED_EVERY`]), and halt if they
+//!   differ. Which of them is right nobody finds out; when all have halted the partition is down.
 //!
 //! | file | what it holds |
 //! |---|---|
@@ -79,11 +80,13 @@
 //! | `peers.rs` | what others say to it |
 //! | `exchange.rs` | what partitions say to each other |
 //! | `outbox.rs` | what they may be asked again |
+//! | `digest.rs` | what replicas of a partition compare |
 //! | `clients.rs` | each command once |
 //! | `state.rs` | what is stored |
 
 mod clients;
 mod command;
+mod digest;
 mod exchange;
 mod execution;
 mod head;
@@ -98,6 +101,7 @@ mod tests;
 
 pub use clients::OUTSTANDING_MAX;
 pub use command::{Addressed, Answered, Batch, CommandId, Place, may_order};
+pub use digest::{COMPARED_EVERY, Differs, StateHash};
 pub use exchange::{ANSWER_BYTES_MAX, EARLY_BYTES_MAX, Message, NEEDS_MAX, Signal};
 pub use execution::{Execution, Variables, Wait};
 pub use machine::Machine;

@@ -1,6 +1,7 @@
 //! What replicas of other partitions say, and what they are told from time to time.
 
 use super::command::Place;
+use super::digest::{COMPARED_EVERY, StateHash};
 use super::exchange::{ANSWER_BYTES_MAX, Message, NEEDS_MAX, Signal, bytes_of};
 use super::machine::Machine;
 use super::partitions::{Holder, PartitionId, ReplicaId};
@@ -13,10 +14,14 @@ use quorate_kernel::{invariant, mutant};
 impl<M: Machine> Replica<M> {
     /// A replica of another partition says something.
     pub fn on_message(&mut self, message: Message<M>) {
+        if self.is_halted() {
+            return;
+        }
         match message {
             Message::Signal(signal) => self.on_signal(signal),
             Message::Needs { replica, places } => self.on_needs(replica, places),
             Message::Gone { from, place } => self.on_gone(from, place),
+            Message::Hash { replica, hash } => self.on_hash(replica, hash),
             Message::Released { replica, place } => self.on_released(replica, place),
         }
     }
@@ -25,11 +30,17 @@ impl<M: Machine> Replica<M> {
     /// and the others hear what is not needed any more. The paper's senders are suspected; here
     /// whoever waits asks, which needs nobody's suspicion.
     pub fn on_period(&mut self) {
+        if self.is_halted() {
+            return;
+        }
         // After a restart, or when there was no room, nothing else may begin what is the next.
         self.advance();
         for (of, places) in self.needs() {
             let needs = Message::Needs { replica: self.own, places };
             self.ask_for(Effect::Send(of, needs));
+        }
+        if let Some(hash) = self.digest.last() {
+            self.ask_for(Effect::Send(self.here, Message::Hash { replica: self.own, hash }));
         }
         let Some(place) = self.state.passed else { return };
         let here = self.here;
@@ -117,6 +128,22 @@ impl<M: Machine> Replica<M> {
         if self.lacks(head).any(|of| of == from) {
             self.ask_for(Effect::Lost(place));
         }
+    }
+
+    fn on_hash(&mut self, replica: ReplicaId, hash: StateHash) {
+        let node = replica.incarnation.node;
+        let is_other = replica.partition == self.here && node != self.own.incarnation.node;
+        let is_member = self.layout.members(self.here).any(|member| member == node);
+        if !is_other || !is_member || !hash.executed.is_multiple_of(COMPARED_EVERY) {
+            return;
+        }
+        let last = self.digest.last().map_or(0, |it| it.executed);
+        invariant!(last <= self.state.executed.count, "a hash is of what was executed");
+        if let Some(differs) = self.digest.compare(node, hash) {
+            self.halt(differs);
+        }
+        let own = self.state.executed.count / COMPARED_EVERY;
+        invariant!(last <= own * COMPARED_EVERY, "and of each thousand commands");
     }
 
     fn on_released(&mut self, replica: ReplicaId, place: Place) {

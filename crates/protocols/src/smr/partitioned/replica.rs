@@ -1,6 +1,7 @@
 //! One replica of one partition: what it is told, and what it asks for.
 
 use super::command::{Addressed, Answered, Batch, CommandId, Place};
+use super::digest::{Differs, Digest};
 use super::exchange::{Inbox, Message, Signal};
 use super::execution::Variables;
 use super::head::Head;
@@ -21,7 +22,7 @@ use quorate_kernel::{invariant, mutant};
 /// What a replica asks for.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect<M: Machine> {
-    /// A message to all replicas of another partition.
+    /// A message to all replicas of a partition; the one that sends it may leave itself out.
     Send(PartitionId, Message<M>),
     /// A message to one replica of another partition.
     Tell(NodeId, Message<M>),
@@ -36,6 +37,10 @@ pub enum Effect<M: Machine> {
     /// [`Replica::copy`] of another one of its partition that has passed the place; there is one.
     /// Said again until then.
     Lost(Place),
+    /// Replicas of this partition differ: the machine is not deterministic, or what one of them has
+    /// is damaged. The host stops this replica and says so loudly; it does nothing any more, and no
+    /// answer leaves it. Somebody has to find out which one is right.
+    Halt(Differs),
 }
 
 /// How many bytes of commands of a ring may wait for their turn, or behind a command that waits, if
@@ -68,6 +73,9 @@ pub struct Replica<M: Machine> {
     /// The last command that an earlier start may have released: up to there it goes on with what
     /// was kept for it alone.
     kept: Option<Place>,
+    pub(super) digest: Digest,
+    /// It differs from another replica, and does nothing any more.
+    is_halted: bool,
     /// Whether it sends what the partition has to signal.
     is_designated: bool,
     effects: Vec<Effect<M>>,
@@ -85,6 +93,7 @@ impl<M: Machine> Replica<M> {
     ) -> Replica<M> {
         let here = own.partition;
         invariant!(here.0 < layout.count(), "its partition is there");
+        let digest = Digest::of::<M>(&snapshot.state.objects);
         let mut replica = Replica {
             here,
             own,
@@ -97,6 +106,8 @@ impl<M: Machine> Replica<M> {
             inbox: Inbox::new(),
             released: Released::default(),
             kept: None,
+            digest,
+            is_halted: false,
             is_designated: false,
             effects: Vec::new(),
         };
@@ -112,7 +123,7 @@ impl<M: Machine> Replica<M> {
     /// A position of a ring's log is decided. Whether it is taken: it is the next one of that ring,
     /// and there is room for it.
     pub fn learn(&mut self, ring: RingId, op: Op, decision: Decision<Batch<M>>) -> bool {
-        if !self.has_room(ring) {
+        if self.is_halted || !self.has_room(ring) {
             return false;
         }
         if mutant!("smr_signal_when_queued") {
@@ -170,6 +181,22 @@ impl<M: Machine> Replica<M> {
         self.advance();
     }
 
+    /// Another replica of the partition has another state: nothing that this one asks for is worth
+    /// anything.
+    pub(super) fn halt(&mut self, differs: Differs) {
+        invariant!(differs.own.executed == differs.other.executed, "they are of one moment");
+        invariant!(differs.own.hash != differs.other.hash, "who differs is not alike");
+        self.is_halted = true;
+        self.effects.clear();
+        self.effects.push(Effect::Halt(differs));
+    }
+
+    /// Whether it does nothing any more.
+    #[must_use]
+    pub fn is_halted(&self) -> bool {
+        self.is_halted
+    }
+
     /// What it has asked for since this was last called, in this order.
     pub fn take_effects(&mut self) -> Vec<Effect<M>> {
         mem::take(&mut self.effects)
@@ -179,7 +206,8 @@ impl<M: Machine> Replica<M> {
     /// somewhere. None after a restart, before this replica has come to what it had before.
     #[must_use]
     pub fn copy(&self) -> Option<Snapshot<M>> {
-        let is_behind = self.state.passed < self.kept && !mutant!("smr_copies_what_is_released");
+        let is_behind = self.is_halted
+            || self.state.passed < self.kept && !mutant!("smr_copies_what_is_released");
         (!is_behind).then(|| self.snapshot())
     }
 
@@ -210,9 +238,9 @@ impl<M: Machine> Replica<M> {
 
     /// Executes commands as long as none has to wait.
     pub(super) fn advance(&mut self) {
-        loop {
+        while !self.is_halted {
             while let Some((place, command)) = self.rest.pop_front() {
-                if !self.execute(place, &command) {
+                if self.is_halted || !self.execute(place, &command) {
                     self.rest.push_front((place, command));
                     return;
                 }

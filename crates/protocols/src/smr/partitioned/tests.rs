@@ -2,6 +2,7 @@
 
 mod atomic;
 mod cluster;
+mod digest;
 mod exchange;
 mod kept;
 mod letters;

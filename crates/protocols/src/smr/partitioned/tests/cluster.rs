@@ -3,8 +3,8 @@
 use super::letters::{Command, Letters, Step};
 use crate::multicast::{Decision, RingId};
 use crate::smr::partitioned::{
-    Addressed, Answered, Batch, CommandId, Effect, Layout, Machine as _, Message, PartitionId,
-    Partitions, Replica, ReplicaId, Signal, Snapshot, may_order,
+    Addressed, Answered, Batch, CommandId, Differs, Effect, Layout, Machine as _, Message,
+    PartitionId, Partitions, Replica, ReplicaId, Signal, Snapshot, may_order,
 };
 use crate::vsr::Op;
 use quorate_kernel::ids::{Incarnation, NodeId, Start};
@@ -31,6 +31,8 @@ pub struct Cluster {
     pub kept: BTreeMap<Node, Vec<Signal<Letters>>>,
     /// Who needs what nobody keeps.
     pub lost: Vec<Node>,
+    /// Who has halted, and what differs.
+    pub halted: Vec<(Node, Differs)>,
     starts: BTreeMap<Node, u32>,
     next: BTreeMap<Incarnation, u64>,
 }
@@ -71,6 +73,7 @@ impl Cluster {
             answers: Vec::new(),
             kept: BTreeMap::new(),
             lost: Vec::new(),
+            halted: Vec::new(),
             starts: BTreeMap::new(),
             next: BTreeMap::new(),
         };
@@ -164,6 +167,7 @@ impl Cluster {
                 }
                 Effect::Tell(to, message) => self.wire.push_back((at, node(to), message)),
                 Effect::Answer(id, answer) => self.answers.push((at.0, id, answer)),
+                Effect::Halt(differs) => self.halted.push((at, differs)),
                 Effect::Lost(_) => self.lost.push(at),
                 Effect::Keep(signals) => self.kept.entry(at).or_default().extend(signals),
             }
