@@ -86,7 +86,7 @@ impl World {
         });
         self.layout = Layout::new(members.collect());
         self.hosts.remove(&node);
-        self.hosts.insert(new, Host::newcomer(partition, new, self.layout.clone()));
+        self.hosts.insert(new, Host::newcomer(partition, new, self.layout.clone(), self.caching));
         self.met.layouts += 1;
     }
 

@@ -7,7 +7,8 @@ use quorate_kernel::ids::{Incarnation, NodeId, Start};
 use quorate_kernel::rng::Rng;
 use quorate_protocols::multicast::{Lacking, RingId};
 use quorate_protocols::smr::partitioned::{
-    Effect, Layout, Message, PartitionId, Place, Replica, ReplicaId, Signal, Snapshot,
+    Cached, Caching, Effect, Layout, Message, PartitionId, Place, Replica, ReplicaId, Signal,
+    Snapshot,
 };
 use quorate_protocols::vsr::Op;
 use std::collections::BTreeMap;
@@ -19,6 +20,7 @@ pub struct Host {
     pub partition: PartitionId,
     pub node: NodeId,
     layout: Layout,
+    caching: Caching,
     replica: Option<Replica<Accounts>>,
     /// How far it has learned each ring.
     learned: BTreeMap<RingId, u64>,
@@ -36,6 +38,8 @@ pub struct Host {
     /// has passed this.
     is_behind: bool,
     lost: Option<Place>,
+    /// What earlier starts had of their copies.
+    used: Cached,
 }
 
 fn bytes(snapshot: &Snapshot<Accounts>) -> Vec<u8> {
@@ -43,12 +47,13 @@ fn bytes(snapshot: &Snapshot<Accounts>) -> Vec<u8> {
 }
 
 impl Host {
-    pub fn new(partition: PartitionId, node: NodeId, layout: Layout) -> Host {
+    pub fn new(partition: PartitionId, node: NodeId, layout: Layout, caching: Caching) -> Host {
         let first = bytes(&Snapshot::begin(partition, layout.count()));
         let mut host = Host {
             partition,
             node,
             layout,
+            caching,
             replica: None,
             learned: BTreeMap::new(),
             disk: Some((first, Vec::new())),
@@ -59,16 +64,30 @@ impl Host {
             starts: 0,
             is_behind: false,
             lost: None,
+            used: Cached::default(),
         };
         host.start();
         host
     }
 
     /// A new replica of a partition: it has nothing yet.
-    pub fn newcomer(partition: PartitionId, node: NodeId, layout: Layout) -> Host {
-        let mut host = Host::new(partition, node, layout);
+    pub fn newcomer(
+        partition: PartitionId,
+        node: NodeId,
+        layout: Layout,
+        caching: Caching,
+    ) -> Host {
+        let mut host = Host::new(partition, node, layout, caching);
         host.wipe();
         host
+    }
+
+    /// What it has had of its copies of others' objects.
+    pub fn cached(&self) -> Cached {
+        let now = self.replica.as_ref().map(Replica::cached).unwrap_or_default();
+        let (validated, speculated) =
+            (self.used.validated + now.validated, self.used.speculated + now.speculated);
+        Cached { validated, speculated, rolled_back: self.used.rolled_back + now.rolled_back }
     }
 
     pub fn is_up(&self) -> bool {
@@ -131,11 +150,13 @@ impl Host {
         self.starts += 1;
         let incarnation = Incarnation { node: self.node, start: Start(self.starts) };
         let id = ReplicaId { partition: self.partition, incarnation };
-        let replica = Replica::resume(id, self.layout.clone(), snapshot, kept.clone());
+        let mut replica = Replica::resume(id, self.layout.clone(), snapshot, kept.clone());
+        replica.set_caching(self.caching);
         self.replica = Some(replica);
     }
 
     pub fn crash(&mut self) {
+        self.used = self.cached();
         self.replica = None;
         self.unsynced.clear();
         self.held.clear();

@@ -15,7 +15,7 @@ use quorate_kernel::ids::NodeId;
 use quorate_kernel::rng::Rng;
 use quorate_protocols::multicast::{Pace, RingId, Slot};
 use quorate_protocols::smr::partitioned::{
-    Addressed, Answered, CommandId, Effect, Layout, Message, PartitionId,
+    Addressed, Answered, Caching, CommandId, Effect, Layout, Message, PartitionId,
 };
 use ring::Ring;
 use std::collections::{BTreeMap, BTreeSet};
@@ -45,6 +45,10 @@ pub struct Met {
     pub trims: u64,
     pub layouts: u64,
     pub copies: u64,
+    /// Objects of others that were not sent, as they were known.
+    pub validated: u64,
+    /// Commands that went on with a copy that was stale.
+    pub rolled_back: u64,
 }
 
 impl Met {
@@ -60,6 +64,8 @@ impl Met {
         self.trims += more.trims;
         self.layouts += more.layouts;
         self.copies += more.copies;
+        self.validated += more.validated;
+        self.rolled_back += more.rolled_back;
     }
 
     /// All of it has happened.
@@ -79,6 +85,7 @@ pub struct World {
     /// When they arrive, and what.
     network: Vec<(u64, Packet)>,
     layout: Layout,
+    caching: Caching,
     /// The number of the next node that comes.
     next_node: u64,
     now_ms: u64,
@@ -94,7 +101,7 @@ fn chance(rng: &mut Rng, one_in: u64) -> bool {
 }
 
 impl World {
-    pub fn new(seed: u64, pace: Pace) -> World {
+    pub fn new(seed: u64, pace: Pace, caching: Caching) -> World {
         let mut rng = Rng::new(seed);
         let (partitions, replicas) = (rng.between(2, 4) as u8, rng.between(2, 3));
         let node = |of: u8, at: u64| NodeId(u64::from(of) * 10 + at);
@@ -104,7 +111,7 @@ impl World {
         let mut hosts = BTreeMap::new();
         for partition in (0..partitions).map(PartitionId) {
             for node in layout.members(partition) {
-                hosts.insert(node, Host::new(partition, node, layout.clone()));
+                hosts.insert(node, Host::new(partition, node, layout.clone(), caching));
             }
         }
         let all = (0..partitions).map(|of| PartitionId(of).ring()).chain([RingId::ALL]);
@@ -118,6 +125,7 @@ impl World {
             clients,
             network,
             layout,
+            caching,
             next_node,
             now_ms,
             clock,
@@ -142,6 +150,10 @@ impl World {
         self.ask(0, read);
         self.until("the last read is answered", |world| world.clients[0].is_idle());
         self.until("replicas are alike", World::is_alike);
+        for cached in self.hosts.values().map(Host::cached) {
+            self.met.validated += cached.validated;
+            self.met.rolled_back += cached.rolled_back;
+        }
         assert_eq!(self.objects(), before, "a read changes nothing, and nothing comes late");
         self.clients.iter_mut().flat_map(Client::take_history).collect()
     }

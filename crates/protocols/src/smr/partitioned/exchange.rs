@@ -1,5 +1,6 @@
 //! What replicas of different partitions say to each other about one command.
 
+use super::caches::{Version, Versions};
 use super::command::Place;
 use super::digest::StateHash;
 use super::execution::Variables;
@@ -34,6 +35,9 @@ pub struct Signal<M: Machine> {
     pub takes_part: bool,
     /// Objects of this partition as the command finds them.
     pub variables: Variables<M>,
+    /// The versions of objects that the command reads, if there are caches. One that is not sent
+    /// with them is what the receiver's copy of that version is (the paper's ⊥).
+    pub versions: BTreeMap<Bytes, Version>,
 }
 
 /// A message between replicas. All of them may be lost, doubled and late.
@@ -93,6 +97,14 @@ pub(super) fn bytes_of<M: Machine>(variables: &Variables<M>) -> usize {
     variables.iter().map(bytes).sum::<usize>() + leaves + size_of::<Signal<M>>()
 }
 
+/// About how many bytes a signal takes.
+pub(super) fn bytes_of_signal<M: Machine>(signal: &Signal<M>) -> usize {
+    let versions = signal.versions.keys().map(Bytes::len).sum::<usize>();
+    let leaf = LEAF_ENTRIES.0 * size_of::<(Bytes, Version)>();
+    let leaves = signal.versions.len().div_ceil(LEAF_ENTRIES.1) * leaf;
+    bytes_of::<M>(&signal.variables) + versions + leaves
+}
+
 /// What other partitions have signalled of commands that are not executed yet.
 #[derive(Clone, Debug)]
 pub(super) struct Inbox<M: Machine> {
@@ -107,22 +119,43 @@ impl<M: Machine> Inbox<M> {
 
     /// A signal has come. One of a later command than the next is dropped if there is no room.
     pub fn insert(&mut self, signal: Signal<M>, is_next: bool) {
-        let bytes = bytes_of::<M>(&signal.variables);
+        let bytes = bytes_of_signal(&signal);
         if !is_next && self.bytes.saturating_add(bytes) > EARLY_BYTES_MAX {
             return;
         }
         let of = self.signals.entry(signal.place).or_default();
         match of.get_mut(&signal.from) {
             Some(known) => {
-                self.bytes -= bytes_of::<M>(&known.variables);
+                self.bytes -= bytes_of_signal(known);
                 known.variables.extend(signal.variables);
-                self.bytes += bytes_of::<M>(&known.variables);
+                known.versions.extend(signal.versions);
+                self.bytes += bytes_of_signal(known);
             }
             None => {
                 self.bytes += bytes;
                 of.insert(signal.from, signal);
             }
         }
+    }
+
+    /// What was not sent of a command, as this replica has it, is taken from its copies: those of
+    /// the version that the holder names. How many.
+    pub fn resolve(&mut self, place: Place, copies: &Versions<Option<M::Object>>) -> u64 {
+        let mut count = 0;
+        for signal in self.signals.get_mut(&place).into_iter().flat_map(BTreeMap::values_mut) {
+            self.bytes -= bytes_of_signal(signal);
+            let unsent =
+                signal.versions.iter().filter(|(key, _)| !signal.variables.contains_key(*key));
+            let found = unsent.filter_map(|(key, version)| {
+                let (_, object) = copies.get(key).filter(|(has, _)| has == version)?;
+                Some((key.clone(), object.clone()))
+            });
+            let found: Variables<M> = found.collect();
+            count += found.len() as u64;
+            signal.variables.extend(found);
+            self.bytes += bytes_of_signal(signal);
+        }
+        count
     }
 
     /// Those of a command.
@@ -140,7 +173,7 @@ impl<M: Machine> Inbox<M> {
         let passed = core::mem::replace(&mut self.signals, later);
         let of = self.signals.remove(&place).unwrap_or_default();
         let gone = passed.values().flat_map(BTreeMap::values).chain(of.values());
-        self.bytes -= gone.map(|it| bytes_of::<M>(&it.variables)).sum::<usize>();
+        self.bytes -= gone.map(bytes_of_signal).sum::<usize>();
         of.into_values().collect()
     }
 }

@@ -42,9 +42,14 @@
 //! ([`Message::Needs`]), each of which keeps what it has signalled until all replicas of the others
 //! say that they have it durably ([`Message::Released`]), each for the start that it is in.
 //!
+//! # Caches
+//! A replica may keep copies of what it has read of others ([`Caching`], §IV-C). A copy counts if
+//! the holder says so, within the command: so what clients see is the same with them.
+//!
 //! # Invariants
 //! - What a partition signals of a command follows from what was delivered: all its replicas would
-//!   say the same.
+//!   say the same. With speculation one may send more than is needed, and that is as true.
+//! - No command ends, and is answered, on a copy that its holder has not validated for it.
 //! - An object is sent as the command finds it, also when it is asked for later.
 //! - No effect of a command is there before it ends, and all of them are then.
 //! - What a replica has released it has durably, or has executed into a snapshot that is; a copy of
@@ -61,8 +66,7 @@
 //!   have kept [`OUTBOX_BYTES_MAX`] for it.
 //! - A node that has lost what it stored goes on from a copy ([`Replica::copy`]), and takes a later
 //!   one if what it needs is gone ([`Effect::Lost`]).
-//! - No caches of others' objects (§IV-C), and no parts of objects (§V-A1, `getDiff`): each command
-//!   brings whole objects.
+//! - No parts of objects (§V-A1, `getDiff`): what is not cached is brought whole.
 //! - No time, no changes that are told, no scans: a command reads and writes objects by their keys.
 //! - Reads are ordered as all commands are.
 //! - Snapshots are whole, and objects in memory.
@@ -80,10 +84,12 @@
 //! | `peers.rs` | what others say to it |
 //! | `exchange.rs` | what partitions say to each other |
 //! | `outbox.rs` | what they may be asked again |
+//! | `caches.rs` | copies of others' objects |
 //! | `digest.rs` | what replicas of a partition compare |
 //! | `clients.rs` | each command once |
 //! | `state.rs` | what is stored |
 
+mod caches;
 mod clients;
 mod command;
 mod digest;
@@ -99,6 +105,7 @@ mod state;
 #[cfg(test)]
 mod tests;
 
+pub use caches::{CACHE_BYTES_MAX, Cached, Caching, Version};
 pub use clients::OUTSTANDING_MAX;
 pub use command::{Addressed, Answered, Batch, CommandId, Place, may_order};
 pub use digest::{COMPARED_EVERY, Differs, StateHash};

@@ -4,7 +4,7 @@
 //! back: so it is kept here, by every replica of the partition, as any of them may be asked.
 
 use super::command::Place;
-use super::exchange::{Signal, bytes_of};
+use super::exchange::{Signal, bytes_of_signal};
 use super::machine::Machine;
 use super::partitions::{Layout, PartitionId, Partitions, ReplicaId};
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -90,7 +90,7 @@ impl<M: Machine> Outbox<M> {
             return self.add(&signal);
         }
         let place = signal.place;
-        self.bytes += bytes_of::<M>(&signal.variables);
+        self.bytes += bytes_of_signal(&signal);
         let owed: Partitions = destinations.without(here).collect();
         invariant!(!owed.is_empty(), "what is signalled is for others");
         self.owed.extend(owed.iter().map(|of| (of, place)));
@@ -105,9 +105,10 @@ impl<M: Machine> Outbox<M> {
     /// More objects of a command are sent.
     pub(super) fn add(&mut self, signal: &Signal<M>) {
         let Some(Sent { signal: known, .. }) = self.sent.get_mut(&signal.place) else { return };
-        self.bytes -= bytes_of::<M>(&known.variables);
+        self.bytes -= bytes_of_signal(known);
         known.variables.extend(signal.variables.clone());
-        self.bytes += bytes_of::<M>(&known.variables);
+        known.versions.extend(signal.versions.clone());
+        self.bytes += bytes_of_signal(known);
     }
 
     /// A command was executed here, which is no reason to forget what others may ask for.
@@ -126,7 +127,7 @@ impl<M: Machine> Outbox<M> {
             let sent = self.sent.get_mut(&place).expect("what is owed was sent");
             sent.owed = sent.owed.without(of).collect();
             if sent.owed.is_empty() {
-                self.bytes -= bytes_of::<M>(&sent.signal.variables);
+                self.bytes -= bytes_of_signal(&sent.signal);
                 self.sent.remove(&place);
             }
         }

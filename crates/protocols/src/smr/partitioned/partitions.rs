@@ -33,7 +33,7 @@ pub struct ReplicaId {
 }
 
 /// A set of partitions: a bit for each.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Partitions(u16);
 
 impl Partitions {

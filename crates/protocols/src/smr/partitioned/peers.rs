@@ -2,7 +2,7 @@
 
 use super::command::Place;
 use super::digest::{COMPARED_EVERY, StateHash};
-use super::exchange::{ANSWER_BYTES_MAX, Message, NEEDS_MAX, Signal, bytes_of};
+use super::exchange::{ANSWER_BYTES_MAX, Message, NEEDS_MAX, Signal, bytes_of_signal};
 use super::machine::Machine;
 use super::partitions::{Holder, PartitionId, ReplicaId};
 use super::replica::{Effect, Replica};
@@ -75,7 +75,8 @@ impl<M: Machine> Replica<M> {
         invariant!(head.is_none() || head > self.state.passed, "the head is not executed yet");
         let count = self.layout.count();
         let is_holder = |key: &Bytes| M::holder(key, count) == Holder::One(signal.from);
-        let is_sound = signal.from.0 < count && signal.variables.keys().all(is_holder);
+        let mut keys = signal.variables.keys().chain(signal.versions.keys());
+        let is_sound = signal.from.0 < count && keys.all(is_holder);
         if !is_sound || signal.from == self.here || Some(signal.place) <= self.state.passed {
             return;
         }
@@ -112,7 +113,7 @@ impl<M: Machine> Replica<M> {
                 let now = |key: &Bytes| self.state.objects.get(key).cloned();
                 signal.variables.iter_mut().for_each(|(key, object)| *object = now(key));
             }
-            let more = bytes_of::<M>(&signal.variables);
+            let more = bytes_of_signal(&signal);
             if bytes > 0 && bytes + more > ANSWER_BYTES_MAX {
                 return;
             }

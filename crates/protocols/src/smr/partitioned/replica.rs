@@ -1,5 +1,6 @@
 //! One replica of one partition: what it is told, and what it asks for.
 
+use super::caches::{Cached, Caches, Caching};
 use super::command::{Addressed, Answered, Batch, CommandId, Place};
 use super::digest::{Differs, Digest};
 use super::exchange::{Inbox, Message, Signal};
@@ -74,6 +75,7 @@ pub struct Replica<M: Machine> {
     /// was kept for it alone.
     kept: Option<Place>,
     pub(super) digest: Digest,
+    pub(super) caches: Caches<M>,
     /// It differs from another replica, and does nothing any more.
     is_halted: bool,
     /// Whether it sends what the partition has to signal.
@@ -107,6 +109,7 @@ impl<M: Machine> Replica<M> {
             released: Released::default(),
             kept: None,
             digest,
+            caches: Caches::new(Caching::default()),
             is_halted: false,
             is_designated: false,
             effects: Vec::new(),
@@ -169,6 +172,17 @@ impl<M: Machine> Replica<M> {
         }
     }
 
+    /// How it uses copies of objects of other partitions; what it has of them is dropped.
+    pub fn set_caching(&mut self, caching: Caching) {
+        self.caches = Caches::new(caching);
+    }
+
+    /// What it has had of its copies.
+    #[must_use]
+    pub fn cached(&self) -> Cached {
+        self.caches.cached
+    }
+
     /// The replicas of partitions are others now: who has left holds nothing up any more. Who comes
     /// goes on from a snapshot of another replica that was made after all heard of it.
     pub fn set_layout(&mut self, layout: Layout) {
@@ -199,6 +213,9 @@ impl<M: Machine> Replica<M> {
 
     /// What it has asked for since this was last called, in this order.
     pub fn take_effects(&mut self) -> Vec<Effect<M>> {
+        if self.is_halted {
+            self.effects.retain(|effect| matches!(effect, Effect::Halt(_)));
+        }
         mem::take(&mut self.effects)
     }
 
@@ -267,6 +284,25 @@ impl<M: Machine> Replica<M> {
         rest.chain(waiting).filter(|(_, destinations)| destinations.contains(self.here))
     }
 
+    /// Sends a signal to the other partitions of a command, if it is for this replica to do; to
+    /// each without the objects of which it has a copy that is up to date.
+    pub(super) fn send_unknown(&mut self, destinations: Partitions, signal: Signal<M>) {
+        if self.is_designated {
+            for to in destinations.without(self.here) {
+                let mut signal = signal.clone();
+                let versions = &signal.versions;
+                signal.variables.retain(|key, _| {
+                    let version = versions.get(key);
+                    !version.is_some_and(|it| self.caches.who_has(key, *it).contains(to))
+                });
+                self.effects.push(Effect::Send(to, Message::Signal(signal)));
+            }
+        }
+        for (key, version) in signal.versions {
+            self.caches.share(&key, version, destinations);
+        }
+    }
+
     /// Sends a signal to the other partitions of a command, if it is for this replica to do.
     pub(super) fn send(&mut self, destinations: Partitions, signal: Signal<M>) {
         if self.is_designated {
@@ -287,7 +323,8 @@ impl<M: Machine> Replica<M> {
         for (place, command) in places(reached.next, batch.clone()) {
             let (from, takes_part, variables) = (self.here, true, Variables::<M>::new());
             if command.destinations.contains(from) {
-                let signal = Signal { place, from, takes_part, variables };
+                let versions = BTreeMap::new();
+                let signal = Signal { place, from, takes_part, variables, versions };
                 self.send(command.destinations, signal);
             }
         }

@@ -1,6 +1,7 @@
 //! Tests of the partitioned machine, with a machine of letters.
 
 mod atomic;
+mod caches;
 mod cluster;
 mod digest;
 mod exchange;

@@ -188,7 +188,8 @@ fn the_outbox_finds_by_partition_what_it_would_find_by_looking_at_all() {
             let destinations: Partitions = others.chain([A]).collect();
             if destinations.count() > 1 {
                 let variables = Variables::<Letters>::new();
-                let signal = Signal { place, from: A, takes_part: true, variables };
+                let versions = BTreeMap::new();
+                let signal = Signal { place, from: A, takes_part: true, variables, versions };
                 outbox.begin(A, destinations, signal);
                 model.0.insert(place, destinations.without(A).collect());
             }
