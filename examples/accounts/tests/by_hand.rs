@@ -4,8 +4,8 @@ use quorate_accounts::{AccountId, Accounts, Command, Output};
 use quorate_kernel::ids::{Incarnation, NodeId, Start};
 use quorate_protocols::multicast::{Decision, RingId};
 use quorate_protocols::smr::partitioned::{
-    Addressed, Answered, CommandId, Effect, Layout, Machine, PartitionId, Replica, Snapshot,
-    may_order,
+    Addressed, Answered, CommandId, Effect, Layout, Machine, PartitionId, Replica, ReplicaId,
+    Snapshot, may_order,
 };
 use quorate_protocols::vsr::Op;
 
@@ -34,6 +34,8 @@ fn exchange(replicas: &mut [Replica<Accounts>]) -> Vec<Output> {
                 Effect::Answer(_, Answered::Outside(of)) => panic!("{of:?} was left out"),
                 // This cluster never restarts.
                 Effect::Keep(_) => {}
+                Effect::Halt(differs) => panic!("a machine that is deterministic: {differs:?}"),
+                Effect::Lost(place) => panic!("nothing is forgotten here, also not of {place:?}"),
             }
         }
     }
@@ -46,8 +48,9 @@ fn a_transfer_between_two_partitions() {
     let layout = Layout::new(members);
     let mut replicas: Vec<Replica<Accounts>> = (0..COUNT)
         .map(|of| {
-            let id = (PartitionId(of), NodeId(u64::from(of)));
-            let snapshot = Snapshot::begin(id.0, COUNT);
+            let incarnation = Incarnation { node: NodeId(u64::from(of)), start: Start(1) };
+            let id = ReplicaId { partition: PartitionId(of), incarnation };
+            let snapshot = Snapshot::begin(id.partition, COUNT);
             let mut replica = Replica::resume(id, layout.clone(), snapshot, []);
             replica.designate(true);
             replica

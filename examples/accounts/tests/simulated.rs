@@ -9,6 +9,7 @@ mod world;
 use judge::{Ended, Seen};
 use quorate_accounts::{Command, Output};
 use quorate_protocols::multicast::Pace;
+use quorate_protocols::smr::partitioned::Caching;
 use world::{ACCOUNTS, Met, World};
 
 /// What was put into accounts for certain, and what may have been.
@@ -38,43 +39,50 @@ fn total(history: &[Seen]) -> u64 {
     balances.iter().sum()
 }
 
-fn run(seed: u64, pace: Pace) -> (World, usize) {
-    let mut world = World::new(seed, pace);
+fn run(seed: u64, pace: Pace, caching: Caching) -> (World, usize) {
+    let mut world = World::new(seed, pace, caching);
     let history = world.run();
     let (certain, possible) = deposits(&history);
     let total = total(&history);
+    let balances = world.objects().into_iter().filter(|(key, _)| key.ends_with(b"m"));
+    assert_eq!(balances.map(|(_, amount)| amount).sum::<u64>(), total, "seed {seed}");
     assert!((certain..=possible).contains(&total), "seed {seed}: money is made or lost");
     assert!(judge::is_linearizable(&history), "seed {seed}: no order explains what clients saw");
     (world, history.len())
 }
 
-fn run_all(seeds: std::ops::Range<u64>, pace: Pace) {
+fn run_all(seeds: std::ops::Range<u64>, pace: Pace, caching: Caching) -> Met {
     let (mut met, mut asked) = (Met::default(), 0);
     for seed in seeds {
-        let (world, count) = run(seed, pace);
+        let (world, count) = run(seed, pace, caching);
         asked += count;
         let more = world.met;
-        met.crashes += more.crashes;
-        met.lost_disks += more.lost_disks;
-        met.lost_coordinators += more.lost_coordinators;
-        met.sent_again += more.sent_again;
-        met.client_restarts += more.client_restarts;
-        met.lost_packets += more.lost_packets;
-        met.of_several += more.of_several;
+        met.add(more);
     }
-    let Met { crashes, lost_disks, lost_coordinators, sent_again, .. } = met;
-    let Met { client_restarts, lost_packets, of_several, .. } = met;
-    let faults = [crashes, lost_disks, lost_coordinators, sent_again, client_restarts];
-    assert!(faults.iter().all(|count| *count > 0) && lost_packets > 0, "{met:?}");
-    assert!(of_several > 0 && asked as u64 > of_several, "{met:?}");
+    met.assert_all();
+    assert!(asked as u64 > met.of_several, "{met:?}");
+    met
 }
 
 #[test]
 fn accounts_are_linearizable_with_skips_by_demand() {
-    run_all(0..60, Pace::Demand);
+    let met = run_all(0..60, Pace::Demand, Caching::Off);
+    assert_eq!((met.validated, met.rolled_back), (0, 0));
 }
 
 #[test]
 fn accounts_are_linearizable_with_skips_by_time() {
-    run_all(1000..1030, Pace::Time { origin_ms: 0, slots_per_s: 600 });
+    run_all(1000..1030, Pace::Time { origin_ms: 0, slots_per_s: 600 }, Caching::Off);
+}
+
+#[test]
+fn accounts_are_linearizable_with_conservative_caches() {
+    let met = run_all(2000..2040, Pace::Demand, Caching::Conservative);
+    assert!(met.validated > 0 && met.rolled_back == 0, "{met:?}");
+}
+
+#[test]
+fn accounts_are_linearizable_with_speculative_caches() {
+    let met = run_all(3000..3040, Pace::Demand, Caching::Speculative);
+    assert!(met.validated > 0 && met.rolled_back > 0, "{met:?}");
 }

@@ -28,6 +28,9 @@ pub enum Decision<T> {
     Commands(T),
     /// So many slots stay empty: 1 to [`SKIP_MAX`].
     Skip(u64),
+    /// An entry of the log itself, such as a change of its members: no command, and one slot, so
+    /// that the positions of a ring have no holes.
+    Nothing,
 }
 
 impl<T> Decision<T> {
@@ -35,8 +38,17 @@ impl<T> Decision<T> {
     #[must_use]
     pub fn slots(&self) -> u64 {
         match self {
-            Decision::Commands(_) => 1,
+            Decision::Commands(_) | Decision::Nothing => 1,
             Decision::Skip(count) => *count,
+        }
+    }
+
+    /// The same of other commands.
+    pub fn map<U>(self, of: impl FnOnce(T) -> U) -> Decision<U> {
+        match self {
+            Decision::Commands(commands) => Decision::Commands(of(commands)),
+            Decision::Skip(count) => Decision::Skip(count),
+            Decision::Nothing => Decision::Nothing,
         }
     }
 

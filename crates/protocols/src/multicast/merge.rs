@@ -122,6 +122,12 @@ impl<T> Merge<T> {
         self.rings.iter().map(delivered).collect()
     }
 
+    /// What waits of a ring, in its order, with the slots of it.
+    pub fn waiting(&self, ring: RingId) -> impl Iterator<Item = (Slot, &T)> {
+        let of = self.rings.iter().filter(move |it| it.reached.ring == ring);
+        of.flat_map(|it| &it.waiting).map(|it| (it.before.next, &it.commands))
+    }
+
     /// How far it has learned each ring, ascending.
     pub(super) fn all_reached(&self) -> impl Iterator<Item = Reached> {
         self.rings.iter().map(|it| it.reached)

@@ -12,13 +12,16 @@
 //! same order. There is one order of all that is ever decided, so no cycle either.
 //!
 //! # The order
-//! Each decision takes one *slot* of its ring, whatever it carries, or skips some. Decisions are
+//! Each decision takes one *slot* of its ring, whatever it carries, or skips some. An entry that a
+//! log makes for itself, such as a change of its members, takes one too: positions have no holes,
+//! and slots follow from them. Decisions are
 //! delivered by slot, and those of one slot by ring, that of all partitions last. Both follow from
 //! the rings alone: when a replica learns something, or how fast, changes nothing.
 //!
 //! # Pacing
 //! A ring without commands holds the others back, as nothing says that its next slots are empty.
-//! So its coordinator decides *skips* ([`Pacer`]), in one of two ways ([`Pace`]):
+//! So its coordinator decides *skips* ([`Pacer`]; it counts what the log has taken, so what the log
+//! refuses is asked for again), in one of two ways ([`Pace`]):
 //! - by time, as the first paper has it: each period Δ it skips up to what a rate λ would have
 //!   filled by now. A command waits for Δ at most, and never less when other rings are idle.
 //! - by demand: a replica that something waits in asks the ring for which it waits
@@ -30,8 +33,8 @@
 //! # Known limits
 //! - Rings are given. Who is in them, and how coordinators change, is [`crate::vsr`]'s.
 //! - The rings that a replica learns do not change.
-//! - A replica takes all that it is fed. Whoever feeds it one ring while another one lacks slots
-//!   bounds how much waits.
+//! - The merge takes all that it is fed. Whoever feeds it one ring while another one lacks slots
+//!   bounds how much waits; [`crate::smr::partitioned`] does.
 //! - Which positions of a ring's log may be forgotten is the log's business: those before the
 //!   cursor that a replica has stored ([`Merge::cursor`]) it never asks for again.
 //!

@@ -1,6 +1,6 @@
 //! When the coordinator of a ring decides skips (Multi-Ring Paxos, §IV).
 
-use super::decision::{RingId, SKIP_MAX, Slot};
+use super::decision::{Decision, RingId, SKIP_MAX, Slot};
 use super::merge::{Lacking, Merge, Reached};
 use quorate_kernel::{invariant, mutant};
 
@@ -22,8 +22,10 @@ pub enum Pace {
     Demand,
 }
 
-/// What the coordinator of a ring knows of its slots. Each number that it answers is a skip that
-/// it proposes at once, before anything else; one above [`SKIP_MAX`] never comes.
+/// What the coordinator of a ring knows of its slots. Each number that it answers is a skip to be
+/// proposed at once, before anything else; one above [`SKIP_MAX`] never comes. It counts only what
+/// the log has taken: a proposal that is refused leaves its slots open, and they are asked for
+/// again.
 #[derive(Clone, Debug)]
 pub struct Pacer {
     ring: RingId,
@@ -49,43 +51,41 @@ impl Pacer {
         self.next = next;
     }
 
-    /// It proposes commands. Skips are answered that the others should not have to ask for.
+    /// The log has taken a proposal of this coordinator, skips and entries of the log itself
+    /// included. Behind commands a skip is answered that the others should not have to ask for.
     #[must_use]
-    pub fn on_commands(&mut self) -> Option<u64> {
-        self.next.0 += 1;
+    pub fn on_taken<T>(&mut self, decision: &Decision<T>) -> Option<u64> {
+        invariant!(decision.is_sound(), "a log takes what takes slots");
+        let was = self.next;
+        self.next.0 = was.0.checked_add(decision.slots()).expect("slots do not come to an end");
+        invariant!(self.next > was, "slots that were proposed are not proposed again");
+        let is_busy = matches!(decision, Decision::Commands(_));
         let keeps_ahead = self.ring == RingId::ALL && self.pace == Pace::Demand;
-        if !keeps_ahead {
-            return None;
-        }
-        self.skip(AHEAD)
+        (is_busy && keeps_ahead).then_some(AHEAD)
     }
 
     /// A replica asks for slots. It may ask late, often, and of an earlier coordinator.
     #[must_use]
-    pub fn on_lacking(&mut self, until: Slot) -> Option<u64> {
-        if self.pace != Pace::Demand {
-            return None;
-        }
-        self.skip(until.0.saturating_sub(self.next.0))
+    pub fn on_lacking(&self, until: Slot) -> Option<u64> {
+        let by_demand = self.pace == Pace::Demand;
+        skip(until.0.saturating_sub(self.next.0)).filter(|_| by_demand)
     }
 
     /// A period Δ has passed. A clock that is wrong costs time, never the order; a coordinator that
     /// comes late catches up by a second's slots a period.
     #[must_use]
-    pub fn on_period(&mut self, now_ms: u64) -> Option<u64> {
+    pub fn on_period(&self, now_ms: u64) -> Option<u64> {
         let Pace::Time { origin_ms, slots_per_s } = self.pace else { return None };
         let passed_ms = u128::from(now_ms.saturating_sub(origin_ms));
         let due = passed_ms * u128::from(slots_per_s) / 1000;
         let due = u64::try_from(due).unwrap_or(u64::MAX);
-        self.skip(due.saturating_sub(self.next.0).min(slots_per_s))
+        skip(due.saturating_sub(self.next.0).min(slots_per_s))
     }
+}
 
-    fn skip(&mut self, count: u64) -> Option<u64> {
-        let (was, count) = (self.next, count.min(SKIP_MAX));
-        self.next.0 = was.0.checked_add(count).expect("slots do not come to an end");
-        invariant!(self.next >= was, "slots that were proposed are not proposed again");
-        (count > 0).then_some(count)
-    }
+/// A skip of so many slots, if it is one.
+fn skip(count: u64) -> Option<u64> {
+    (count > 0).then_some(count.min(SKIP_MAX))
 }
 
 impl<T> Merge<T> {

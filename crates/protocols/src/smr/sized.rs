@@ -9,13 +9,18 @@ use serde::Serialize;
 
 /// What is put in front, and then the value.
 pub fn sized<T: Serialize>(front: &[u8], value: &T) -> Bytes {
-    let length = postcard::serialize_with_flavor(value, Size::default());
-    let length = front.len() + length.expect("plain data always serializes");
+    let length = front.len() + length(value);
     let mut bytes = Vec::with_capacity(length);
     bytes.extend_from_slice(front);
     let bytes = postcard::to_extend(value, bytes).expect("plain data always serializes");
     invariant!(bytes.len() == length, "data is written as it was measured");
     bytes.into()
+}
+
+/// How many bytes a value has as it is written.
+pub fn length<T: Serialize>(value: &T) -> usize {
+    let length = postcard::serialize_with_flavor(value, Size::default());
+    length.expect("plain data always serializes")
 }
 
 #[cfg(test)]

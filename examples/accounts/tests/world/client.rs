@@ -65,9 +65,8 @@ impl Client {
     }
 
     pub fn asks(&mut self, command: Command, now_ms: u64, clock: u64) -> Addressed<Accounts> {
+        let acked = self.acked();
         self.last += 1;
-        // All commands before the first that is open are answered.
-        let acked = self.open.keys().next().map_or(self.last, |first| *first) - 1;
         let destinations = Accounts::destinations(&command, self.partitions);
         let id = CommandId { client: self.id, number: self.last };
         let addressed = Addressed { id, acked, destinations, command: command.clone() };
@@ -75,6 +74,11 @@ impl Client {
         self.open.insert(self.last, open);
         self.history.push(Seen { command, asked: clock, ended: Ended::Unknown });
         addressed
+    }
+
+    /// All commands before the first that is open are answered.
+    fn acked(&self) -> u64 {
+        self.open.keys().next().map_or(self.last, |first| first - 1)
     }
 
     pub fn hears(&mut self, id: CommandId, answer: &Answered<Accounts>, clock: u64) {
@@ -90,9 +94,11 @@ impl Client {
 
     /// What it sends again.
     pub fn due(&mut self, now_ms: u64) -> Vec<Addressed<Accounts>> {
+        let acked = self.acked();
         let due = self.open.values_mut().filter(|it| now_ms - it.sent_ms >= AGAIN_MS);
         due.map(|open| {
             open.sent_ms = now_ms;
+            open.addressed.acked = acked;
             open.addressed.clone()
         })
         .collect()

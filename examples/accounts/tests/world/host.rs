@@ -3,11 +3,12 @@
 use super::ring::Ring;
 use bytes::Bytes;
 use quorate_accounts::Accounts;
-use quorate_kernel::ids::NodeId;
+use quorate_kernel::ids::{Incarnation, NodeId, Start};
 use quorate_kernel::rng::Rng;
-use quorate_protocols::multicast::{Decision, Lacking, RingId};
+use quorate_protocols::multicast::{Lacking, RingId};
 use quorate_protocols::smr::partitioned::{
-    Effect, Layout, Message, PartitionId, Place, Replica, Signal, Snapshot,
+    Cached, Caching, Effect, Layout, Message, PartitionId, Place, Replica, ReplicaId, Signal,
+    Snapshot,
 };
 use quorate_protocols::vsr::Op;
 use std::collections::BTreeMap;
@@ -19,6 +20,7 @@ pub struct Host {
     pub partition: PartitionId,
     pub node: NodeId,
     layout: Layout,
+    caching: Caching,
     replica: Option<Replica<Accounts>>,
     /// How far it has learned each ring.
     learned: BTreeMap<RingId, u64>,
@@ -30,7 +32,14 @@ pub struct Host {
     held: Vec<Effect<Accounts>>,
     out: Vec<Effect<Accounts>>,
     lacking: Vec<Lacking>,
-    released: Option<Place>,
+    /// How often it was started.
+    starts: u32,
+    /// Its log is trimmed behind what it has, or what it needs is gone: it goes on from a copy that
+    /// has passed this.
+    is_behind: bool,
+    lost: Option<Place>,
+    /// What earlier starts had of their copies.
+    used: Cached,
 }
 
 fn bytes(snapshot: &Snapshot<Accounts>) -> Vec<u8> {
@@ -38,12 +47,13 @@ fn bytes(snapshot: &Snapshot<Accounts>) -> Vec<u8> {
 }
 
 impl Host {
-    pub fn new(partition: PartitionId, node: NodeId, layout: Layout) -> Host {
+    pub fn new(partition: PartitionId, node: NodeId, layout: Layout, caching: Caching) -> Host {
         let first = bytes(&Snapshot::begin(partition, layout.count()));
         let mut host = Host {
             partition,
             node,
             layout,
+            caching,
             replica: None,
             learned: BTreeMap::new(),
             disk: Some((first, Vec::new())),
@@ -51,10 +61,33 @@ impl Host {
             held: Vec::new(),
             out: Vec::new(),
             lacking: Vec::new(),
-            released: None,
+            starts: 0,
+            is_behind: false,
+            lost: None,
+            used: Cached::default(),
         };
         host.start();
         host
+    }
+
+    /// A new replica of a partition: it has nothing yet.
+    pub fn newcomer(
+        partition: PartitionId,
+        node: NodeId,
+        layout: Layout,
+        caching: Caching,
+    ) -> Host {
+        let mut host = Host::new(partition, node, layout, caching);
+        host.wipe();
+        host
+    }
+
+    /// What it has had of its copies of others' objects.
+    pub fn cached(&self) -> Cached {
+        let now = self.replica.as_ref().map(Replica::cached).unwrap_or_default();
+        let (validated, speculated) =
+            (self.used.validated + now.validated, self.used.speculated + now.speculated);
+        Cached { validated, speculated, rolled_back: self.used.rolled_back + now.rolled_back }
     }
 
     pub fn is_up(&self) -> bool {
@@ -65,8 +98,32 @@ impl Host {
         self.disk.is_none()
     }
 
-    pub fn released(&self) -> Option<Place> {
-        self.released
+    /// Whether it has to go on from a copy of another replica.
+    pub fn needs_copy(&self) -> bool {
+        self.is_wiped() || self.is_behind || self.lost.is_some()
+    }
+
+    /// The last command that a copy has to have passed for it.
+    pub fn lost(&self) -> Option<Place> {
+        self.lost
+    }
+
+    /// How far in each ring its disk has all; none if there is nothing on it.
+    pub fn stored(&self) -> Option<BTreeMap<RingId, u64>> {
+        let (snapshot, _) = self.disk.as_ref()?;
+        let snapshot: Snapshot<Accounts> =
+            postcard::from_bytes(snapshot).expect("the disk has what was written");
+        Some(snapshot.cursor().iter().map(|it| (it.ring, it.op.0)).collect())
+    }
+
+    /// It hears who the replicas of partitions are.
+    pub fn set_layout(&mut self, layout: &Layout) {
+        if self.layout != *layout {
+            self.layout = layout.clone();
+            if let Some(replica) = &mut self.replica {
+                replica.set_layout(layout.clone());
+            }
+        }
     }
 
     pub fn objects(&self) -> Option<&BTreeMap<Bytes, u64>> {
@@ -77,6 +134,11 @@ impl Host {
         self.replica.as_ref().map(Replica::snapshot)
     }
 
+    /// What it gives to a replica that needs a copy.
+    pub fn gives_copy(&self) -> Option<Snapshot<Accounts>> {
+        self.replica.as_ref().and_then(Replica::copy)
+    }
+
     /// Goes on from what the disk has, if it is down.
     pub fn start(&mut self) {
         let Some((snapshot, kept)) = self.disk.as_ref().filter(|_| self.replica.is_none()) else {
@@ -85,17 +147,22 @@ impl Host {
         let snapshot: Snapshot<Accounts> =
             postcard::from_bytes(snapshot).expect("the disk has what was written");
         self.learned = snapshot.cursor().iter().map(|it| (it.ring, it.op.0)).collect();
-        let id = (self.partition, self.node);
-        let replica = Replica::resume(id, self.layout.clone(), snapshot, kept.clone());
+        self.starts += 1;
+        let incarnation = Incarnation { node: self.node, start: Start(self.starts) };
+        let id = ReplicaId { partition: self.partition, incarnation };
+        let mut replica = Replica::resume(id, self.layout.clone(), snapshot, kept.clone());
+        replica.set_caching(self.caching);
         self.replica = Some(replica);
     }
 
     pub fn crash(&mut self) {
+        self.used = self.cached();
         self.replica = None;
         self.unsynced.clear();
         self.held.clear();
         self.out.clear();
         self.lacking.clear();
+        (self.is_behind, self.lost) = (false, None);
     }
 
     pub fn wipe(&mut self) {
@@ -104,7 +171,8 @@ impl Host {
     }
 
     /// Begins with the state of another replica of its partition.
-    pub fn copy(&mut self, snapshot: &Snapshot<Accounts>) {
+    pub fn copies(&mut self, snapshot: &Snapshot<Accounts>) {
+        self.crash();
         self.disk = Some((bytes(snapshot), Vec::new()));
         self.start();
     }
@@ -121,20 +189,21 @@ impl Host {
         }
     }
 
-    /// Whether it has all commands of its rings.
-    pub fn has_learned_commands(&self, rings: &BTreeMap<RingId, Ring>) -> bool {
-        self.learned.iter().all(|(ring, op)| {
-            let mut left = rings[ring].log.iter().skip(*op as usize);
-            left.all(|decision| matches!(decision, Decision::Skip(_)))
-        })
+    /// Whether it has executed all commands of its rings.
+    pub fn has_executed_all(&self, rings: &BTreeMap<RingId, Ring>) -> bool {
+        let is_idle = self.replica.as_ref().is_some_and(Replica::is_idle);
+        is_idle && self.learned.iter().all(|(ring, op)| !rings[ring].has_commands_behind(*op))
     }
 
     pub fn goes_on(&mut self, now_ms: u64, rings: &BTreeMap<RingId, Ring>, rng: &mut Rng) {
         let Some(replica) = &mut self.replica else { return };
         for (ring, op) in &mut self.learned {
-            let log = &rings[ring].log;
+            if *op < rings[ring].trimmed() {
+                self.is_behind = true;
+                return;
+            }
             for _ in 0..rng.below(4) {
-                let Some(decision) = log.get(*op as usize) else { break };
+                let Some(decision) = rings[ring].behind(*op) else { break };
                 *op += 1;
                 assert!(replica.learn(*ring, Op(*op), decision.clone()));
             }
@@ -157,6 +226,8 @@ impl Host {
         for effect in effects {
             match effect {
                 Effect::Keep(signals) => self.unsynced.extend(signals),
+                Effect::Halt(differs) => panic!("{} halts: {differs:?}", self.node.0),
+                Effect::Lost(place) => self.lost = Some(place),
                 Effect::Send(_, Message::Released { .. }) => self.held.push(effect),
                 _ => self.out.push(effect),
             }
@@ -167,12 +238,7 @@ impl Host {
     fn sync(&mut self) {
         let Some((_, kept)) = &mut self.disk else { return };
         kept.append(&mut self.unsynced);
-        for effect in self.held.drain(..) {
-            if let Effect::Send(_, Message::Released { place, .. }) = &effect {
-                self.released = self.released.max(Some(*place));
-            }
-            self.out.push(effect);
-        }
+        self.out.append(&mut self.held);
     }
 
     /// A snapshot takes the place of the signals that are in it.

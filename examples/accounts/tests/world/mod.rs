@@ -2,10 +2,12 @@
 //! and delays what it carries. Faults are drawn from a seed, and end before the world does.
 
 mod client;
+mod faults;
 mod host;
 mod ring;
 
 use crate::judge::Seen;
+use bytes::Bytes;
 use client::Client;
 use host::Host;
 use quorate_accounts::{AccountId, Accounts, Command};
@@ -13,7 +15,7 @@ use quorate_kernel::ids::NodeId;
 use quorate_kernel::rng::Rng;
 use quorate_protocols::multicast::{Pace, RingId, Slot};
 use quorate_protocols::smr::partitioned::{
-    Addressed, Answered, CommandId, Effect, Layout, Message, PartitionId,
+    Addressed, Answered, Caching, CommandId, Effect, Layout, Message, PartitionId,
 };
 use ring::Ring;
 use std::collections::{BTreeMap, BTreeSet};
@@ -40,6 +42,39 @@ pub struct Met {
     pub client_restarts: u64,
     pub lost_packets: u64,
     pub of_several: u64,
+    pub trims: u64,
+    pub layouts: u64,
+    pub copies: u64,
+    /// Objects of others that were not sent, as they were known.
+    pub validated: u64,
+    /// Commands that went on with a copy that was stale.
+    pub rolled_back: u64,
+}
+
+impl Met {
+    /// What has happened in all worlds together.
+    pub fn add(&mut self, more: Met) {
+        self.crashes += more.crashes;
+        self.lost_disks += more.lost_disks;
+        self.lost_coordinators += more.lost_coordinators;
+        self.sent_again += more.sent_again;
+        self.client_restarts += more.client_restarts;
+        self.lost_packets += more.lost_packets;
+        self.of_several += more.of_several;
+        self.trims += more.trims;
+        self.layouts += more.layouts;
+        self.copies += more.copies;
+        self.validated += more.validated;
+        self.rolled_back += more.rolled_back;
+    }
+
+    /// All of it has happened.
+    pub fn assert_all(&self) {
+        let faults = [self.crashes, self.lost_disks, self.lost_coordinators, self.lost_packets];
+        let rare = [self.trims, self.layouts, self.copies, self.client_restarts];
+        let usual = [self.sent_again, self.of_several];
+        assert!(faults.iter().chain(&rare).chain(&usual).all(|count| *count > 0), "{self:?}");
+    }
 }
 
 /// All there is.
@@ -50,6 +85,9 @@ pub struct World {
     /// When they arrive, and what.
     network: Vec<(u64, Packet)>,
     layout: Layout,
+    caching: Caching,
+    /// The number of the next node that comes.
+    next_node: u64,
     now_ms: u64,
     /// Grows with each thing that a client sees.
     clock: u64,
@@ -63,7 +101,7 @@ fn chance(rng: &mut Rng, one_in: u64) -> bool {
 }
 
 impl World {
-    pub fn new(seed: u64, pace: Pace) -> World {
+    pub fn new(seed: u64, pace: Pace, caching: Caching) -> World {
         let mut rng = Rng::new(seed);
         let (partitions, replicas) = (rng.between(2, 4) as u8, rng.between(2, 3));
         let node = |of: u8, at: u64| NodeId(u64::from(of) * 10 + at);
@@ -73,30 +111,63 @@ impl World {
         let mut hosts = BTreeMap::new();
         for partition in (0..partitions).map(PartitionId) {
             for node in layout.members(partition) {
-                hosts.insert(node, Host::new(partition, node, layout.clone()));
+                hosts.insert(node, Host::new(partition, node, layout.clone(), caching));
             }
         }
         let all = (0..partitions).map(|of| PartitionId(of).ring()).chain([RingId::ALL]);
         let rings = all.map(|ring| (ring, Ring::new(ring, pace, partitions))).collect();
         let clients = (0..rng.between(2, 3)).map(|at| Client::new(at, partitions)).collect();
         let (network, met) = (Vec::new(), Met::default());
-        let (now_ms, clock, has_faults) = (0, 0, true);
-        World { hosts, rings, clients, network, layout, now_ms, clock, has_faults, rng, met }
+        let (now_ms, clock, has_faults, next_node) = (0, 0, true, 100);
+        World {
+            hosts,
+            rings,
+            clients,
+            network,
+            layout,
+            caching,
+            next_node,
+            now_ms,
+            clock,
+            has_faults,
+            rng,
+            met,
+        }
     }
 
-    /// Runs with faults for a while, and then without, until all is answered and all replicas of a
-    /// partition are alike. What all clients saw, in the end with a read of all accounts.
+    /// Runs with faults for a while, and then without, until all is answered, all commands that are
+    /// on their way are executed and all replicas of a partition are alike. What all clients saw,
+    /// in the end with a read of all accounts, which finds what the replicas have.
     pub fn run(&mut self) -> Vec<Seen> {
         for _ in 0..self.rng.between(400, 1200) {
             self.step(true);
         }
         self.has_faults = false;
         self.until("all is answered", |world| world.clients.iter().all(Client::is_idle));
+        self.until("all is executed", |world| world.is_quiet() && world.is_alike());
+        let before = self.objects();
         let read = Command::Read((0..ACCOUNTS).map(AccountId).collect());
         self.ask(0, read);
         self.until("the last read is answered", |world| world.clients[0].is_idle());
         self.until("replicas are alike", World::is_alike);
+        for cached in self.hosts.values().map(Host::cached) {
+            self.met.validated += cached.validated;
+            self.met.rolled_back += cached.rolled_back;
+        }
+        assert_eq!(self.objects(), before, "a read changes nothing, and nothing comes late");
         self.clients.iter_mut().flat_map(Client::take_history).collect()
+    }
+
+    /// All objects that there are.
+    pub fn objects(&self) -> BTreeMap<Bytes, u64> {
+        let of = self.hosts.values().filter_map(Host::objects);
+        of.flat_map(|objects| objects.clone()).collect()
+    }
+
+    /// Whether no command is on its way.
+    fn is_quiet(&self) -> bool {
+        let is_asked = |(_, packet): &(u64, Packet)| matches!(packet, Packet::Asked(..));
+        !self.network.iter().any(is_asked) && self.rings.values().all(Ring::is_quiet)
     }
 
     fn until(&mut self, what: &str, is_so: impl Fn(&World) -> bool) {
@@ -111,7 +182,7 @@ impl World {
     fn is_alike(&self) -> bool {
         let of = |partition| self.hosts.values().filter(move |it| it.partition == partition);
         let partitions = (0..self.layout.count()).map(PartitionId);
-        let has_all = |host: &Host| host.has_learned_commands(&self.rings);
+        let has_all = |host: &Host| host.has_executed_all(&self.rings);
         let is_done = self.hosts.values().all(|host| host.is_up() && has_all(host));
         is_done
             && partitions.into_iter().all(|partition| {
@@ -129,6 +200,9 @@ impl World {
         let nodes: Vec<NodeId> = self.hosts.keys().copied().collect();
         for node in nodes {
             let host = self.hosts.get_mut(&node).expect("it is there");
+            if chance(&mut self.rng, 8) {
+                host.set_layout(&self.layout);
+            }
             host.goes_on(self.now_ms, &self.rings, &mut self.rng);
             self.carry_out(node);
         }
@@ -136,8 +210,8 @@ impl World {
             self.goes_wrong();
         } else {
             self.hosts.values_mut().filter(|it| !it.is_wiped()).for_each(Host::start);
-            self.copies();
         }
+        self.copies();
         if self.now_ms.is_multiple_of(40) {
             self.designates();
         }
@@ -193,8 +267,10 @@ impl World {
         for (_, packet) in due {
             match packet {
                 Packet::Peer(to, message) => {
-                    self.hosts.get_mut(&to).expect("it is there").hears(message);
-                    self.carry_out(to);
+                    if let Some(host) = self.hosts.get_mut(&to) {
+                        host.hears(message);
+                        self.carry_out(to);
+                    }
                 }
                 Packet::Lacking(ring, until) => {
                     self.rings.get_mut(&ring).expect("it is there").is_asked_for(until);
@@ -224,61 +300,12 @@ impl World {
                 }
                 Effect::Tell(to, message) => self.send(Packet::Peer(to, message)),
                 Effect::Answer(id, answer) => self.send(Packet::Answered(id, answer)),
-                Effect::Keep(_) => unreachable!("the host's disk has it"),
+                Effect::Keep(_) | Effect::Lost(_) | Effect::Halt(_) => {
+                    unreachable!("they are the host's own")
+                }
             }
         }
         lacking.into_iter().for_each(|it| self.send(Packet::Lacking(it.ring, it.until)));
-    }
-
-    fn goes_wrong(&mut self) {
-        let nodes: Vec<NodeId> = self.hosts.keys().copied().collect();
-        let node = *self.rng.pick(&nodes).expect("there are hosts");
-        let others = |partition| {
-            let of = self.hosts.values().filter(move |it| it.partition == partition);
-            of.filter(|it| it.is_up()).count()
-        };
-        let partition = self.hosts[&node].partition;
-        let is_alone = others(partition) < 2;
-        let host = self.hosts.get_mut(&node).expect("it is there");
-        match self.rng.below(120) {
-            0 if host.is_up() => {
-                self.met.crashes += 1;
-                host.crash();
-            }
-            // Somebody else has what it has lost.
-            1 if host.is_up() && !is_alone => {
-                self.met.lost_disks += 1;
-                host.wipe();
-            }
-            2..8 if !host.is_wiped() => host.start(),
-            8..16 => self.copies(),
-            16 => {
-                self.met.lost_coordinators += 1;
-                let rings: Vec<RingId> = self.rings.keys().copied().collect();
-                let ring = self.rng.pick(&rings).expect("there are rings");
-                self.rings.get_mut(ring).expect("it is there").loses_coordinator(&mut self.rng);
-            }
-            17 => {
-                let at = self.rng.below(self.clients.len() as u64) as usize;
-                self.met.client_restarts += u64::from(self.clients[at].restarts());
-            }
-            _ => {}
-        }
-    }
-
-    /// Hosts without anything go on from a snapshot of another one that is far enough.
-    fn copies(&mut self) {
-        let wiped: Vec<NodeId> =
-            self.hosts.values().filter(|it| it.is_wiped()).map(|it| it.node).collect();
-        for node in wiped {
-            let (partition, released) = (self.hosts[&node].partition, self.hosts[&node].released());
-            let of = self.hosts.values().filter(|it| it.partition == partition);
-            let snapshot =
-                of.filter_map(Host::snapshot).find(|snapshot| snapshot.passed() >= released);
-            if let Some(snapshot) = snapshot {
-                self.hosts.get_mut(&node).expect("it is there").copy(&snapshot);
-            }
-        }
     }
 
     /// One replica of each partition is designated that is up; others may think that they are.

@@ -20,6 +20,8 @@ fn logs(rng: &mut Rng, partitions: u32) -> BTreeMap<RingId, Log> {
                 next += 1;
                 if rng.below(4) < busy {
                     Decision::Commands(next)
+                } else if rng.below(4) == 0 {
+                    Decision::Nothing
                 } else {
                     Decision::Skip(rng.below(5) + 1)
                 }
@@ -110,7 +112,7 @@ fn all_deliver_in_one_order_and_nothing_is_lost_or_doubled() {
             let of = |ring| logs[&ring].iter();
             let decided = of(RingId(*partition)).chain(of(RingId::ALL)).filter_map(|it| match it {
                 Decision::Commands(number) => Some(*number),
-                Decision::Skip(_) => None,
+                Decision::Skip(_) | Decision::Nothing => None,
             });
             let (mut decided, mut delivered) =
                 (decided.collect::<Vec<_>>(), learner.delivered.clone());

@@ -8,6 +8,9 @@ use quorate_kernel::rng::Rng;
 use std::collections::BTreeMap;
 use std::vec::Vec;
 
+/// How many proposals a log has in flight; it refuses others.
+const ROOM: usize = 3;
+
 /// A ring: what is decided, what is proposed, and two that coordinate it in turn.
 struct Ring {
     log: Vec<Decision<u64>>,
@@ -26,10 +29,23 @@ impl Ring {
         &mut self.pacers[self.leads]
     }
 
-    fn propose(&mut self, command: u64) {
-        self.proposed.push(Decision::Commands(command));
-        let skip = self.pacer().on_commands();
-        self.proposed.extend(skip.map(Decision::Skip));
+    /// Proposes something, if the log has room; nothing is lost if not, as nothing was counted.
+    fn propose(&mut self, decision: Decision<u64>) -> bool {
+        if self.proposed.len() >= ROOM && !matches!(decision, Decision::Commands(_)) {
+            return false;
+        }
+        let skip = self.pacer().on_taken(&decision);
+        self.proposed.push(decision);
+        if let Some(skip) = skip {
+            self.propose(Decision::Skip(skip));
+        }
+        true
+    }
+
+    fn skips(&mut self, skip: Option<u64>) {
+        if let Some(count) = skip {
+            self.propose(Decision::Skip(count));
+        }
     }
 
     fn decide(&mut self, count: u64) {
@@ -67,7 +83,10 @@ impl Rings {
         self.now_ms += self.rng.below(5);
         for ring in self.rings.values_mut() {
             let skip = ring.pacer().on_period(self.now_ms);
-            ring.proposed.extend(skip.map(Decision::Skip));
+            ring.skips(skip);
+            if self.rng.below(50) == 0 {
+                ring.propose(Decision::Nothing);
+            }
             ring.decide(self.rng.below(4));
         }
         for (merge, delivered) in &mut self.learners {
@@ -85,7 +104,7 @@ impl Rings {
                 }
                 let ring = self.rings.get_mut(&ring).expect("it is there");
                 let skip = ring.pacer().on_lacking(until);
-                ring.proposed.extend(skip.map(Decision::Skip));
+                ring.skips(skip);
             }
         }
     }
@@ -97,8 +116,8 @@ impl Rings {
             .get_mut(self.rng.pick(&rings).expect("there are rings"))
             .expect("it is there");
         for lost in ring.is_led_by_the_other() {
-            if let Decision::Commands(command) = lost {
-                ring.propose(command);
+            if let Decision::Commands(_) = lost {
+                ring.propose(lost);
             }
         }
     }
@@ -131,7 +150,7 @@ fn all_is_delivered(seed: u64, pace: Pace) {
             .rings
             .get_mut(rng.pick(&busy).expect("one is"))
             .expect("it is there")
-            .propose(command);
+            .propose(Decision::Commands(command));
         (0..rng.below(4)).for_each(|_| rings.step(true));
         if rng.below(10) == 0 {
             rings.changes_a_coordinator();
@@ -164,7 +183,7 @@ fn by_demand_local_commands_wait_for_no_question() {
     (0..20).for_each(|_| rings.step(false));
     for command in 0..200 {
         let local = rings.rings.get_mut(&RingId(0)).expect("it is there");
-        local.propose(command);
+        local.propose(Decision::Commands(command));
         local.decide(u64::MAX);
         let op = Op(local.log.len() as u64);
         let (merge, _) = &mut rings.learners[0];

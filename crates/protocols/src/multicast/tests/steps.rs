@@ -58,6 +58,33 @@ fn a_ring_alone_waits_for_none() {
 }
 
 #[test]
+fn an_entry_of_the_log_itself_is_delivered_to_nobody_and_leaves_no_hole() {
+    let mut merge = both();
+    assert!(merge.learn(ONE, Op(1), Decision::Commands("one 0")));
+    assert!(merge.learn(ONE, Op(2), Decision::Nothing));
+    assert!(merge.learn(ONE, Op(3), Decision::Commands("one 2")));
+    for op in 1..=2 {
+        assert!(merge.learn(RingId::ALL, Op(op), Decision::Nothing));
+    }
+    assert_eq!(names(&mut merge), ["one 0", "one 2"]);
+    assert!(merge.learn(RingId::ALL, Op(3), Decision::Commands("all 2")));
+    assert_eq!(names(&mut merge), ["all 2"]);
+    let reached = merge.cursor().into_iter().map(|it| (it.op.0, it.next.0));
+    assert_eq!(reached.collect::<Vec<_>>(), [(3, 3), (3, 3)]);
+}
+
+#[test]
+fn what_waits_of_a_ring_is_told_with_its_slots() {
+    let mut merge = both();
+    assert!(merge.learn(RingId::ALL, Op(1), Decision::Skip(4)));
+    assert!(merge.learn(RingId::ALL, Op(2), Decision::Commands("all 4")));
+    assert!(merge.learn(RingId::ALL, Op(3), Decision::Commands("all 5")));
+    let waits = merge.waiting(RingId::ALL).map(|(slot, it)| (slot.0, *it));
+    assert_eq!(waits.collect::<Vec<_>>(), [(4, "all 4"), (5, "all 5")]);
+    assert_eq!(merge.waiting(ONE).count(), 0);
+}
+
+#[test]
 fn only_the_next_position_is_taken_and_only_of_rings_that_are_learned() {
     let mut merge = both();
     let take = |merge: &mut Merge<_>, ring, op| merge.learn(ring, Op(op), Decision::Commands("x"));
@@ -100,5 +127,5 @@ fn a_cursor_stands_before_what_is_not_delivered() {
 fn what_skips_nothing_or_too_much_is_not_sound() {
     let skip = |count| Decision::<()>::Skip(count).is_sound();
     assert!(!skip(0) && skip(1) && skip(SKIP_MAX) && !skip(SKIP_MAX + 1));
-    assert!(Decision::Commands(()).is_sound());
+    assert!(Decision::Commands(()).is_sound() && Decision::<()>::Nothing.is_sound());
 }

@@ -15,8 +15,9 @@ use quorate_kernel::ids::{NodeId, Start};
 use quorate_kernel::{invariant, mutant};
 use serde::{Deserialize, Serialize};
 
-/// How many commands a client may have in hand: none further is executed before it says that it has
-/// the answers.
+/// How far the numbers of a client's commands may be apart: none goes into a log that is further
+/// above those whose answers it has. So one that stays open holds up those far behind it. What it
+/// has is said in each command, also in one that is sent again.
 pub const OUTSTANDING_MAX: u64 = 1024;
 
 /// What is remembered of the clients of a partition: of each node its latest start.
@@ -33,6 +34,15 @@ struct Known<M: Machine> {
     answers: BTreeMap<u64, Answered<M>>,
 }
 
+impl<M: Machine> Known<M> {
+    fn acknowledge(&mut self, acked: u64) {
+        if acked > self.acked {
+            self.acked = acked;
+            self.answers = self.answers.split_off(&acked.saturating_add(1));
+        }
+    }
+}
+
 impl<M: Machine> Default for Clients<M> {
     fn default() -> Clients<M> {
         Clients(BTreeMap::new())
@@ -41,16 +51,22 @@ impl<M: Machine> Default for Clients<M> {
 
 impl<M: Machine> Clients<M> {
     /// Whether a command is to be executed, as far as this partition knows. One that comes again is
-    /// not, nor one of an earlier start, nor one of a client that has too many in hand.
-    pub(super) fn is_new(&self, id: CommandId, acked: u64) -> bool {
+    /// not, nor one of an earlier start.
+    pub(super) fn is_new(&self, id: CommandId) -> bool {
         let known = self.0.get(&id.client.node);
         let is_of_earlier = known.is_some_and(|it| id.client.start < it.start);
         let known = known.filter(|it| it.start == id.client.start);
-        let acked = known.map_or(0, |it| it.acked).max(acked);
         let is_done = known.is_some_and(|it| id.number <= it.acked);
         let is_done = is_done || known.is_some_and(|it| it.answers.contains_key(&id.number));
-        let is_near = id.number <= acked.saturating_add(OUTSTANDING_MAX);
-        !is_of_earlier && is_near && (!is_done || mutant!("smr_partition_executes_twice"))
+        !is_of_earlier && (!is_done || mutant!("smr_partition_executes_twice"))
+    }
+
+    /// A client says what it has in a command that is not executed here.
+    pub(super) fn acknowledge(&mut self, id: CommandId, acked: u64) {
+        let known = self.0.get_mut(&id.client.node);
+        if let Some(known) = known.filter(|it| it.start == id.client.start) {
+            known.acknowledge(acked);
+        }
     }
 
     /// A command was executed.
@@ -63,9 +79,8 @@ impl<M: Machine> Clients<M> {
             // What its earlier starts wait for nobody waits for any more.
             *known = new();
         }
-        known.acked = known.acked.max(acked);
         known.answers.insert(id.number, answer);
-        known.answers = known.answers.split_off(&known.acked.saturating_add(1));
+        known.acknowledge(acked);
         invariant!(known.answers.len() as u64 <= OUTSTANDING_MAX, "a client has so many in hand");
     }
 

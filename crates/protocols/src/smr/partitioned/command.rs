@@ -1,5 +1,6 @@
 //! What a ring's log carries: commands, each with its client and its partitions.
 
+use super::clients::OUTSTANDING_MAX;
 use super::machine::Machine;
 use super::partitions::{PartitionId, Partitions};
 use crate::multicast::{RingId, Slot};
@@ -21,13 +22,15 @@ pub struct CommandId {
     pub number: u64,
 }
 
-/// A command and its partitions. Sent again it is sent to the same ones.
+/// A command and its partitions. Sent again it is sent to the same ones; what the client says to
+/// have may be more by then.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(bound = "")]
 pub struct Addressed<M: Machine> {
     /// Which one.
     pub id: CommandId,
-    /// The client has the answers of all its commands up to here.
+    /// The client has the answers of all its commands up to here. Its number is at most
+    /// [`OUTSTANDING_MAX`] above.
     pub acked: u64,
     /// The partitions that execute it; one alone is in its partition's ring, and several are in the
     /// common one.
@@ -44,6 +47,13 @@ pub struct Place {
     pub slot: Slot,
     /// Which command of the decision.
     pub index: u32,
+}
+
+impl Place {
+    /// No command has a lower one.
+    pub(super) const FIRST: Place = Place { slot: Slot(0), index: 0 };
+    /// No command has a higher one.
+    pub(super) const LAST: Place = Place { slot: Slot(u64::MAX), index: u32::MAX };
 }
 
 /// What a client is answered.
@@ -66,6 +76,7 @@ pub fn may_order<M: Machine>(ring: RingId, batch: &Batch<M>, count: u8) -> bool 
             it.destinations.iter().all(|partition| all.contains(partition))
                 && it.destinations.ring() == Some(ring)
                 && it.acked < it.id.number
+                && it.id.number - it.acked <= OUTSTANDING_MAX
                 && M::is_sound(&it.command)
         })
 }

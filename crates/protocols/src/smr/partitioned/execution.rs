@@ -1,5 +1,6 @@
 //! What a command sees of objects that are here and elsewhere, and what it leaves.
 
+use super::caches::Versions;
 use super::machine::Machine;
 use super::partitions::{Holder, PartitionId, Partitions};
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -38,6 +39,10 @@ pub struct Execution<'a, M: Machine> {
     objects: &'a BTreeMap<Bytes, M::Object>,
     /// What other partitions have sent for this command.
     received: Variables<M>,
+    /// Copies that it may go on with although nobody has said yet that they are up to date.
+    copies: Option<&'a Versions<Option<M::Object>>>,
+    /// Those of them that it has read.
+    assumed: Variables<M>,
     written: Variables<M>,
     /// Objects of this partition alone that were read as the command found them.
     read: BTreeSet<Bytes>,
@@ -49,6 +54,7 @@ pub struct Execution<'a, M: Machine> {
 pub(super) struct Left<M: Machine> {
     pub written: Variables<M>,
     pub read: BTreeSet<Bytes>,
+    pub assumed: Variables<M>,
     pub lacks: Option<Lacks>,
 }
 
@@ -59,8 +65,14 @@ impl<'a, M: Machine> Execution<'a, M> {
         objects: &'a BTreeMap<Bytes, M::Object>,
         received: Variables<M>,
     ) -> Execution<'a, M> {
-        let (written, read) = (Variables::<M>::new(), BTreeSet::new());
-        Execution { here, objects, received, written, read, lacks: None }
+        let (written, assumed) = (Variables::<M>::new(), Variables::<M>::new());
+        let read = BTreeSet::new();
+        Execution { here, objects, received, copies: None, assumed, written, read, lacks: None }
+    }
+
+    /// The command may go on with copies, and is executed anew if one of them is stale.
+    pub(super) fn speculate(&mut self, copies: &'a Versions<Option<M::Object>>) {
+        self.copies = Some(copies);
     }
 
     /// An object, of whichever partition; none if there is none.
@@ -76,6 +88,10 @@ impl<'a, M: Machine> Execution<'a, M> {
             return Ok(self.objects.get(key));
         }
         if !self.received.contains_key(key) {
+            if let Some((_, copy)) = self.copies.and_then(|copies| copies.get(key)) {
+                self.assumed.insert(Bytes::copy_from_slice(key), copy.clone());
+                return Ok(copy.as_ref());
+            }
             return Err(self.ends(Lacks::Object(Bytes::copy_from_slice(key))));
         }
         Ok(self.received.get(key).and_then(Option::as_ref))
@@ -128,6 +144,7 @@ impl<'a, M: Machine> Execution<'a, M> {
 
     /// What it leaves.
     pub(super) fn left(self) -> Left<M> {
-        Left { written: self.written, read: self.read, lacks: self.lacks }
+        let Execution { written, read, assumed, lacks, .. } = self;
+        Left { written, read, assumed, lacks }
     }
 }

@@ -6,13 +6,15 @@
 //! one before it waits yet, a later command could be answered before that one's other partitions
 //! have begun, and there would be no order of them all.
 
+use super::caches::{Caching, Version};
 use super::command::{Addressed, Answered, Place};
-use super::exchange::Signal;
+use super::exchange::{Message, Signal};
 use super::execution::{Execution, Here, Lacks, Variables};
 use super::machine::Machine;
 use super::partitions::{Holder, PartitionId, Partitions};
 use super::replica::{Effect, Replica};
-use alloc::collections::BTreeSet;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::{invariant, mutant};
 
@@ -25,6 +27,11 @@ pub(super) struct Head<M: Machine> {
     outcome: Option<Outcome<M>>,
     /// The object that it waits for.
     lacks: Option<Bytes>,
+    /// Copies that its last run went on with, as far as nobody has said yet that they are up to
+    /// date.
+    assumed: Variables<M>,
+    /// The partitions that were asked for an object that they took to be here.
+    asked: Partitions,
 }
 
 #[derive(Clone, Debug)]
@@ -32,6 +39,18 @@ struct Outcome<M: Machine> {
     answer: Answered<M>,
     /// Objects of this partition.
     written: Variables<M>,
+    /// Objects of others, which they write themselves.
+    elsewhere: Variables<M>,
+}
+
+/// What a run of a command comes to.
+struct Run<M: Machine> {
+    /// Or the object that it lacks.
+    outcome: Result<Outcome<M>, Bytes>,
+    /// What it has read of this partition.
+    read: BTreeSet<Bytes>,
+    /// Copies that it went on with.
+    assumed: Variables<M>,
 }
 
 impl<M: Machine> Replica<M> {
@@ -60,10 +79,11 @@ impl<M: Machine> Replica<M> {
     /// A command of this partition alone waits for nothing.
     fn execute_alone(&mut self, command: &Addressed<M>) {
         invariant!(command.destinations.contains(self.here), "its ring has no others' commands");
-        if self.state.clients.is_new(command.id, command.acked) {
-            let (outcome, _) = self.run(command, Variables::<M>::new());
+        if self.state.clients.is_new(command.id) {
+            let run = self.run(command, Variables::<M>::new());
+            let outcome = run.outcome;
             let outcome = outcome.unwrap_or_else(|lacks| unreachable!("{lacks:?} is elsewhere"));
-            self.apply(command, outcome);
+            self.apply(None, command, outcome);
         } else {
             self.answer_again(command);
         }
@@ -76,14 +96,16 @@ impl<M: Machine> Replica<M> {
             return false;
         }
         let (destinations, own) = (command.destinations, self.here);
-        let takes_part = self.state.clients.is_new(command.id, command.acked);
+        let takes_part = self.state.clients.is_new(command.id);
         let early = if takes_part { M::early(&command.command) } else { Default::default() };
         let count = self.layout.count();
         let early = early.into_iter().filter(|key| M::holder(key, count) == Holder::One(own));
-        let signal = Signal { place, from: own, takes_part, variables: self.found(early) };
-        self.state.outbox.begin(destinations, signal.clone());
-        self.send(destinations, signal);
-        self.head = Some(Head { place, destinations, outcome: None, lacks: None });
+        let (variables, versions) = self.found(place, early);
+        let signal = Signal { place, from: own, takes_part, variables, versions };
+        self.state.outbox.begin(own, destinations, signal.clone());
+        self.send_unknown(destinations, signal);
+        let (assumed, asked) = (Variables::<M>::new(), Partitions::default());
+        self.head = Some(Head { place, destinations, outcome: None, lacks: None, assumed, asked });
         true
     }
 
@@ -98,98 +120,175 @@ impl<M: Machine> Replica<M> {
             self.end(head.place);
             return true;
         }
-        if head.outcome.is_none() {
-            let received = self.inbox.of(head.place).flat_map(|it| it.variables.clone());
-            let received: Variables<M> = received.collect();
-            let may_run = head.lacks.as_ref().is_none_or(|key| received.contains_key(key));
-            if may_run {
-                let (outcome, read) = self.run(command, received);
-                self.send_more(head, read);
-                match outcome {
-                    Ok(outcome) => (head.outcome, head.lacks) = (Some(outcome), None),
-                    Err(key) => head.lacks = Some(key),
-                }
+        self.caches.cached.validated += self.inbox.resolve(head.place, &self.caches.copies);
+        let received = self.inbox.of(head.place).flat_map(|it| it.variables.clone());
+        let received: Variables<M> = received.collect();
+        self.validate(head, &received);
+        let is_here = head.lacks.as_ref().is_none_or(|key| received.contains_key(key));
+        if head.outcome.is_none() && is_here {
+            let run = self.run(command, received);
+            self.caches.cached.speculated += u64::from(!run.assumed.is_empty());
+            self.send_more(head, run.read);
+            head.assumed = run.assumed;
+            match run.outcome {
+                Ok(outcome) => (head.outcome, head.lacks) = (Some(outcome), None),
+                Err(key) => head.lacks = Some(key),
             }
         }
+        self.ask_for_copies(head);
         let waits = !mutant!("smr_signals_left_out") && self.lacks(head).next().is_some();
         if waits {
             return false;
         }
         let Some(outcome) = head.outcome.take() else { return false };
-        self.apply(command, outcome);
+        self.keep_copies(head.place, &outcome);
+        self.apply(Some(head.place), command, outcome);
         self.end(head.place);
         true
     }
 
-    /// Which partitions the head waits for: those that have not signalled, and the holder of the
-    /// object that it lacks.
-    pub(super) fn lacks(&self, head: &Head<M>) -> impl Iterator<Item = PartitionId> {
-        let (count, place) = (self.layout.count(), head.place);
-        let holder = head.lacks.as_ref().map(|key| M::holder(key, count));
-        let others = head.destinations.without(self.here);
-        others.filter(move |it| Some(Holder::One(*it)) == holder || !self.inbox.has(place, *it))
+    /// Some of the copies that a run went on with are up to date now. If one was stale the run has
+    /// not been: what it has come to is thrown away.
+    fn validate(&mut self, head: &mut Head<M>, received: &Variables<M>) {
+        if mutant!("smr_cache_unvalidated") {
+            return head.assumed.clear();
+        }
+        let is_stale = |(key, copy): (&Bytes, &Option<M::Object>)| {
+            received.get(key).is_some_and(|object| object != copy)
+        };
+        if head.assumed.iter().any(is_stale) {
+            head.assumed.clear();
+            (head.outcome, head.lacks) = (None, None);
+            self.caches.cached.rolled_back += 1;
+        }
+        head.assumed.retain(|key, _| !received.contains_key(key));
     }
 
-    /// Runs a command on what is here. What it comes to, or the object that it lacks; and what it
-    /// has read of this partition.
-    fn run(
-        &self,
-        command: &Addressed<M>,
-        received: Variables<M>,
-    ) -> (Result<Outcome<M>, Bytes>, BTreeSet<Bytes>) {
+    /// A partition takes an object to be here that is not: it is asked for it at once.
+    fn ask_for_copies(&mut self, head: &mut Head<M>) {
+        let needs = head.lacks.iter().chain(head.assumed.keys());
+        let unsent = |signal: &&Signal<M>| {
+            let mut keys = needs.clone();
+            keys.any(|key| signal.versions.contains_key(key) && !signal.variables.contains_key(key))
+        };
+        let from = self.inbox.of(head.place).filter(unsent).map(|signal| signal.from);
+        let from: Partitions = from.filter(|it| !head.asked.contains(*it)).collect();
+        head.asked = head.asked.iter().chain(from.iter()).collect();
+        for of in from.iter() {
+            let needs = Message::Needs { replica: self.own, places: Vec::from([head.place]) };
+            self.ask_for(Effect::Send(of, needs));
+        }
+    }
+
+    /// What a command has read or written of other partitions is what they have then.
+    fn keep_copies(&mut self, place: Place, outcome: &Outcome<M>) {
+        if self.caches.is_off() {
+            return;
+        }
+        let signals = self.inbox.of(place);
+        let read = signals.flat_map(|it| {
+            let version = |key: &Bytes| it.versions.get(key).copied();
+            it.variables.iter().filter_map(move |(key, object)| Some((key, version(key)?, object)))
+        });
+        for (key, version, object) in read {
+            self.caches.keep(key.clone(), version, object.clone());
+        }
+        for (key, object) in &outcome.elsewhere {
+            self.caches.keep(key.clone(), Version::left(place), object.clone());
+        }
+    }
+
+    /// Which partitions the head waits for: those that have not signalled, and the holders of the
+    /// object that it lacks and of copies that nobody has validated.
+    pub(super) fn lacks(&self, head: &Head<M>) -> impl Iterator<Item = PartitionId> {
+        let (count, place) = (self.layout.count(), head.place);
+        let keys = head.lacks.iter().chain(head.assumed.keys());
+        let holders = keys.map(|key| M::holder(key, count)).collect::<Vec<_>>();
+        let others = head.destinations.without(self.here);
+        others.filter(move |it| holders.contains(&Holder::One(*it)) || !self.inbox.has(place, *it))
+    }
+
+    /// Runs a command on what is here.
+    fn run(&self, command: &Addressed<M>, received: Variables<M>) -> Run<M> {
         let (count, destinations) = (self.layout.count(), command.destinations);
         let here = Here { partition: self.here, count, destinations };
         let mut on = Execution::new(here, &self.state.objects, received);
+        if self.caches.caching == Caching::Speculative {
+            on.speculate(&self.caches.copies);
+        }
         let output = M::execute(&command.command, &mut on);
         let left = on.left();
         let outcome = match (left.lacks, output) {
             (Some(Lacks::Object(key)), _) => Err(key),
             (Some(Lacks::Outside(of)), _) => {
-                let written = Variables::<M>::new();
-                Ok(Outcome { answer: Answered::Outside(of), written })
+                let (written, elsewhere) = (Variables::<M>::new(), Variables::<M>::new());
+                Ok(Outcome { answer: Answered::Outside(of), written, elsewhere })
             }
             (None, Ok(output)) => {
-                let mut written = left.written;
                 // What it has written of others they write themselves.
-                written.retain(|key, _| M::holder(key, count).has(self.here));
-                Ok(Outcome { answer: Answered::Done(output), written })
+                let is_own = |(key, _): &(Bytes, _)| M::holder(key, count).has(self.here);
+                let (written, elsewhere) = left.written.into_iter().partition(is_own);
+                Ok(Outcome { answer: Answered::Done(output), written, elsewhere })
             }
             (None, Err(_)) => unreachable!("a machine cannot make what it returns here"),
         };
-        (outcome, left.read)
+        Run { outcome, read: left.read, assumed: left.assumed }
     }
 
     /// The others of a command get what it has read here, each object once.
     fn send_more(&mut self, head: &Head<M>, read: BTreeSet<Bytes>) {
         let Some(sent) = self.state.outbox.get(head.place) else { return };
         let new = read.into_iter().filter(|key| !sent.variables.contains_key(key));
-        let variables = self.found(new);
+        let (place, from, takes_part) = (head.place, self.here, true);
+        let (variables, versions) = self.found(place, new);
         if !variables.is_empty() {
-            let signal = Signal { place: head.place, from: self.here, takes_part: true, variables };
+            let signal = Signal { place, from, takes_part, variables, versions };
             self.state.outbox.add(&signal);
-            self.send(head.destinations, signal);
+            self.send_unknown(head.destinations, signal);
         }
     }
 
-    /// Objects of this partition, as the command at the head finds them.
-    fn found(&self, keys: impl Iterator<Item = Bytes>) -> Variables<M> {
-        keys.map(|key| (key.clone(), self.state.objects.get(&key).cloned())).collect()
+    /// Objects of this partition, as the command at the head finds them, and their versions.
+    fn found(
+        &self,
+        place: Place,
+        keys: impl Iterator<Item = Bytes>,
+    ) -> (Variables<M>, BTreeMap<Bytes, Version>) {
+        let found = keys.map(|key| (key.clone(), self.state.objects.get(&key).cloned()));
+        let found: Variables<M> = found.collect();
+        let of = found.keys().filter(|_| !self.caches.is_off());
+        let versions = of.map(|key| (key.clone(), self.caches.version(key, place))).collect();
+        (found, versions)
     }
 
     /// A command takes effect.
-    fn apply(&mut self, command: &Addressed<M>, outcome: Outcome<M>) {
+    fn apply(&mut self, place: Option<Place>, command: &Addressed<M>, outcome: Outcome<M>) {
         for (key, object) in outcome.written {
+            match place.filter(|_| !self.caches.is_off()) {
+                // All of its partitions have executed it, and know what it left.
+                Some(place) => {
+                    self.caches.share(&key, Version::left(place), command.destinations);
+                }
+                None => self.caches.unshare(&key),
+            }
+            self.digest.replace::<M>(&key, self.state.objects.get(&key), object.as_ref());
             match object {
                 Some(object) => _ = self.state.objects.insert(key, object),
                 None => _ = self.state.objects.remove(&key),
             }
         }
         self.state.clients.note(command.id, command.acked, outcome.answer.clone());
+        let executed = &mut self.state.executed;
+        let differs = self.digest.execute::<M>(executed, command.id, &outcome.answer);
         self.ask_for(Effect::Answer(command.id, outcome.answer));
+        if let Some(differs) = differs {
+            self.halt(differs);
+        }
     }
 
     /// A command that was executed comes again: the answer may not have reached its client.
     fn answer_again(&mut self, command: &Addressed<M>) {
+        self.state.clients.acknowledge(command.id, command.acked);
         if let Some(answer) = self.state.clients.answer(command.id).cloned() {
             self.ask_for(Effect::Answer(command.id, answer));
         }

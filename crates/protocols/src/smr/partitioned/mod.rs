@@ -9,7 +9,7 @@
 //! # Promise
 //! - Replicas of a partition have the same objects after the same commands.
 //! - A command takes effect at all of its partitions or at none, and once, however often it is sent
-//!   ([`OUTSTANDING_MAX`] of a client at a time).
+//!   (numbers of a client are [`OUTSTANDING_MAX`] apart at most).
 //! - Execution atomicity (§IV-A): when a command ends at one partition, some replica of each other
 //!   one has executed all that comes before it there. What clients see is linearizable.
 //! - As long as one replica of each partition goes on, and the rings do, nothing is stuck, whatever
@@ -40,14 +40,23 @@
 //!
 //! The designated replica sends. Whoever waits asks all replicas of a partition
 //! ([`Message::Needs`]), each of which keeps what it has signalled until all replicas of the others
-//! say that they have it durably ([`Message::Released`]).
+//! say that they have it durably ([`Message::Released`]), each for the start that it is in.
+//!
+//! # Caches
+//! A replica may keep copies of what it has read of others ([`Caching`], §IV-C). A copy counts if
+//! the holder says so, within the command: so what clients see is the same with them.
 //!
 //! # Invariants
 //! - What a partition signals of a command follows from what was delivered: all its replicas would
-//!   say the same.
+//!   say the same. With speculation one may send more than is needed, and that is as true.
+//! - No command ends, and is answered, on a copy that its holder has not validated for it.
 //! - An object is sent as the command finds it, also when it is asked for later.
 //! - No effect of a command is there before it ends, and all of them are then.
-//! - What a replica has released it has durably, or has executed into a snapshot that is.
+//! - What a replica has released it has durably, or has executed into a snapshot that is; a copy of
+//!   it is not behind that. So nothing that a copy needs is gone, unless an earlier start of who
+//!   takes it, or nobody that others knew of, was thought to have it.
+//! - What waits behind a command is bounded ([`WAITING_BYTES_MAX`]); the ring whose turn it is has
+//!   room always.
 //!
 //! # Known limits
 //! - No engine stands on it yet. [`crate::coordination`] is of one partition.
@@ -55,15 +64,14 @@
 //!   held by one partition or by all of them, none by some.
 //! - A replica that is down, and is still one ([`Replica::set_layout`]), is waited for when others
 //!   have kept [`OUTBOX_BYTES_MAX`] for it.
-//! - A node that has lost what it stored goes on from a snapshot of another replica. If that is
-//!   behind what the node has released before, it may lack what nobody keeps any more, and takes a
-//!   later one.
-//! - No caches of others' objects (§IV-C), and no parts of objects (§V-A1, `getDiff`): each command
-//!   brings whole objects.
+//! - A node that has lost what it stored goes on from a copy ([`Replica::copy`]), and takes a later
+//!   one if what it needs is gone ([`Effect::Lost`]).
+//! - No parts of objects (§V-A1, `getDiff`): what is not cached is brought whole.
 //! - No time, no changes that are told, no scans: a command reads and writes objects by their keys.
 //! - Reads are ordered as all commands are.
 //! - Snapshots are whole, and objects in memory.
-//! - Replicas of a partition do not compare their states.
+//! - Replicas of a partition compare hashes of their states ([`COMPARED_EVERY`]), and halt if they
+//!   differ. Which of them is right nobody finds out; when all have halted the partition is down.
 //!
 //! | file | what it holds |
 //! |---|---|
@@ -72,31 +80,39 @@
 //! | `command.rs` | what logs carry |
 //! | `execution.rs` | what a command sees, and leaves |
 //! | `head.rs` | how a command is executed |
-//! | `replica.rs` | what a replica is told, and asks for |
+//! | `replica.rs` | what a replica learns, and asks for |
+//! | `peers.rs` | what others say to it |
 //! | `exchange.rs` | what partitions say to each other |
 //! | `outbox.rs` | what they may be asked again |
+//! | `caches.rs` | copies of others' objects |
+//! | `digest.rs` | what replicas of a partition compare |
 //! | `clients.rs` | each command once |
 //! | `state.rs` | what is stored |
 
+mod caches;
 mod clients;
 mod command;
+mod digest;
 mod exchange;
 mod execution;
 mod head;
 mod machine;
 mod outbox;
 mod partitions;
+mod peers;
 mod replica;
 mod state;
 #[cfg(test)]
 mod tests;
 
+pub use caches::{CACHE_BYTES_MAX, Cached, Caching, Version};
 pub use clients::OUTSTANDING_MAX;
 pub use command::{Addressed, Answered, Batch, CommandId, Place, may_order};
-pub use exchange::{EARLY_BYTES_MAX, Message, Signal};
+pub use digest::{COMPARED_EVERY, Differs, StateHash};
+pub use exchange::{ANSWER_BYTES_MAX, EARLY_BYTES_MAX, Message, NEEDS_MAX, Signal};
 pub use execution::{Execution, Variables, Wait};
 pub use machine::Machine;
 pub use outbox::OUTBOX_BYTES_MAX;
-pub use partitions::{Holder, Layout, PARTITIONS_MAX, PartitionId, Partitions};
-pub use replica::{Effect, Replica};
+pub use partitions::{Holder, Layout, PARTITIONS_MAX, PartitionId, Partitions, ReplicaId};
+pub use replica::{Effect, Replica, WAITING_BYTES_MAX};
 pub use state::Snapshot;

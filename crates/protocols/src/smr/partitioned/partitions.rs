@@ -3,7 +3,7 @@
 use crate::multicast::RingId;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
-use quorate_kernel::ids::NodeId;
+use quorate_kernel::ids::{Incarnation, NodeId};
 use quorate_kernel::invariant;
 use serde::{Deserialize, Serialize};
 
@@ -22,8 +22,18 @@ impl PartitionId {
     }
 }
 
+/// A replica in one of its starts. What it says of itself holds for that start: a later one may
+/// have lost what this one stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct ReplicaId {
+    /// Whose replica it is.
+    pub partition: PartitionId,
+    /// Which node, and which of its starts.
+    pub incarnation: Incarnation,
+}
+
 /// A set of partitions: a bit for each.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Partitions(u16);
 
 impl Partitions {
@@ -47,6 +57,12 @@ impl Partitions {
     /// The others.
     pub fn without(self, partition: PartitionId) -> impl Iterator<Item = PartitionId> {
         self.iter().filter(move |it| *it != partition)
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
     }
 
     /// How many they are.

@@ -1,14 +1,17 @@
 //! One replica of one partition: what it is told, and what it asks for.
 
+use super::caches::{Cached, Caches, Caching};
 use super::command::{Addressed, Answered, Batch, CommandId, Place};
+use super::digest::{Differs, Digest};
 use super::exchange::{Inbox, Message, Signal};
 use super::execution::Variables;
 use super::head::Head;
 use super::machine::Machine;
 use super::outbox::Released;
-use super::partitions::{Holder, Layout, PartitionId, Partitions};
+use super::partitions::{Layout, PartitionId, Partitions, ReplicaId};
 use super::state::{Queued, Snapshot, State};
 use crate::multicast::{Decision, Lacking, Merge, RingId, Slot};
+use crate::smr::sized::length;
 use crate::vsr::Op;
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
@@ -20,7 +23,7 @@ use quorate_kernel::{invariant, mutant};
 /// What a replica asks for.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect<M: Machine> {
-    /// A message to all replicas of another partition.
+    /// A message to all replicas of a partition; the one that sends it may leave itself out.
     Send(PartitionId, Message<M>),
     /// A message to one replica of another partition.
     Tell(NodeId, Message<M>),
@@ -31,22 +34,50 @@ pub enum Effect<M: Machine> {
     /// [`Replica::resume`], until a snapshot of later is: the partitions they are of forget them.
     /// No [`Message::Released`] leaves before all that was to be kept before it is durable.
     Keep(Vec<Signal<M>>),
+    /// What the command of this place needs nobody keeps any more. The replica goes on from a
+    /// [`Replica::copy`] of another one of its partition that has passed the place; there is one.
+    /// Said again until then.
+    Lost(Place),
+    /// Replicas of this partition differ: the machine is not deterministic, or what one of them has
+    /// is damaged. The host stops this replica and says so loudly; it does nothing any more, and no
+    /// answer leaves it. Somebody has to find out which one is right.
+    Halt(Differs),
+}
+
+/// How many bytes of commands of a ring may wait for their turn, or behind a command that waits, if
+/// they are not one decision that has more.
+pub const WAITING_BYTES_MAX: usize = 32 << 20;
+
+/// Commands of a decision, and how many bytes of its ring they are.
+#[derive(Clone, Debug)]
+struct Waits<M: Machine> {
+    bytes: usize,
+    batch: Batch<M>,
 }
 
 /// A replica of a partition.
 #[derive(Clone, Debug)]
 pub struct Replica<M: Machine> {
     pub(super) here: PartitionId,
-    node: NodeId,
+    pub(super) own: ReplicaId,
     pub(super) layout: Layout,
-    merge: Merge<Batch<M>>,
+    merge: Merge<Waits<M>>,
+    /// How many bytes of each ring wait in it.
+    waiting: BTreeMap<RingId, usize>,
     /// What is left of the last decision that was delivered; the first is at the head.
     rest: VecDeque<Queued<M>>,
     /// How far the first one is, if it is begun and is of several partitions.
     pub(super) head: Option<Head<M>>,
     pub(super) state: State<M>,
     pub(super) inbox: Inbox<M>,
-    released: Released,
+    pub(super) released: Released,
+    /// The last command that an earlier start may have released: up to there it goes on with what
+    /// was kept for it alone.
+    kept: Option<Place>,
+    pub(super) digest: Digest,
+    pub(super) caches: Caches<M>,
+    /// It differs from another replica, and does nothing any more.
+    is_halted: bool,
     /// Whether it sends what the partition has to signal.
     is_designated: bool,
     effects: Vec<Effect<M>>,
@@ -57,42 +88,68 @@ impl<M: Machine> Replica<M> {
     /// something is learned.
     #[must_use]
     pub fn resume(
-        (here, node): (PartitionId, NodeId),
+        own: ReplicaId,
         layout: Layout,
         snapshot: Snapshot<M>,
         kept: impl IntoIterator<Item = Signal<M>>,
     ) -> Replica<M> {
+        let here = own.partition;
         invariant!(here.0 < layout.count(), "its partition is there");
+        let digest = Digest::of::<M>(&snapshot.state.objects);
         let mut replica = Replica {
             here,
-            node,
+            own,
             layout,
             merge: Merge::resume(snapshot.cursor),
+            waiting: BTreeMap::new(),
             rest: snapshot.rest,
             head: None,
             state: snapshot.state,
             inbox: Inbox::new(),
-            released: Released::new(),
+            released: Released::default(),
+            kept: None,
+            digest,
+            caches: Caches::new(Caching::default()),
+            is_halted: false,
             is_designated: false,
             effects: Vec::new(),
         };
         for signal in kept {
             if Some(signal.place) > replica.state.passed {
+                replica.kept = replica.kept.max(Some(signal.place));
                 replica.inbox.insert(signal, true);
             }
         }
         replica
     }
 
-    /// A position of a ring's log is decided. Whether it is the next one of it; others are not
-    /// taken.
+    /// A position of a ring's log is decided. Whether it is taken: it is the next one of that ring,
+    /// and there is room for it.
     pub fn learn(&mut self, ring: RingId, op: Op, decision: Decision<Batch<M>>) -> bool {
+        if self.is_halted || !self.has_room(ring) {
+            return false;
+        }
         if mutant!("smr_signal_when_queued") {
             self.signal_queued(ring, &decision);
         }
+        let mut bytes = 0;
+        let decision = decision.map(|batch| {
+            bytes = length(&batch);
+            Waits { bytes, batch }
+        });
         let is_taken = self.merge.learn(ring, op, decision);
+        if is_taken {
+            *self.waiting.entry(ring).or_default() += bytes;
+        }
         self.advance();
         is_taken
+    }
+
+    /// Whether a position of a ring's log may be learned now. One that has no room is not the one
+    /// for which others wait, so nothing is stuck for that; it is fed again later.
+    #[must_use]
+    pub fn has_room(&self, ring: RingId) -> bool {
+        self.waiting.get(&ring).is_none_or(|bytes| *bytes < WAITING_BYTES_MAX)
     }
 
     /// What coordinators of rings are to be asked when skips are by demand: now, and from time to
@@ -115,53 +172,63 @@ impl<M: Machine> Replica<M> {
         }
     }
 
+    /// How it uses copies of objects of other partitions; what it has of them is dropped.
+    pub fn set_caching(&mut self, caching: Caching) {
+        self.caches = Caches::new(caching);
+    }
+
+    /// What it has had of its copies.
+    #[must_use]
+    pub fn cached(&self) -> Cached {
+        self.caches.cached
+    }
+
     /// The replicas of partitions are others now: who has left holds nothing up any more. Who comes
     /// goes on from a snapshot of another replica that was made after all heard of it.
     pub fn set_layout(&mut self, layout: Layout) {
         invariant!(layout.count() == self.layout.count(), "partitions do not come or go");
         self.layout = layout;
-        let is_member = |of, node| self.layout.members(of).any(|member| member == node);
-        self.released.retain(|(of, node), _| is_member(*of, *node));
-        self.state.outbox.release(self.here, &self.layout, &self.released);
+        self.released.retain_members(&self.layout);
+        for of in (0..self.layout.count()).map(PartitionId) {
+            self.release(of);
+        }
         self.advance();
     }
 
-    /// A replica of another partition says something.
-    pub fn on_message(&mut self, message: Message<M>) {
-        match message {
-            Message::Signal(signal) => self.on_signal(signal),
-            Message::Needs { place, node } => self.on_needs(place, node),
-            Message::Released { partition, node, place } => {
-                self.on_released((partition, node), place);
-            }
-        }
+    /// Another replica of the partition has another state: nothing that this one asks for is worth
+    /// anything.
+    pub(super) fn halt(&mut self, differs: Differs) {
+        invariant!(differs.own.executed == differs.other.executed, "they are of one moment");
+        invariant!(differs.own.hash != differs.other.hash, "who differs is not alike");
+        self.is_halted = true;
+        self.effects.clear();
+        self.effects.push(Effect::Halt(differs));
     }
 
-    /// Some time has passed: what is waited for is asked for again, of all replicas that have it,
-    /// and the others hear what is not needed any more. The paper's senders are suspected; here
-    /// whoever waits asks, which needs nobody's suspicion.
-    pub fn on_period(&mut self) {
-        // After a restart, or when there was no room, nothing else may begin what is the next.
-        self.advance();
-        if let Some(head) = &self.head {
-            let needs = Message::Needs { place: head.place, node: self.node };
-            let asked: Vec<PartitionId> = self.lacks(head).collect();
-            self.effects.extend(asked.into_iter().map(|of| Effect::Send(of, needs.clone())));
-        }
-        let Some(place) = self.state.passed else { return };
-        let (partition, node) = (self.here, self.node);
-        for other in (0..self.layout.count()).map(PartitionId).filter(|it| *it != partition) {
-            let released = Message::Released { partition, node, place };
-            self.effects.push(Effect::Send(other, released));
-        }
+    /// Whether it does nothing any more.
+    #[must_use]
+    pub fn is_halted(&self) -> bool {
+        self.is_halted
     }
 
     /// What it has asked for since this was last called, in this order.
     pub fn take_effects(&mut self) -> Vec<Effect<M>> {
+        if self.is_halted {
+            self.effects.retain(|effect| matches!(effect, Effect::Halt(_)));
+        }
         mem::take(&mut self.effects)
     }
 
-    /// What is to be stored, or another replica of the partition may go on from.
+    /// What another replica of the partition may go on from: that what it lacks is kept for it
+    /// somewhere. None after a restart, before this replica has come to what it had before.
+    #[must_use]
+    pub fn copy(&self) -> Option<Snapshot<M>> {
+        let is_behind = self.is_halted
+            || self.state.passed < self.kept && !mutant!("smr_copies_what_is_released");
+        (!is_behind).then(|| self.snapshot())
+    }
+
+    /// What is to be stored.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot<M> {
         let (cursor, rest) = (self.merge.cursor(), self.rest.clone());
@@ -174,70 +241,65 @@ impl<M: Machine> Replica<M> {
         &self.state.objects
     }
 
+    /// Whether it has executed all that it has learned.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.rest.is_empty() && self.waiting.values().all(|bytes| *bytes == 0)
+    }
+
     /// Of how many commands it keeps what others may ask for.
     #[must_use]
     pub fn outbox_count(&self) -> usize {
         self.state.outbox.count()
     }
 
-    fn on_signal(&mut self, signal: Signal<M>) {
-        let head = self.head.as_ref().map(|head| head.place);
-        invariant!(head.is_none() || head > self.state.passed, "the head is not executed yet");
-        let count = self.layout.count();
-        let is_holder = |key: &Bytes| M::holder(key, count) == Holder::One(signal.from);
-        let is_sound = signal.from.0 < count && signal.variables.keys().all(is_holder);
-        if !is_sound || signal.from == self.here || Some(signal.place) <= self.state.passed {
-            return;
-        }
-        let is_next = head == Some(signal.place);
-        self.inbox.insert(signal, is_next);
-        if is_next {
-            self.advance();
-        }
-        invariant!(self.head.is_none() || !self.rest.is_empty(), "the head is the first in line");
-    }
-
-    fn on_needs(&mut self, place: Place, node: NodeId) {
-        let known = self.state.outbox.get(place);
-        invariant!(known.is_none_or(|it| it.from == self.here), "it signals for its partition");
-        invariant!(known.is_none_or(|it| it.place == place), "signals are under their places");
-        // One that is not there comes when this replica comes to the command.
-        if let Some(mut signal) = known.cloned() {
-            if mutant!("smr_sends_what_is_now") {
-                let now = |key: &Bytes| self.state.objects.get(key).cloned();
-                signal.variables.iter_mut().for_each(|(key, object)| *object = now(key));
-            }
-            self.effects.push(Effect::Tell(node, Message::Signal(signal)));
-        }
-    }
-
-    fn on_released(&mut self, (partition, node): (PartitionId, NodeId), place: Place) {
-        let count = self.state.outbox.count();
-        let up_to = self.released.entry((partition, node)).or_insert(place);
-        *up_to = place.max(*up_to);
-        invariant!(*up_to >= place, "what is released once stays released");
-        if !self.layout.members(partition).any(|member| member == node) {
-            self.released.remove(&(partition, node));
-            return;
-        }
-        self.state.outbox.release(self.here, &self.layout, &self.released);
-        invariant!(self.state.outbox.count() <= count, "to release adds nothing");
-        self.advance();
-    }
-
     /// Executes commands as long as none has to wait.
-    fn advance(&mut self) {
-        loop {
+    pub(super) fn advance(&mut self) {
+        while !self.is_halted {
             while let Some((place, command)) = self.rest.pop_front() {
-                if !self.execute(place, &command) {
+                if self.is_halted || !self.execute(place, &command) {
                     self.rest.push_front((place, command));
                     return;
                 }
             }
             let Some(delivered) = self.merge.deliver() else { return };
+            let Waits { bytes, batch } = delivered.commands;
+            let waiting = self.waiting.entry(delivered.ring).or_default();
+            invariant!(*waiting >= bytes, "what is delivered was learned");
+            *waiting -= bytes;
             let is_all = delivered.ring == RingId::ALL;
-            let places = places(delivered.slot, delivered.commands);
+            let places = places(delivered.slot, batch);
             self.rest = places.map(|(place, it)| (is_all.then_some(place), it)).collect();
+        }
+    }
+
+    /// Commands of several partitions that are learned and not executed, in their order; those
+    /// behind the last that is delivered are not for this partition alone.
+    pub(super) fn queued(&self) -> impl Iterator<Item = (Place, Partitions)> {
+        let rest = self.rest.iter().filter_map(|(place, it)| Some(((*place)?, it.destinations)));
+        let waiting = self.merge.waiting(RingId::ALL).flat_map(|(slot, waits)| {
+            let place = move |index| Place { slot, index };
+            (0..).zip(&waits.batch).map(move |(index, it)| (place(index), it.destinations))
+        });
+        rest.chain(waiting).filter(|(_, destinations)| destinations.contains(self.here))
+    }
+
+    /// Sends a signal to the other partitions of a command, if it is for this replica to do; to
+    /// each without the objects of which it has a copy that is up to date.
+    pub(super) fn send_unknown(&mut self, destinations: Partitions, signal: Signal<M>) {
+        if self.is_designated {
+            for to in destinations.without(self.here) {
+                let mut signal = signal.clone();
+                let versions = &signal.versions;
+                signal.variables.retain(|key, _| {
+                    let version = versions.get(key);
+                    !version.is_some_and(|it| self.caches.who_has(key, *it).contains(to))
+                });
+                self.effects.push(Effect::Send(to, Message::Signal(signal)));
+            }
+        }
+        for (key, version) in signal.versions {
+            self.caches.share(&key, version, destinations);
         }
     }
 
@@ -261,7 +323,8 @@ impl<M: Machine> Replica<M> {
         for (place, command) in places(reached.next, batch.clone()) {
             let (from, takes_part, variables) = (self.here, true, Variables::<M>::new());
             if command.destinations.contains(from) {
-                let signal = Signal { place, from, takes_part, variables };
+                let versions = BTreeMap::new();
+                let signal = Signal { place, from, takes_part, variables, versions };
                 self.send(command.destinations, signal);
             }
         }

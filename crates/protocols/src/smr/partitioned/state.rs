@@ -2,6 +2,7 @@
 
 use super::clients::Clients;
 use super::command::{Addressed, Place};
+use super::digest::Executed;
 use super::machine::Machine;
 use super::outbox::Outbox;
 use super::partitions::PartitionId;
@@ -22,6 +23,8 @@ pub struct State<M: Machine> {
     pub(super) outbox: Outbox<M>,
     /// The last command of several partitions that was executed, or was for others.
     pub(super) passed: Option<Place>,
+    /// What its replicas compare, beside the objects.
+    pub(super) executed: Executed,
 }
 
 /// A command whose turn it is or comes next; with its place if it is of several partitions.
@@ -49,6 +52,7 @@ impl<M: Machine> Snapshot<M> {
             clients: Clients::default(),
             outbox: Outbox::default(),
             passed: None,
+            executed: Executed::default(),
         };
         Snapshot { cursor: Merge::<()>::new(rings).cursor(), rest: VecDeque::new(), state }
     }
@@ -76,5 +80,6 @@ impl<M: Machine> Snapshot<M> {
             && one.objects == two.objects
             && one.clients == two.clients
             && one.passed == two.passed
+            && one.executed == two.executed
     }
 }

@@ -1,8 +1,11 @@
 //! Tests of the partitioned machine, with a machine of letters.
 
 mod atomic;
+mod caches;
 mod cluster;
+mod digest;
 mod exchange;
+mod kept;
 mod letters;
 mod once;
 mod restart;

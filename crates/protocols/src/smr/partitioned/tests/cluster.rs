@@ -3,8 +3,8 @@
 use super::letters::{Command, Letters, Step};
 use crate::multicast::{Decision, RingId};
 use crate::smr::partitioned::{
-    Addressed, Answered, Batch, CommandId, Effect, Layout, Machine as _, Message, PartitionId,
-    Partitions, Replica, Signal, Snapshot, may_order,
+    Addressed, Answered, Batch, CommandId, Differs, Effect, Layout, Machine as _, Message,
+    PartitionId, Partitions, Replica, ReplicaId, Signal, Snapshot, may_order,
 };
 use crate::vsr::Op;
 use quorate_kernel::ids::{Incarnation, NodeId, Start};
@@ -29,11 +29,21 @@ pub struct Cluster {
     /// What was answered, by which partition, in order.
     pub answers: Vec<(u8, CommandId, Answered<Letters>)>,
     pub kept: BTreeMap<Node, Vec<Signal<Letters>>>,
+    /// Who needs what nobody keeps.
+    pub lost: Vec<Node>,
+    /// Who has halted, and what differs.
+    pub halted: Vec<(Node, Differs)>,
+    starts: BTreeMap<Node, u32>,
     next: BTreeMap<Incarnation, u64>,
 }
 
 pub fn node_id((partition, index): Node) -> NodeId {
     NodeId(u64::from(partition) * 100 + index)
+}
+
+pub fn replica_id(at: Node, start: u32) -> ReplicaId {
+    let incarnation = Incarnation { node: node_id(at), start: Start(start) };
+    ReplicaId { partition: PartitionId(at.0), incarnation }
 }
 
 fn node(id: NodeId) -> Node {
@@ -62,6 +72,9 @@ impl Cluster {
             cuts: BTreeSet::new(),
             answers: Vec::new(),
             kept: BTreeMap::new(),
+            lost: Vec::new(),
+            halted: Vec::new(),
+            starts: BTreeMap::new(),
             next: BTreeMap::new(),
         };
         for at in (0..partitions).flat_map(nodes) {
@@ -81,7 +94,9 @@ impl Cluster {
             self.learned.insert((at, reached.ring), reached.op.0 as usize);
         }
         let kept = self.kept.get(&at).cloned().unwrap_or_default();
-        let id = (PartitionId(at.0), node_id(at));
+        let start = self.starts.entry(at).or_default();
+        *start += 1;
+        let id = replica_id(at, *start);
         self.replicas.insert(at, Replica::resume(id, self.layout.clone(), snapshot, kept));
     }
 
@@ -152,6 +167,8 @@ impl Cluster {
                 }
                 Effect::Tell(to, message) => self.wire.push_back((at, node(to), message)),
                 Effect::Answer(id, answer) => self.answers.push((at.0, id, answer)),
+                Effect::Halt(differs) => self.halted.push((at, differs)),
+                Effect::Lost(_) => self.lost.push(at),
                 Effect::Keep(signals) => self.kept.entry(at).or_default().extend(signals),
             }
         }

@@ -202,8 +202,9 @@ fn what_is_signalled_is_kept_until_all_replicas_of_the_others_have_released_it()
     // What is no replica of that partition says nothing about it.
     let of_others = cluster.wire.len();
     let place = cluster.replica((1, 1)).snapshot().passed().expect("it has come to one");
-    let node = super::cluster::node_id((2, 1));
-    let released = Message::Released { partition: PartitionId(1), node, place };
+    let mut replica = super::cluster::replica_id((2, 1), 9);
+    replica.partition = PartitionId(1);
+    let released = Message::Released { replica, place };
     cluster.replica((0, 1)).on_message(released);
     assert_eq!((counts(&cluster)[0], of_others), (1, 0));
     cluster.cuts.clear();

@@ -29,6 +29,8 @@ pub enum Step {
     Follow(String, String),
     /// Removes a number.
     Remove(String),
+    /// Answers what no replica but this one knows: no deterministic machine does.
+    Differs,
     /// No correct peer makes it.
     Nonsense,
 }
@@ -36,6 +38,11 @@ pub enum Step {
 /// The numbers.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Letters {}
+
+std::thread_local! {
+    /// What [`Step::Differs`] answers in this test, until it is set to something else.
+    pub static WRONG: core::cell::Cell<u64> = const { core::cell::Cell::new(0) };
+}
 
 /// An object of this value is as large as all that a replica may keep for others.
 pub const HUGE: u64 = u64::MAX;
@@ -64,7 +71,7 @@ fn names(step: &Step) -> Vec<&str> {
         Step::Read(name) | Step::Write(name, _) | Step::Remove(name) => Vec::from([&**name]),
         Step::Copy { from, to } => Vec::from([&**from, to]),
         Step::Follow(name, letter) => Vec::from([&**name, letter]),
-        Step::Nonsense => Vec::new(),
+        Step::Differs | Step::Nonsense => Vec::new(),
     }
 }
 
@@ -116,6 +123,7 @@ impl Machine for Letters {
                     output.push(number(&name, on)?);
                 }
                 Step::Remove(name) => on.remove(key(name))?,
+                Step::Differs => output.push(WRONG.get()),
                 Step::Nonsense => unreachable!("it is not put into a log"),
             }
         }

@@ -1,8 +1,11 @@
 //! Each command takes effect once, at all of its partitions or at none.
 
 use super::cluster::{Cluster, client, done};
-use super::letters::{FIRST, copy, read, write};
-use crate::smr::partitioned::{Answered, CommandId, OUTSTANDING_MAX, Partitions};
+use super::letters::{FIRST, Letters, copy, read, write};
+use crate::multicast::RingId;
+use crate::smr::partitioned::{
+    Addressed, Answered, CommandId, OUTSTANDING_MAX, Partitions, may_order,
+};
 use std::vec::Vec;
 
 #[test]
@@ -62,19 +65,32 @@ fn a_client_has_so_many_commands_in_hand_and_no_more() {
     let mut early = far.clone();
     early.acked = 0;
     early.id = CommandId { client: client(2, 1), number: OUTSTANDING_MAX + 1 };
-    cluster.decide(early.clone());
-    cluster.level();
-    cluster.settle();
-    assert_eq!((cluster.output(early.id), cluster.number((1, 1), "b")), (None, None));
-    cluster.decide(far.clone());
-    cluster.level();
-    cluster.settle();
-    assert_eq!(cluster.output(far.id), None, "it is one too far behind what the client has");
+    let may = |it: &Addressed<Letters>| may_order(RingId::ALL, &Vec::from([it.clone()]), 2);
+    assert!(!may(&early) && !may(&far), "they are one too far above what the clients have");
     far.acked = 2;
+    assert!(may(&far));
     cluster.decide(far.clone());
     cluster.level();
     cluster.settle();
     assert_eq!(cluster.output(far.id), Some(done(&[FIRST])));
+}
+
+#[test]
+fn what_a_client_says_to_have_in_a_command_that_comes_again_is_heard() {
+    let mut cluster = Cluster::new(1, 1);
+    let one = client(1, 1);
+    let first = cluster.command(one, &[write("a", 1)]);
+    let mut second = cluster.command(one, &[write("a", 2)]);
+    cluster.decide(first.clone());
+    cluster.decide(second.clone());
+    second.acked = 1;
+    cluster.decide(second.clone());
+    cluster.settle();
+    assert_eq!(cluster.answers.len(), 3);
+    cluster.decide(first.clone());
+    cluster.settle();
+    assert_eq!(cluster.answers.len(), 3, "the client has that answer, so it is forgotten");
+    assert_eq!(cluster.number((0, 1), "a"), Some(2));
 }
 
 #[test]
