@@ -107,8 +107,9 @@ impl Digest {
         if self.own.len() > KEPT_MAX {
             self.own.pop_front();
         }
-        let mut due = core::mem::take(&mut self.others);
-        self.others = due.extract_if(.., |_, it| it.executed > own.executed).collect();
+        let others = core::mem::take(&mut self.others).into_iter();
+        let due: BTreeMap<NodeId, StateHash>;
+        (self.others, due) = others.partition(|(_, it)| it.executed > own.executed);
         due.into_iter().find_map(|(node, other)| self.compare(node, other))
     }
 
