@@ -13,6 +13,7 @@ use crate::serializable::raw::Raw;
 use crate::serializable::timer::Again;
 use alloc::collections::BTreeMap;
 use quorate_kernel::ids::GroupId;
+use quorate_kernel::invariant;
 use quorate_kernel::mutant;
 use quorate_kernel::time::Time;
 
@@ -78,6 +79,7 @@ impl Primary {
         (group, said): (GroupId, Said),
         cx: &mut Context<'_>,
     ) {
+        invariant!(group != cx.state.group, "a group speaks to others");
         match said {
             Said::Pull { id, since, cursor, releases } => {
                 self.on_pull(bucket, group, (id, since, cursor), releases, cx);
@@ -92,6 +94,7 @@ impl Primary {
             Said::Gone { version } => self.on_gone(bucket, group, version, cx),
             Said::Took { version } => self.on_took(bucket, group, version, cx),
         }
+        invariant!(self.handed <= self.tail.len(), "only what there is was handed on");
     }
 
     /// The first group notes who founds another.

@@ -279,6 +279,8 @@ impl Serializable {
                 Cursor::at((u64::from(bucket) + u64::from(is_late)) << 56)
             }),
         };
+        let goes_on = next.as_ref().is_none_or(|next| place::from_cursor(next) > *from);
+        invariant!(goes_on, "a listing goes on behind where it was");
         let Some(doing) = self.clients.remove(question) else { return };
         if let Some(ticket) = doing.ticket {
             // It tells what a majority has: nothing waits for this node's disk.
