@@ -46,8 +46,9 @@ use quorate_kernel::storage::Durability;
 pub(super) struct Choice {
     /// The member that has it.
     pub node: NodeId,
-    /// Up to where, if that is not all of it.
-    pub upto: Option<Op>,
+    /// Whether it is of an earlier view than some member's: an end of the epoch that is not known to
+    /// be committed is left out, with all behind it.
+    pub is_earlier: bool,
     /// Whether something that was acknowledged may be in no log.
     pub loses: bool,
 }
@@ -73,7 +74,7 @@ pub(super) fn choose(
     let is_majority = votes.len() >= configuration.majority();
     if is_majority && count >= configuration.meeting() {
         let best = whole().max_by_key(by);
-        return best.map(|(node, _)| Choice { node, upto: None, loses: false });
+        return best.map(|(node, _)| Choice { node, is_earlier: false, loses: false });
     }
     let has_voted = |node: &NodeId| votes.contains_key(node) || gone.contains(node);
     let have_voted = configuration.members.iter().all(has_voted);
@@ -87,13 +88,13 @@ pub(super) fn choose(
     let (longest, vote) = all().max_by_key(by)?;
     let (knows, known) = all().max_by_key(|one| (one.1.commit, by(one)))?;
     if known.commit <= vote.end {
-        return Some(Choice { node: longest, upto: None, loses: true });
+        return Some(Choice { node: longest, is_earlier: false, loses: true });
     }
-    // The rest of that log is of an earlier view, in which it was never committed, and a later one
-    // has gone on without it. The end of the epoch may be in it: the log would end with that, and
-    // nobody would know that something is lost.
-    let upto = (!mutant!("knows_more_than_is_committed")).then_some(known.commit);
-    Some(Choice { node: knows, upto, loses: true })
+    // The rest of that log is of an earlier view. It stays: its members may have acknowledged it, and
+    // a later view has gone on with it, and lost it. But an end of the epoch that is in it is not
+    // the end of what was lost: the log would end with that, and nobody would know of a loss.
+    let is_earlier = !mutant!("knows_more_than_is_committed");
+    Some(Choice { node: knows, is_earlier, loses: true })
 }
 
 impl Replica {

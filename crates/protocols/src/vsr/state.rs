@@ -125,8 +125,8 @@ pub struct Election {
     pub votes: BTreeMap<NodeId, Vote>,
     /// The member whose log was chosen, once a majority has voted.
     pub chosen: Option<NodeId>,
-    /// Up to where its log is taken, if that is not all of it.
-    pub upto: Option<Op>,
+    /// Whether its log is of an earlier view: an end of the epoch in it is left out.
+    pub is_earlier: bool,
     /// Whether something that was acknowledged may be in no log.
     pub loses: bool,
 }

@@ -3,13 +3,13 @@
 
 use super::super::budget::Budget;
 use super::starter::Starter;
-use super::{Charge, Clients, READ_BYTES, queue};
+use super::{Charge, Client, Clients, READ_BYTES, queue};
 use crate::io::{self, Progress};
 use crate::mark;
 use crate::metrics::RejectReason;
 use crate::pending::PendingRequests;
 use bytes::BytesMut;
-use quorate_doors::Shortage;
+use quorate_doors::{Session, Shortage};
 use quorate_kernel::limits::CLIENT_QUEUE_BYTES_MAX;
 use quorate_kernel::time::{Span, Time};
 use std::io::ErrorKind;
@@ -32,6 +32,12 @@ const PARTING_FOR_AT_STOP: Span = Span::secs(1);
 const QUIET_AFTER: Span = Span::secs(1);
 /// After this without a reply a client keeps no room for the next one.
 const IDLE_AFTER: Span = Span::secs(1);
+
+/// Whether a client has sent what is not taken yet. Half a request is all that there is of it.
+fn has_sent(client: &Client) -> bool {
+    let is_half = || client.session.is_waiting_for_rest(&client.input);
+    client.is_readable || !client.input.is_empty() && !is_half()
+}
 
 impl Clients {
     /// Reads once from a client that is parting, for nothing; an error once it has closed.
@@ -70,10 +76,9 @@ impl Clients {
         self.close_slow(now, pending);
         self.close_late(now, pending);
         self.refuse_unfinished(now);
-        for key in self.keys(|client| {
-            let has_sent = client.is_readable || !client.input.is_empty();
-            has_sent && !client.is_queued && client.parting_since.is_none()
-        }) {
+        for key in self
+            .keys(|client| has_sent(client) && !client.is_queued && client.parting_since.is_none())
+        {
             self.tell_unread(key, now, pending);
         }
         for (key, client) in &mut self.clients {
@@ -90,9 +95,9 @@ impl Clients {
     }
 
     /// A client has sent something, and its session does not take it yet. As long as it takes what
-    /// it is told, it is not silent.
+    /// it is told, and has not closed, it is not silent.
     pub(super) fn tell_unread(&mut self, key: usize, now: Time, pending: &mut PendingRequests) {
-        let Some(client) = self.clients.get_mut(key) else { return };
+        let Some(client) = self.clients.get_mut(key).filter(|it| !it.is_ending) else { return };
         let takes = client.session.output().is_empty() || now - client.took_at <= TAKES_WITHIN;
         if !takes {
             return;

@@ -261,7 +261,7 @@ impl Served {
         let is_new = seen == 0 && client.is_none() && !mutant!("tree_lacks_what_never_was");
         let upto = if is_new { machine.changes().last() } else { seen };
         (self.turn, self.number, self.upto) = (turn, 0, upto);
-        (self.news, self.news_bytes) = (Vec::new(), 0);
+        (self.news, self.waiting_bytes) = (Vec::new(), 0);
         self.questions.clear();
         self.of_session.clear();
         self.behind.clear();

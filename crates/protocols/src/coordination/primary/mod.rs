@@ -77,10 +77,10 @@ struct Served {
     of_session: BTreeMap<SessionId, BTreeSet<u64>>,
     /// Those that wait for nothing but a command, each behind the number of that.
     behind: BTreeSet<(u64, u64)>,
-    /// What it is told at the end of the turn; each with the number of the change before it. And
-    /// about how many bytes that is.
+    /// What it is told at the end of the turn; each with the number of the change before it.
     news: Vec<(u64, News)>,
-    news_bytes: usize,
+    /// About how many bytes of that have waited since the turn before.
+    waiting_bytes: usize,
 }
 
 /// A question that is not answered.
@@ -169,7 +169,7 @@ impl Served {
             of_session: BTreeMap::new(),
             behind: BTreeSet::new(),
             news: Vec::new(),
-            news_bytes: 0,
+            waiting_bytes: 0,
         }
     }
 }

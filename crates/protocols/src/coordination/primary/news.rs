@@ -44,7 +44,6 @@ impl Coordination {
 impl Served {
     /// Something to be told, behind the change of this number.
     pub(super) fn tell(&mut self, at: u64, news: News) {
-        self.news_bytes += bytes_of(&news);
         self.news.push((at, news));
     }
 
@@ -62,7 +61,8 @@ impl Served {
         if news.is_empty() && !is_owed && !has_changed {
             return Vec::new();
         }
-        let is_full = self.news_bytes >= NEWS_BYTES_MAX && !mutant!("tree_keeps_all_news");
+        // What has waited since the turn before: what is new is bounded where it is asked.
+        let is_full = self.waiting_bytes >= NEWS_BYTES_MAX && !mutant!("tree_keeps_all_news");
         let behind = changes.after(self.upto).filter(|_| !(is_full && has_changed));
         let lacks = behind.is_none() && (self.follows || !mutant!("tree_lacks_in_silence"));
         let is_told = |change: &Change| match change {
@@ -84,7 +84,7 @@ impl Served {
         self.upto = upto;
         // Answers that show later changes come behind those.
         let (news, later): (Vec<_>, Vec<_>) = news.into_iter().partition(|(at, _)| *at <= upto);
-        self.news_bytes = later.iter().map(|(_, news)| bytes_of(news)).sum();
+        self.waiting_bytes = later.iter().map(|(_, news)| bytes_of(news)).sum();
         self.news = later;
         invariant!(!is_full || self.news.is_empty(), "what waits behind changes is bounded");
         if all.is_empty() && news.is_empty() && !is_owed && !lacks {
@@ -220,15 +220,15 @@ mod tests {
             changes.push(Change::Node { zxid, path, what: What::Data }, 10_000);
         }
         let paths = || Vec::from(["x".repeat(1024 * 1024)]);
-        for number in 1..=15 {
+        for number in 1..=17 {
             let answer = Answer::Paths { paths: paths(), next: None };
             served.tell(3000, News::Answer(number, answer));
         }
         let first = served.told(&changes, Time(0));
         assert!(first.iter().all(|it| !it.lacks), "it may have so much");
-        assert_eq!((served.news.len(), served.news_bytes > 15 << 20), (15, true));
+        assert_eq!((served.news.len(), served.waiting_bytes > 17 << 20), (17, true));
         changes.push(Change::Node { zxid: Zxid(3001), path: "/".into(), what: What::Data }, 1);
-        for number in 16..=17 {
+        for number in 18..=19 {
             let answer = Answer::Paths { paths: paths(), next: None };
             served.tell(3001, News::Answer(number, answer));
         }
@@ -238,8 +238,8 @@ mod tests {
             News::Answer(number, _) => *number,
             other => panic!("{other:?} is not told any more"),
         });
-        assert!(answers.eq(1..=17), "all of them, in their order");
-        assert_eq!((served.news_bytes, served.upto), (0, 3001));
+        assert!(answers.eq(1..=19), "all of them, in their order");
+        assert_eq!((served.waiting_bytes, served.upto), (0, 3001));
         assert!(served.told(&changes, Time(0)).is_empty(), "it goes on behind them");
     }
 }

@@ -286,15 +286,31 @@ impl Replica {
                 self.owes_ack = true;
             }
             Status::ViewChange => {
-                let (mut rest, mut end) = (rest, end);
-                if let Some(upto) = self.election.upto {
-                    rest.truncate(upto.since(op) as usize);
-                    end = end.min(upto).max(op);
-                }
+                let (op, rest, end) = self.without_its_end(op, rest, end);
                 self.stage_rest(source, op, rest, end, cx);
             }
             Status::Recovering if is_recovered => self.stage_rest(source, op, rest, end, cx),
             _ => {}
+        }
+    }
+
+    /// What of the chosen log counts: `rest` follows `op`, up to where it is here already; it ends
+    /// at `end`.
+    fn without_its_end(&self, op: Op, mut rest: Vec<Entry>, end: Op) -> (Op, Vec<Entry>, Op) {
+        // What is gathered follows what is equal, and was looked at before.
+        let upto = if self.stage.is_some() { op } else { self.without_end(op) };
+        if upto < op {
+            return (upto, Vec::new(), upto);
+        }
+        let epoch = self.epoch();
+        let ends = |entry: &Entry| entry.new_members().is_some() && entry.view.epoch >= epoch;
+        match rest.iter().position(ends).filter(|_| self.election.is_earlier) {
+            Some(count) => {
+                rest.truncate(count);
+                let end = Op(op.0 + count as u64);
+                (op, rest, end)
+            }
+            None => (op, rest, end),
         }
     }
 

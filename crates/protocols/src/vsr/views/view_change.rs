@@ -89,17 +89,22 @@ impl Replica {
         let choice = losses::choose(&self.election.votes, (self.me, &gone), settings);
         let Some(choice) = choice.filter(|_| is_durable) else { return };
         self.election.chosen = Some(choice.node);
-        self.election.upto = choice.upto;
+        self.election.is_earlier = choice.is_earlier;
         self.election.loses = choice.loses;
         if choice.node == self.me {
             let end = self.log.end();
-            // What was heard to be committed since it has voted stays, too.
-            let upto = choice.upto.map_or(end, |upto| upto.max(self.commit).min(end));
-            self.enter(upto, Vec::new(), cx);
+            self.enter(self.without_end(end), Vec::new(), cx);
         } else {
             probe!("vsr/log_of_another");
             self.ask(choice.node, cx);
         }
+    }
+
+    /// Up to where the log here counts for the view that it is chosen for, if it is equal to the
+    /// chosen one up to here.
+    pub(crate) fn without_end(&self, op: Op) -> Op {
+        let last = self.closing().filter(|last| *last <= op && *last > self.commit);
+        last.filter(|_| self.election.is_earlier).map_or(op, Op::before)
     }
 
     /// A tick in a view that has begun and not started here.
