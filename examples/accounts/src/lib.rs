@@ -7,7 +7,7 @@
 
 use bytes::Bytes;
 use quorate_protocols::smr::partitioned::{
-    Execution, Holder, Machine, PartitionId, Partitions, Wait,
+    Bucket, Execution, Machine, Partitions, Placement, Wait,
 };
 use serde::{Deserialize, Serialize};
 
@@ -99,9 +99,11 @@ impl AccountId {
         self.key(b'b')
     }
 
-    /// The partition that has all of it.
-    fn partition(self, count: u8) -> PartitionId {
-        PartitionId(self.0.to_be_bytes()[3] % count)
+    /// The bucket of all of it.
+    #[must_use]
+    pub fn bucket(self) -> Bucket {
+        // The last byte of the number is enough to spread accounts evenly.
+        Bucket(u16::from(self.0.to_be_bytes()[3]))
     }
 
     /// The number in front: all of an account is of one partition.
@@ -157,19 +159,19 @@ impl Machine for Accounts {
     type Object = u64;
     type Output = Output;
 
-    fn holder(key: &[u8], count: u8) -> Holder {
-        // The last byte of the number is enough to spread accounts evenly.
-        key.get(3).map_or(Holder::All, |byte| Holder::One(PartitionId(byte % count)))
+    fn bucket(key: &[u8]) -> Option<Bucket> {
+        let (number, _) = key.split_first_chunk()?;
+        Some(AccountId(u32::from_be_bytes(*number)).bucket())
     }
 
     fn begin() -> impl Iterator<Item = (Bytes, u64)> {
         core::iter::empty()
     }
 
-    fn destinations(command: &Command, count: u8) -> Partitions {
+    fn destinations(command: &Command, placement: &Placement) -> Partitions {
         match command {
-            Command::Limit(_) => Partitions::all(count),
-            _ => command.accounts().map(|account| account.partition(count)).collect(),
+            Command::Limit(_) => placement.partitions(),
+            _ => command.accounts().map(|account| placement.of(account.bucket())).collect(),
         }
     }
 

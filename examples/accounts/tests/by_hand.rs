@@ -4,8 +4,8 @@ use quorate_accounts::{AccountId, Accounts, Command, Output};
 use quorate_kernel::ids::{Incarnation, NodeId, Start};
 use quorate_protocols::multicast::{Decision, RingId};
 use quorate_protocols::smr::partitioned::{
-    Addressed, Answered, CommandId, Effect, Layout, Machine, PartitionId, Replica, ReplicaId,
-    Snapshot, may_order,
+    Addressed, Answered, CommandId, Effect, Layout, Machine, PartitionId, Placement, Replica,
+    ReplicaId, Snapshot, may_order,
 };
 use quorate_protocols::vsr::Op;
 
@@ -14,8 +14,11 @@ const COUNT: u8 = 2;
 /// A command of the only client.
 fn addressed(number: u64, command: Command) -> Addressed<Accounts> {
     let client = Incarnation { node: NodeId(9), start: Start(1) };
-    let destinations = Accounts::destinations(&command, COUNT);
-    Addressed { id: CommandId { client, number }, acked: number - 1, destinations, command }
+    let placement = Placement::even(COUNT);
+    let (version, destinations) =
+        (placement.version(), Accounts::destinations(&command, &placement));
+    let id = CommandId { client, number };
+    Addressed { id, acked: number - 1, version, destinations, command }
 }
 
 /// What a replica tells clients; what it sends goes to the other one.
@@ -31,6 +34,7 @@ fn exchange(replicas: &mut [Replica<Accounts>]) -> Vec<Output> {
                     replicas[1 - at].on_message(message);
                 }
                 Effect::Answer(_, Answered::Done(output)) => outputs.push(output),
+                Effect::Answer(_, Answered::Retry(version)) => panic!("{version} is not here"),
                 Effect::Answer(_, Answered::Outside(of)) => panic!("{of:?} was left out"),
                 // This cluster never restarts.
                 Effect::Keep(_) => {}
@@ -64,9 +68,9 @@ fn a_transfer_between_two_partitions() {
     assert_eq!(deposit.destinations.ring(), Some(PartitionId(0).ring()));
     assert_eq!(transfer.destinations.ring(), Some(RingId::ALL));
     let logs = [
-        (PartitionId(0).ring(), Decision::Commands(vec![deposit])),
+        (PartitionId(0).ring(), Decision::Commands(vec![deposit.into()])),
         (PartitionId(1).ring(), Decision::Skip(1)),
-        (RingId::ALL, Decision::Commands(vec![transfer])),
+        (RingId::ALL, Decision::Commands(vec![transfer.into()])),
     ];
     for (ring, decision) in logs {
         if let Decision::Commands(batch) = &decision {

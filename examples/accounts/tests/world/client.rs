@@ -5,7 +5,7 @@ use crate::judge::{Ended, Seen};
 use quorate_accounts::{AccountId, Accounts, Command};
 use quorate_kernel::ids::{Incarnation, NodeId, Start};
 use quorate_kernel::rng::Rng;
-use quorate_protocols::smr::partitioned::{Addressed, Answered, CommandId, Machine};
+use quorate_protocols::smr::partitioned::{Addressed, Answered, CommandId, Machine, Placement};
 use std::collections::BTreeMap;
 
 /// How many commands it has in hand at most.
@@ -22,7 +22,11 @@ struct Open {
 
 pub struct Client {
     id: Incarnation,
-    partitions: u8,
+    /// By which it addresses its commands.
+    placement: Placement,
+    /// Commands that were addressed by another one, and where in its history they are.
+    again: Vec<(Command, usize)>,
+    pub retries: u64,
     /// The number of its last command.
     last: u64,
     open: BTreeMap<u64, Open>,
@@ -47,17 +51,18 @@ pub fn command(rng: &mut Rng) -> Command {
 }
 
 impl Client {
-    pub fn new(at: u64, partitions: u8) -> Client {
+    pub fn new(at: u64, placement: Placement) -> Client {
         let id = Incarnation { node: NodeId(1000 + at), start: Start(1) };
-        Client { id, partitions, last: 0, open: BTreeMap::new(), history: Vec::new() }
+        let (open, history, again) = (BTreeMap::new(), Vec::new(), Vec::new());
+        Client { id, placement, again, retries: 0, last: 0, open, history }
     }
 
     pub fn is_idle(&self) -> bool {
-        self.open.is_empty()
+        self.open.is_empty() && self.again.is_empty()
     }
 
     pub fn may_ask(&self) -> bool {
-        self.open.len() < OPEN_MAX
+        self.open.len() + self.again.len() < OPEN_MAX
     }
 
     pub fn take_history(&mut self) -> Vec<Seen> {
@@ -65,15 +70,29 @@ impl Client {
     }
 
     pub fn asks(&mut self, command: Command, now_ms: u64, clock: u64) -> Addressed<Accounts> {
+        self.history.push(Seen { command: command.clone(), asked: clock, ended: Ended::Unknown });
+        self.addresses(command, self.history.len() - 1, now_ms)
+    }
+
+    fn addresses(&mut self, command: Command, at: usize, now_ms: u64) -> Addressed<Accounts> {
         let acked = self.acked();
         self.last += 1;
-        let destinations = Accounts::destinations(&command, self.partitions);
-        let id = CommandId { client: self.id, number: self.last };
-        let addressed = Addressed { id, acked, destinations, command: command.clone() };
-        let open = Open { addressed: addressed.clone(), sent_ms: now_ms, at: self.history.len() };
+        let destinations = Accounts::destinations(&command, &self.placement);
+        let (id, version) =
+            (CommandId { client: self.id, number: self.last }, self.placement.version());
+        let addressed = Addressed { id, acked, version, destinations, command };
+        let open = Open { addressed: addressed.clone(), sent_ms: now_ms, at };
         self.open.insert(self.last, open);
-        self.history.push(Seen { command, asked: clock, ended: Ended::Unknown });
         addressed
+    }
+
+    /// Addresses anew what did nothing, by a later placement if that is one.
+    pub fn asks_again(&mut self, placement: &Placement, now_ms: u64) -> Vec<Addressed<Accounts>> {
+        if placement.version() > self.placement.version() {
+            self.placement = placement.clone();
+        }
+        let again = core::mem::take(&mut self.again);
+        again.into_iter().map(|(command, at)| self.addresses(command, at, now_ms)).collect()
     }
 
     /// All commands before the first that is open are answered.
@@ -86,10 +105,17 @@ impl Client {
             return;
         }
         let Some(open) = self.open.remove(&id.number) else { return };
-        let Answered::Done(output) = answer.clone() else {
-            panic!("the oracle left out a partition of {:?}", open.addressed.command)
-        };
-        self.history[open.at].ended = Ended::Answered { at: clock, output };
+        let command = open.addressed.command;
+        match answer.clone() {
+            Answered::Done(output) => {
+                self.history[open.at].ended = Ended::Answered { at: clock, output };
+            }
+            Answered::Retry(_) => {
+                self.retries += 1;
+                self.again.push((command, open.at));
+            }
+            Answered::Outside(_) => panic!("the oracle left out a partition of {command:?}"),
+        }
     }
 
     /// What it sends again.
@@ -106,12 +132,13 @@ impl Client {
 
     /// It begins anew, and never learns what came of its commands; whether it had any.
     pub fn restarts(&mut self) -> bool {
-        if self.id.start.0 > 2 || self.open.is_empty() {
+        if self.id.start.0 > 2 || self.is_idle() {
             return false;
         }
         self.id.start.0 += 1;
         self.last = 0;
         self.open.clear();
+        self.again.clear();
         true
     }
 }

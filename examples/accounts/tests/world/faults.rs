@@ -1,10 +1,12 @@
 //! What goes wrong, and who mends it.
 
 use super::host::Host;
-use super::{World, chance};
+use super::{ACCOUNTS, World, chance};
 use quorate_kernel::ids::NodeId;
 use quorate_protocols::multicast::RingId;
-use quorate_protocols::smr::partitioned::{Layout, PartitionId};
+use quorate_protocols::smr::partitioned::{
+    BUCKETS, Bucket, Layout, Ordered, PartitionId, Placement, Switch,
+};
 use std::collections::{BTreeMap, BTreeSet};
 
 impl World {
@@ -36,9 +38,35 @@ impl World {
                 self.met.client_restarts += u64::from(self.clients[at].restarts());
             }
             18 | 19 => self.trims(),
+            21 | 22 => self.moves(),
             20 if may_lose => self.replaces(node),
             _ => {}
         }
+    }
+
+    /// Accounts move to another partition, or all that one has does, or an idle one gets something.
+    fn moves(&mut self) {
+        let placement = self.placement();
+        let all: Vec<PartitionId> = (0..self.layout.count()).map(PartitionId).collect();
+        let (from, to) = (*self.rng.pick(&all).expect("some"), *self.rng.pick(&all).expect("some"));
+        let moves_all = chance(&mut self.rng, 3);
+        let buckets = (0..BUCKETS).map(Bucket).filter(|bucket| {
+            let is_account = u32::from(bucket.0) < ACCOUNTS && chance(&mut self.rng, 2);
+            if moves_all { placement.of(*bucket) == from } else { is_account }
+        });
+        let buckets: BTreeMap<Bucket, PartitionId> = buckets.map(|it| (it, to)).collect();
+        let version = placement.version() + 1;
+        let switch = Switch { version, buckets };
+        if switch.is_sound(self.layout.count()) {
+            let all = self.rings.get_mut(&RingId::ALL).expect("it is there");
+            all.asks(Ordered::Switch(switch));
+        }
+    }
+
+    /// The latest placement that a host knows of.
+    pub fn placement(&self) -> Placement {
+        let known = self.hosts.values().filter_map(Host::placement);
+        known.max_by_key(|it| it.version()).unwrap_or(&self.first).clone()
     }
 
     /// Whether the partition of a host goes on without it: another replica is up, and what it has
@@ -86,7 +114,10 @@ impl World {
         });
         self.layout = Layout::new(members.collect());
         self.hosts.remove(&node);
-        self.hosts.insert(new, Host::newcomer(partition, new, self.layout.clone(), self.caching));
+        self.hosts.insert(
+            new,
+            Host::newcomer(partition, new, self.layout.clone(), &self.first, self.caching),
+        );
         self.met.layouts += 1;
     }
 

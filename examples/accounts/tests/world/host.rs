@@ -7,8 +7,8 @@ use quorate_kernel::ids::{Incarnation, NodeId, Start};
 use quorate_kernel::rng::Rng;
 use quorate_protocols::multicast::{Lacking, RingId};
 use quorate_protocols::smr::partitioned::{
-    Cached, Caching, Effect, Layout, Message, PartitionId, Place, Replica, ReplicaId, Signal,
-    Snapshot,
+    Cached, Caching, Effect, Layout, Message, PartitionId, Place, Placement, Replica, ReplicaId,
+    Signal, Snapshot,
 };
 use quorate_protocols::vsr::Op;
 use std::collections::BTreeMap;
@@ -47,8 +47,14 @@ fn bytes(snapshot: &Snapshot<Accounts>) -> Vec<u8> {
 }
 
 impl Host {
-    pub fn new(partition: PartitionId, node: NodeId, layout: Layout, caching: Caching) -> Host {
-        let first = bytes(&Snapshot::begin(partition, layout.count()));
+    pub fn new(
+        partition: PartitionId,
+        node: NodeId,
+        layout: Layout,
+        placement: &Placement,
+        caching: Caching,
+    ) -> Host {
+        let first = bytes(&Snapshot::begin_at(partition, placement));
         let mut host = Host {
             partition,
             node,
@@ -75,9 +81,10 @@ impl Host {
         partition: PartitionId,
         node: NodeId,
         layout: Layout,
+        placement: &Placement,
         caching: Caching,
     ) -> Host {
-        let mut host = Host::new(partition, node, layout, caching);
+        let mut host = Host::new(partition, node, layout, placement, caching);
         host.wipe();
         host
     }
@@ -124,6 +131,11 @@ impl Host {
                 replica.set_layout(layout.clone());
             }
         }
+    }
+
+    /// Which partition has what, as far as it knows.
+    pub fn placement(&self) -> Option<&Placement> {
+        self.replica.as_ref().map(Replica::placement)
     }
 
     pub fn objects(&self) -> Option<&BTreeMap<Bytes, u64>> {

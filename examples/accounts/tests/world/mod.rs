@@ -15,7 +15,7 @@ use quorate_kernel::ids::NodeId;
 use quorate_kernel::rng::Rng;
 use quorate_protocols::multicast::{Pace, RingId, Slot};
 use quorate_protocols::smr::partitioned::{
-    Addressed, Answered, Caching, CommandId, Effect, Layout, Message, PartitionId,
+    Addressed, Answered, Caching, CommandId, Effect, Layout, Message, PartitionId, Placement,
 };
 use ring::Ring;
 use std::collections::{BTreeMap, BTreeSet};
@@ -45,6 +45,9 @@ pub struct Met {
     pub trims: u64,
     pub layouts: u64,
     pub copies: u64,
+    /// How often objects moved, and commands that were addressed before that.
+    pub switches: u64,
+    pub retries: u64,
     /// Objects of others that were not sent, as they were known.
     pub validated: u64,
     /// Commands that went on with a copy that was stale.
@@ -64,6 +67,8 @@ impl Met {
         self.trims += more.trims;
         self.layouts += more.layouts;
         self.copies += more.copies;
+        self.switches += more.switches;
+        self.retries += more.retries;
         self.validated += more.validated;
         self.rolled_back += more.rolled_back;
     }
@@ -72,7 +77,7 @@ impl Met {
     pub fn assert_all(&self) {
         let faults = [self.crashes, self.lost_disks, self.lost_coordinators, self.lost_packets];
         let rare = [self.trims, self.layouts, self.copies, self.client_restarts];
-        let usual = [self.sent_again, self.of_several];
+        let usual = [self.sent_again, self.of_several, self.switches, self.retries];
         assert!(faults.iter().chain(&rare).chain(&usual).all(|count| *count > 0), "{self:?}");
     }
 }
@@ -86,6 +91,8 @@ pub struct World {
     network: Vec<(u64, Packet)>,
     layout: Layout,
     caching: Caching,
+    /// Which partition had what at first.
+    first: Placement,
     /// The number of the next node that comes.
     next_node: u64,
     now_ms: u64,
@@ -108,15 +115,17 @@ impl World {
         let members: Vec<BTreeSet<NodeId>> =
             (0..partitions).map(|of| (0..replicas).map(|at| node(of, at)).collect()).collect();
         let layout = Layout::new(members);
+        // Sometimes a partition is idle at first.
+        let first = Placement::even(partitions - u8::from(chance(&mut rng, 3)));
         let mut hosts = BTreeMap::new();
         for partition in (0..partitions).map(PartitionId) {
             for node in layout.members(partition) {
-                hosts.insert(node, Host::new(partition, node, layout.clone(), caching));
+                hosts.insert(node, Host::new(partition, node, layout.clone(), &first, caching));
             }
         }
         let all = (0..partitions).map(|of| PartitionId(of).ring()).chain([RingId::ALL]);
         let rings = all.map(|ring| (ring, Ring::new(ring, pace, partitions))).collect();
-        let clients = (0..rng.between(2, 3)).map(|at| Client::new(at, partitions)).collect();
+        let clients = (0..rng.between(2, 3)).map(|at| Client::new(at, first.clone())).collect();
         let (network, met) = (Vec::new(), Met::default());
         let (now_ms, clock, has_faults, next_node) = (0, 0, true, 100);
         World {
@@ -126,6 +135,7 @@ impl World {
             network,
             layout,
             caching,
+            first,
             next_node,
             now_ms,
             clock,
@@ -150,6 +160,8 @@ impl World {
         self.ask(0, read);
         self.until("the last read is answered", |world| world.clients[0].is_idle());
         self.until("replicas are alike", World::is_alike);
+        self.met.switches = self.placement().version();
+        self.met.retries = self.clients.iter().map(|it| it.retries).sum();
         for cached in self.hosts.values().map(Host::cached) {
             self.met.validated += cached.validated;
             self.met.rolled_back += cached.rolled_back;
@@ -224,6 +236,10 @@ impl World {
                 let command = client::command(&mut self.rng);
                 self.ask(at, command);
             }
+            let placement = self.placement();
+            for addressed in self.clients[at].asks_again(&placement, self.now_ms) {
+                self.send_to_ring(addressed);
+            }
             let again = self.clients[at].due(self.now_ms);
             self.met.sent_again += again.len() as u64;
             for addressed in again {
@@ -276,7 +292,7 @@ impl World {
                     self.rings.get_mut(&ring).expect("it is there").is_asked_for(until);
                 }
                 Packet::Asked(ring, addressed) => {
-                    self.rings.get_mut(&ring).expect("it is there").asks(addressed);
+                    self.rings.get_mut(&ring).expect("it is there").asks(addressed.into());
                 }
                 Packet::Answered(id, answer) => {
                     self.clock += 1;

@@ -4,7 +4,7 @@ use super::chance;
 use quorate_accounts::Accounts;
 use quorate_kernel::rng::Rng;
 use quorate_protocols::multicast::{Decision, Pace, Pacer, RingId, Slot};
-use quorate_protocols::smr::partitioned::{Addressed, Batch, may_order};
+use quorate_protocols::smr::partitioned::{Batch, Ordered, may_order};
 use std::collections::VecDeque;
 
 /// How many proposals a log has in flight.
@@ -67,8 +67,8 @@ impl Ring {
         op < self.trimmed || self.log.iter().skip((op - self.trimmed) as usize).any(is_command)
     }
 
-    pub fn asks(&mut self, addressed: Addressed<Accounts>) {
-        self.asked.push(addressed);
+    pub fn asks(&mut self, ordered: Ordered<Accounts>) {
+        self.asked.push(ordered);
     }
 
     pub fn is_asked_for(&mut self, until: Slot) {

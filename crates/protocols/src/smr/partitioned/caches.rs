@@ -3,8 +3,8 @@
 //! An object that is read of another partition is kept as a copy. When a command reads it again its
 //! holder says of which *version* it is, and sends the object only to partitions that have another
 //! one, as far as the holder knows. A copy counts if it is of the version that the holder names;
-//! who has none of that version asks. So neither what a replica has kept, nor what a holder thinks that
-//! others have, changes what a command does: both may be lost at any time.
+//! who has none of that version asks. So neither what a replica has kept, nor what a holder thinks
+//! that others have, changes what a command does: both may be lost at any time.
 //!
 //! The paper has the holder decide what is stale, by what was multicast to whom. Here that only
 //! saves messages, and versions decide.
@@ -129,6 +129,11 @@ impl<M: Machine> Caches<M> {
     pub fn new(caching: Caching) -> Caches<M> {
         let (copies, shared) = (Versions::new(CACHE_BYTES_MAX), Versions::new(SHARED_BYTES_MAX));
         Caches { caching, cached: Cached::default(), copies, shared }
+    }
+
+    /// Objects are held by others now.
+    pub fn forget(&mut self) {
+        *self = Caches { cached: self.cached, ..Caches::new(self.caching) };
     }
 
     pub fn is_off(&self) -> bool {

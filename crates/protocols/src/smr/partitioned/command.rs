@@ -3,14 +3,42 @@
 use super::clients::OUTSTANDING_MAX;
 use super::machine::Machine;
 use super::partitions::{PartitionId, Partitions};
+use super::placement::Switch;
 use crate::multicast::{RingId, Slot};
 use crate::smr::COMMANDS_MAX;
 use alloc::vec::Vec;
 use quorate_kernel::ids::Incarnation;
 use serde::{Deserialize, Serialize};
 
-/// The commands of one decision, in the order in which they are executed.
-pub type Batch<M> = Vec<Addressed<M>>;
+/// What is in one decision, in the order in which it is executed.
+pub type Batch<M> = Vec<Ordered<M>>;
+
+/// What a ring orders.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(bound = "")]
+pub enum Ordered<M: Machine> {
+    /// A client's command.
+    Command(Addressed<M>),
+    /// Objects move: only in the ring of all. Whether it was the one that did is seen by the
+    /// placement that replicas have then.
+    Switch(Switch),
+}
+
+impl<M: Machine> From<Addressed<M>> for Ordered<M> {
+    fn from(command: Addressed<M>) -> Ordered<M> {
+        Ordered::Command(command)
+    }
+}
+
+impl<M: Machine> Ordered<M> {
+    /// The partitions of a command; those of a switch depend on the placement that it finds.
+    pub(super) fn destinations(&self) -> Option<Partitions> {
+        match self {
+            Ordered::Command(command) => Some(command.destinations),
+            Ordered::Switch(_) => None,
+        }
+    }
+}
 
 /// Which command: of which client, and which of its own. A client counts its commands from 1, all
 /// partitions together.
@@ -32,6 +60,8 @@ pub struct Addressed<M: Machine> {
     /// The client has the answers of all its commands up to here. Its number is at most
     /// [`OUTSTANDING_MAX`] above.
     pub acked: u64,
+    /// The version of the placement by which it is addressed.
+    pub version: u64,
     /// The partitions that execute it; one alone is in its partition's ring, and several are in the
     /// common one.
     pub destinations: Partitions,
@@ -65,18 +95,25 @@ pub enum Answered<M: Machine> {
     /// It did nothing: an object of a partition was touched that it was not sent to. All of its
     /// partitions say so. A new command may go to more of them.
     Outside(PartitionId),
+    /// It did nothing: objects have moved since it was addressed. All of its partitions say so,
+    /// each with the version of the placement that is now. A new command may be addressed by that.
+    Retry(u64),
 }
 
 /// Whether these commands may be put into the log of a ring.
 #[must_use]
 pub fn may_order<M: Machine>(ring: RingId, batch: &Batch<M>, count: u8) -> bool {
     let all = Partitions::all(count);
+    let is_sound = |it: &Addressed<M>| {
+        it.destinations.iter().all(|partition| all.contains(partition))
+            && it.destinations.ring() == Some(ring)
+            && it.acked < it.id.number
+            && it.id.number - it.acked <= OUTSTANDING_MAX
+            && M::is_sound(&it.command)
+    };
     batch.len() <= COMMANDS_MAX
-        && batch.iter().all(|it| {
-            it.destinations.iter().all(|partition| all.contains(partition))
-                && it.destinations.ring() == Some(ring)
-                && it.acked < it.id.number
-                && it.id.number - it.acked <= OUTSTANDING_MAX
-                && M::is_sound(&it.command)
+        && batch.iter().all(|it| match it {
+            Ordered::Command(command) => is_sound(command),
+            Ordered::Switch(switch) => ring == RingId::ALL && switch.is_sound(count),
         })
 }

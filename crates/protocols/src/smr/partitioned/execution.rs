@@ -3,6 +3,7 @@
 use super::caches::Versions;
 use super::machine::Machine;
 use super::partitions::{Holder, PartitionId, Partitions};
+use super::placement::Placement;
 use alloc::collections::{BTreeMap, BTreeSet};
 use bytes::Bytes;
 use quorate_kernel::mutant;
@@ -26,16 +27,16 @@ pub(super) enum Lacks {
 
 /// What a command has to do with partitions.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Here {
+pub(super) struct Here<'a> {
     pub partition: PartitionId,
-    pub count: u8,
+    pub placement: &'a Placement,
     pub destinations: Partitions,
 }
 
 /// The objects as one command finds them, and what it has written itself.
 #[derive(Debug)]
 pub struct Execution<'a, M: Machine> {
-    here: Here,
+    here: Here<'a>,
     objects: &'a BTreeMap<Bytes, M::Object>,
     /// What other partitions have sent for this command.
     received: Variables<M>,
@@ -61,7 +62,7 @@ pub(super) struct Left<M: Machine> {
 impl<'a, M: Machine> Execution<'a, M> {
     /// A command begins.
     pub(super) fn new(
-        here: Here,
+        here: Here<'a>,
         objects: &'a BTreeMap<Bytes, M::Object>,
         received: Variables<M>,
     ) -> Execution<'a, M> {
@@ -114,8 +115,9 @@ impl<'a, M: Machine> Execution<'a, M> {
 
     fn write(&mut self, key: Bytes, object: Option<M::Object>) -> Result<(), Wait> {
         let holder = self.holder(&key)?;
-        let Here { count, destinations, .. } = self.here;
-        let mut others = Partitions::all(count).iter().filter(|it| !destinations.contains(*it));
+        let Here { placement, destinations, .. } = self.here;
+        let all = placement.partitions();
+        let mut others = all.iter().filter(|it| !destinations.contains(*it));
         if holder == Holder::All
             && let Some(other) = others.next()
             && !mutant!("smr_held_by_all_written_by_some")
@@ -127,7 +129,7 @@ impl<'a, M: Machine> Execution<'a, M> {
     }
 
     fn holder(&mut self, key: &[u8]) -> Result<Holder, Wait> {
-        let holder = M::holder(key, self.here.count);
+        let holder = self.here.placement.holder::<M>(key);
         match holder {
             Holder::One(partition) if !self.here.destinations.contains(partition) => {
                 Err(self.ends(Lacks::Outside(partition)))

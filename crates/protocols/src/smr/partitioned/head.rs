@@ -7,7 +7,7 @@
 //! have begun, and there would be no order of them all.
 
 use super::caches::{Caching, Version};
-use super::command::{Addressed, Answered, Place};
+use super::command::{Addressed, Answered, Ordered, Place};
 use super::exchange::{Message, Signal};
 use super::execution::{Execution, Here, Lacks, Variables};
 use super::machine::Machine;
@@ -53,15 +53,39 @@ struct Run<M: Machine> {
     assumed: Variables<M>,
 }
 
+impl<M: Machine> Head<M> {
+    pub fn new(place: Place, destinations: Partitions) -> Head<M> {
+        let (assumed, asked) = (Variables::<M>::new(), Partitions::default());
+        Head { place, destinations, outcome: None, lacks: None, assumed, asked }
+    }
+}
+
 impl<M: Machine> Replica<M> {
-    /// Executes the first command; whether it is done with.
-    pub(super) fn execute(&mut self, place: Option<Place>, command: &Addressed<M>) -> bool {
-        let Some(place) = place else {
-            self.execute_alone(command);
-            return true;
-        };
+    /// Executes the first in line; whether it is done with.
+    pub(super) fn execute(&mut self, place: Option<Place>, ordered: &Ordered<M>) -> bool {
+        match (place, ordered) {
+            (None, Ordered::Command(command)) => {
+                self.execute_alone(command);
+                true
+            }
+            (Some(place), Ordered::Command(command)) => self.execute_shared(place, command),
+            (Some(place), Ordered::Switch(switch)) => self.switch(place, switch),
+            (None, Ordered::Switch(_)) => {
+                unreachable!("the ring of one partition does not order what all have to do")
+            }
+        }
+    }
+
+    /// Executes a command of several partitions; whether it is done with.
+    fn execute_shared(&mut self, place: Place, command: &Addressed<M>) -> bool {
         if !command.destinations.contains(self.here) {
             self.pass(place);
+            return true;
+        }
+        if !self.is_current(command) {
+            // All of its partitions find so, at the same place: none waits for another.
+            self.retry(Some(place), command);
+            self.end(place);
             return true;
         }
         if self.head.is_none() && !self.begin(place, command) {
@@ -79,11 +103,34 @@ impl<M: Machine> Replica<M> {
     /// A command of this partition alone waits for nothing.
     fn execute_alone(&mut self, command: &Addressed<M>) {
         invariant!(command.destinations.contains(self.here), "its ring has no others' commands");
-        if self.state.clients.is_new(command.id) {
+        if !self.is_current(command) {
+            self.retry(None, command);
+        } else if self.state.clients.is_new(command.id) {
             let run = self.run(command, Variables::<M>::new());
             let outcome = run.outcome;
             let outcome = outcome.unwrap_or_else(|lacks| unreachable!("{lacks:?} is elsewhere"));
             self.apply(None, command, outcome);
+        } else {
+            self.answer_again(command);
+        }
+    }
+
+    /// Whether a command is addressed by the placement that it finds.
+    fn is_current(&self, command: &Addressed<M>) -> bool {
+        let placement = &self.state.placement;
+        let mut of = command.destinations.iter();
+        let is_version = command.version == placement.version();
+        let is_version = is_version || mutant!("smr_old_placement_executed");
+        is_version && of.all(|partition| placement.partitions().contains(partition))
+    }
+
+    /// A command is not executed, as its client addressed it by another placement. It may have been
+    /// before objects moved, and is answered as it was then.
+    fn retry(&mut self, place: Option<Place>, command: &Addressed<M>) {
+        if self.state.clients.is_new(command.id) {
+            let answer = Answered::Retry(self.state.placement.version());
+            let (written, elsewhere) = (Variables::<M>::new(), Variables::<M>::new());
+            self.apply(place, command, Outcome { answer, written, elsewhere });
         } else {
             self.answer_again(command);
         }
@@ -98,14 +145,14 @@ impl<M: Machine> Replica<M> {
         let (destinations, own) = (command.destinations, self.here);
         let takes_part = self.state.clients.is_new(command.id);
         let early = if takes_part { M::early(&command.command) } else { Default::default() };
-        let count = self.layout.count();
-        let early = early.into_iter().filter(|key| M::holder(key, count) == Holder::One(own));
+        let placement = &self.state.placement;
+        let is_own = |key: &Bytes| placement.holder::<M>(key) == Holder::One(own);
+        let early = early.into_iter().filter(is_own);
         let (variables, versions) = self.found(place, early);
         let signal = Signal { place, from: own, takes_part, variables, versions };
         self.state.outbox.begin(own, destinations, signal.clone());
         self.send_unknown(destinations, signal);
-        let (assumed, asked) = (Variables::<M>::new(), Partitions::default());
-        self.head = Some(Head { place, destinations, outcome: None, lacks: None, assumed, asked });
+        self.head = Some(Head::new(place, destinations));
         true
     }
 
@@ -201,17 +248,17 @@ impl<M: Machine> Replica<M> {
     /// Which partitions the head waits for: those that have not signalled, and the holders of the
     /// object that it lacks and of copies that nobody has validated.
     pub(super) fn lacks(&self, head: &Head<M>) -> impl Iterator<Item = PartitionId> {
-        let (count, place) = (self.layout.count(), head.place);
+        let (placement, place) = (&self.state.placement, head.place);
         let keys = head.lacks.iter().chain(head.assumed.keys());
-        let holders = keys.map(|key| M::holder(key, count)).collect::<Vec<_>>();
+        let holders = keys.map(|key| placement.holder::<M>(key)).collect::<Vec<_>>();
         let others = head.destinations.without(self.here);
         others.filter(move |it| holders.contains(&Holder::One(*it)) || !self.inbox.has(place, *it))
     }
 
     /// Runs a command on what is here.
     fn run(&self, command: &Addressed<M>, received: Variables<M>) -> Run<M> {
-        let (count, destinations) = (self.layout.count(), command.destinations);
-        let here = Here { partition: self.here, count, destinations };
+        let (placement, destinations) = (&self.state.placement, command.destinations);
+        let here = Here { partition: self.here, placement, destinations };
         let mut on = Execution::new(here, &self.state.objects, received);
         if self.caches.caching == Caching::Speculative {
             on.speculate(&self.caches.copies);
@@ -226,7 +273,7 @@ impl<M: Machine> Replica<M> {
             }
             (None, Ok(output)) => {
                 // What it has written of others they write themselves.
-                let is_own = |(key, _): &(Bytes, _)| M::holder(key, count).has(self.here);
+                let is_own = |(key, _): &(Bytes, _)| placement.holder::<M>(key).has(self.here);
                 let (written, elsewhere) = left.written.into_iter().partition(is_own);
                 Ok(Outcome { answer: Answered::Done(output), written, elsewhere })
             }
@@ -295,7 +342,7 @@ impl<M: Machine> Replica<M> {
     }
 
     /// A command of several partitions is done with.
-    fn end(&mut self, place: Place) {
+    pub(super) fn end(&mut self, place: Place) {
         let used = self.inbox.take(place);
         if !used.is_empty() && !mutant!("smr_keeps_nothing") {
             self.ask_for(Effect::Keep(used));

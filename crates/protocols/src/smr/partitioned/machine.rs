@@ -1,7 +1,8 @@
 //! What somebody writes to have it partitioned and replicated.
 
 use super::execution::{Execution, Wait};
-use super::partitions::{Holder, Partitions};
+use super::partitions::Partitions;
+use super::placement::{Bucket, Placement};
 use crate::smr::machine::Plain;
 use alloc::vec::Vec;
 use bytes::Bytes;
@@ -18,8 +19,9 @@ pub trait Machine: Clone + Debug + PartialEq {
     /// What is answered.
     type Output: Plain;
 
-    /// Which of `count` partitions hold an object. Never others for the same key.
-    fn holder(key: &[u8], count: u8) -> Holder;
+    /// The bucket of an object, always the same for the same key: buckets are what partitions have,
+    /// and what is moved between them. None if all partitions have the object.
+    fn bucket(key: &[u8]) -> Option<Bucket>;
 
     /// The objects before the first command, of all partitions.
     fn begin() -> impl Iterator<Item = (Bytes, Self::Object)>;
@@ -28,8 +30,8 @@ pub trait Machine: Clone + Debug + PartialEq {
     /// may read or write; all of them if it may write an object that all hold. More than are needed
     /// cost time; one too few, and the command does nothing and is answered
     /// [`super::Answered::Outside`].
-    fn destinations(_command: &Self::Command, count: u8) -> Partitions {
-        Partitions::all(count)
+    fn destinations(_command: &Self::Command, placement: &Placement) -> Partitions {
+        placement.partitions()
     }
 
     /// Objects that the command will read, as far as that is known before it is executed (the

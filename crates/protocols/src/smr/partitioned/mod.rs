@@ -42,6 +42,11 @@
 //! ([`Message::Needs`]), each of which keeps what it has signalled until all replicas of the others
 //! say that they have it durably ([`Message::Released`]), each for the start that it is in.
 //!
+//! # Moved objects
+//! Which partition has what is a table that all have ([`Placement`]). A [`Switch`] in the log of
+//! all changes it; partitions come and go by it. A command that was addressed by another table does
+//! nothing and is answered so ([`Answered::Retry`]).
+//!
 //! # Caches
 //! A replica may keep copies of what it has read of others ([`Caching`], §IV-C). A copy counts if
 //! the holder says so, within the command: so what clients see is the same with them.
@@ -60,8 +65,11 @@
 //!
 //! # Known limits
 //! - No engine stands on it yet. [`crate::coordination`] is of one partition.
-//! - The partitions and which objects they hold do not change. Objects are not moved, and each is
-//!   held by one partition or by all of them, none by some.
+//! - Objects move with the switch itself, while commands of its partitions wait: nothing is copied
+//!   before. So few buckets are moved at a time, no more than others keep ([`OUTBOX_BYTES_MAX`]).
+//! - An object is held by one partition or by all of them, none by some.
+//! - A partition that has nothing any more goes on until its clients are answered and the others
+//!   keep nothing for it. Whose replicas these are is for others to decide, as is what moves.
 //! - A replica that is down, and is still one ([`Replica::set_layout`]), is waited for when others
 //!   have kept [`OUTBOX_BYTES_MAX`] for it.
 //! - A node that has lost what it stored goes on from a copy ([`Replica::copy`]), and takes a later
@@ -77,6 +85,7 @@
 //! |---|---|
 //! | `machine.rs` | what somebody writes |
 //! | `partitions.rs` | partitions, and who replicates them |
+//! | `placement.rs` | which partition has what, and how that changes |
 //! | `command.rs` | what logs carry |
 //! | `execution.rs` | what a command sees, and leaves |
 //! | `head.rs` | how a command is executed |
@@ -100,6 +109,7 @@ mod machine;
 mod outbox;
 mod partitions;
 mod peers;
+mod placement;
 mod replica;
 mod state;
 #[cfg(test)]
@@ -107,12 +117,13 @@ mod tests;
 
 pub use caches::{CACHE_BYTES_MAX, Cached, Caching, Version};
 pub use clients::OUTSTANDING_MAX;
-pub use command::{Addressed, Answered, Batch, CommandId, Place, may_order};
+pub use command::{Addressed, Answered, Batch, CommandId, Ordered, Place, may_order};
 pub use digest::{COMPARED_EVERY, Differs, StateHash};
 pub use exchange::{ANSWER_BYTES_MAX, EARLY_BYTES_MAX, Message, NEEDS_MAX, Signal};
 pub use execution::{Execution, Variables, Wait};
 pub use machine::Machine;
 pub use outbox::OUTBOX_BYTES_MAX;
 pub use partitions::{Holder, Layout, PARTITIONS_MAX, PartitionId, Partitions, ReplicaId};
+pub use placement::{BUCKETS, Bucket, Placement, Switch};
 pub use replica::{Effect, Replica, WAITING_BYTES_MAX};
 pub use state::Snapshot;

@@ -74,7 +74,13 @@ impl<M: Machine> Replica<M> {
         let head = self.head.as_ref().map(|head| head.place);
         invariant!(head.is_none() || head > self.state.passed, "the head is not executed yet");
         let count = self.layout.count();
-        let is_holder = |key: &Bytes| M::holder(key, count) == Holder::One(signal.from);
+        // One of behind a switch may be taken for unsound; it is asked for when it is the next.
+        let placement = &self.state.placement;
+        let is_holder = |key: &Bytes| match placement.holder::<M>(key) {
+            Holder::One(partition) => partition == signal.from,
+            // A partition that had nothing gets it with a switch.
+            Holder::All => true,
+        };
         let mut keys = signal.variables.keys().chain(signal.versions.keys());
         let is_sound = signal.from.0 < count && keys.all(is_holder);
         if !is_sound || signal.from == self.here || Some(signal.place) <= self.state.passed {
@@ -85,7 +91,7 @@ impl<M: Machine> Replica<M> {
         if is_next {
             self.advance();
         }
-        let first = self.queued().next().map(|(place, _)| place);
+        let first = self.first();
         invariant!(self.head.as_ref().is_none_or(|it| Some(it.place) == first), "it is the first");
     }
 

@@ -1,7 +1,7 @@
 //! One replica of one partition: what it is told, and what it asks for.
 
 use super::caches::{Cached, Caches, Caching};
-use super::command::{Addressed, Answered, Batch, CommandId, Place};
+use super::command::{Answered, Batch, CommandId, Ordered, Place};
 use super::digest::{Differs, Digest};
 use super::exchange::{Inbox, Message, Signal};
 use super::execution::Variables;
@@ -79,7 +79,7 @@ pub struct Replica<M: Machine> {
     /// It differs from another replica, and does nothing any more.
     is_halted: bool,
     /// Whether it sends what the partition has to signal.
-    is_designated: bool,
+    pub(super) is_designated: bool,
     effects: Vec<Effect<M>>,
 }
 
@@ -183,10 +183,14 @@ impl<M: Machine> Replica<M> {
         self.caches.cached
     }
 
-    /// The replicas of partitions are others now: who has left holds nothing up any more. Who comes
+    /// The replicas of partitions are others now, and there may be more partitions, which are idle
+    /// at first. Who has left holds nothing up any more. Who comes
     /// goes on from a snapshot of another replica that was made after all heard of it.
     pub fn set_layout(&mut self, layout: Layout) {
-        invariant!(layout.count() == self.layout.count(), "partitions do not come or go");
+        invariant!(
+            layout.count() >= self.layout.count(),
+            "who is idle stays, until nobody is left"
+        );
         self.layout = layout;
         self.released.retain_members(&self.layout);
         for of in (0..self.layout.count()).map(PartitionId) {
@@ -273,13 +277,20 @@ impl<M: Machine> Replica<M> {
         }
     }
 
+    /// The place of the first in line, if it is of several partitions.
+    pub(super) fn first(&self) -> Option<Place> {
+        self.rest.front().and_then(|(place, _)| *place)
+    }
+
     /// Commands of several partitions that are learned and not executed, in their order; those
     /// behind the last that is delivered are not for this partition alone.
     pub(super) fn queued(&self) -> impl Iterator<Item = (Place, Partitions)> {
-        let rest = self.rest.iter().filter_map(|(place, it)| Some(((*place)?, it.destinations)));
+        let of = |(place, it): &Queued<M>| Some(((*place)?, it.destinations()?));
+        let rest = self.rest.iter().filter_map(of);
         let waiting = self.merge.waiting(RingId::ALL).flat_map(|(slot, waits)| {
             let place = move |index| Place { slot, index };
-            (0..).zip(&waits.batch).map(move |(index, it)| (place(index), it.destinations))
+            let batch = (0..).zip(&waits.batch);
+            batch.filter_map(move |(index, it)| Some((place(index), it.destinations()?)))
         });
         rest.chain(waiting).filter(|(_, destinations)| destinations.contains(self.here))
     }
@@ -320,7 +331,8 @@ impl<M: Machine> Replica<M> {
     fn signal_queued(&mut self, ring: RingId, decision: &Decision<Batch<M>>) {
         let Some(reached) = self.merge.reached(ring) else { return };
         let Decision::Commands(batch) = decision else { return };
-        for (place, command) in places(reached.next, batch.clone()) {
+        for (place, ordered) in places(reached.next, batch.clone()) {
+            let Ordered::Command(command) = ordered else { continue };
             let (from, takes_part, variables) = (self.here, true, Variables::<M>::new());
             if command.destinations.contains(from) {
                 let versions = BTreeMap::new();
@@ -332,7 +344,7 @@ impl<M: Machine> Replica<M> {
 }
 
 /// The commands of a decision, with their places.
-fn places<M: Machine>(slot: Slot, batch: Batch<M>) -> impl Iterator<Item = (Place, Addressed<M>)> {
+fn places<M: Machine>(slot: Slot, batch: Batch<M>) -> impl Iterator<Item = (Place, Ordered<M>)> {
     let place = move |index| Place { slot, index };
     (0..).zip(batch).map(move |(index, it)| (place(index), it))
 }

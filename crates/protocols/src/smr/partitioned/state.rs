@@ -1,11 +1,12 @@
 //! What a replica stores, and hands to another replica of its partition.
 
 use super::clients::Clients;
-use super::command::{Addressed, Place};
+use super::command::{Ordered, Place};
 use super::digest::Executed;
 use super::machine::Machine;
 use super::outbox::Outbox;
 use super::partitions::PartitionId;
+use super::placement::Placement;
 use crate::multicast::{Cursor, Merge, RingId};
 use alloc::collections::{BTreeMap, VecDeque};
 use bytes::Bytes;
@@ -25,10 +26,12 @@ pub struct State<M: Machine> {
     pub(super) passed: Option<Place>,
     /// What its replicas compare, beside the objects.
     pub(super) executed: Executed,
+    /// Which partition has what.
+    pub(super) placement: Placement,
 }
 
 /// A command whose turn it is or comes next; with its place if it is of several partitions.
-pub(super) type Queued<M> = (Option<Place>, Addressed<M>);
+pub(super) type Queued<M> = (Option<Place>, Ordered<M>);
 
 /// A state, and where in the order it is. It is stored, and copied, whole.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -42,19 +45,49 @@ pub struct Snapshot<M: Machine> {
 }
 
 impl<M: Machine> Snapshot<M> {
-    /// A partition before its first command, of a machine that has so many.
+    /// A partition before its first command, of a machine that has so many, and will have no more
+    /// if it has one alone.
     #[must_use]
     pub fn begin(here: PartitionId, count: u8) -> Snapshot<M> {
-        let rings = [here.ring()].into_iter().chain((count > 1).then_some(RingId::ALL));
-        let own = M::begin().filter(|(key, _)| M::holder(key, count).has(here));
+        let mut snapshot = Snapshot::begin_at(here, &Placement::even(count));
+        if count == 1 {
+            snapshot.cursor = Merge::<()>::new([here.ring()]).cursor();
+        }
+        snapshot
+    }
+
+    /// A partition before its first command, by a placement, in which it may be idle.
+    #[must_use]
+    pub fn begin_at(here: PartitionId, placement: &Placement) -> Snapshot<M> {
+        let rings = [here.ring(), RingId::ALL];
+        let own = M::begin().filter(|(key, _)| placement.has::<M>(key, here));
         let state = State {
             objects: own.collect(),
             clients: Clients::default(),
             outbox: Outbox::default(),
             passed: None,
             executed: Executed::default(),
+            placement: placement.clone(),
         };
         Snapshot { cursor: Merge::<()>::new(rings).cursor(), rest: VecDeque::new(), state }
+    }
+
+    /// A partition that is new, and idle until it is given something: where this one is in the ring
+    /// of all, and at the beginning of its own ring.
+    #[must_use]
+    pub fn join(&self, here: PartitionId) -> Snapshot<M> {
+        let own = Merge::<()>::new([here.ring()]).cursor();
+        let all = self.cursor.iter().filter(|it| it.ring == RingId::ALL).copied();
+        let rest = self.rest.iter().filter(|(place, _)| place.is_some()).cloned();
+        let state = State {
+            objects: BTreeMap::new(),
+            clients: Clients::default(),
+            outbox: Outbox::default(),
+            passed: self.state.passed,
+            executed: Executed::default(),
+            placement: self.state.placement.clone(),
+        };
+        Snapshot { cursor: own.into_iter().chain(all).collect(), rest: rest.collect(), state }
     }
 
     /// How far decisions are delivered: those behind it are to be learned, the others may be
@@ -81,5 +114,6 @@ impl<M: Machine> Snapshot<M> {
             && one.clients == two.clients
             && one.passed == two.passed
             && one.executed == two.executed
+            && one.placement == two.placement
     }
 }

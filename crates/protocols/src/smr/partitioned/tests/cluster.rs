@@ -6,6 +6,7 @@ use crate::smr::partitioned::{
     Addressed, Answered, Batch, CommandId, Differs, Effect, Layout, Machine as _, Message,
     PartitionId, Partitions, Replica, ReplicaId, Signal, Snapshot, may_order,
 };
+use crate::smr::partitioned::{Bucket, Ordered, Placement, Switch};
 use crate::vsr::Op;
 use quorate_kernel::ids::{Incarnation, NodeId, Start};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -20,6 +21,8 @@ pub const C: PartitionId = PartitionId(2);
 pub struct Cluster {
     pub replicas: BTreeMap<Node, Replica<Letters>>,
     pub layout: Layout,
+    /// By which commands are addressed.
+    pub placement: Placement,
     pub logs: BTreeMap<RingId, Vec<Decision<Batch<Letters>>>>,
     learned: BTreeMap<(Node, RingId), usize>,
     /// Messages on their way: from whom, to whom.
@@ -61,11 +64,17 @@ pub fn done(output: &[u64]) -> Answered<Letters> {
 impl Cluster {
     /// So many partitions of so many replicas, of which the first is designated.
     pub fn new(partitions: u8, replicas: u64) -> Cluster {
+        Cluster::placed(partitions, replicas, &Placement::even(partitions))
+    }
+
+    /// The same, with some that are idle.
+    pub fn placed(partitions: u8, replicas: u64, placement: &Placement) -> Cluster {
         let nodes = |of: u8| (1..=replicas).map(move |index| (of, index));
         let members = (0..partitions).map(|of| nodes(of).map(node_id).collect());
         let mut cluster = Cluster {
             replicas: BTreeMap::new(),
             layout: Layout::new(members.collect()),
+            placement: placement.clone(),
             logs: BTreeMap::new(),
             learned: BTreeMap::new(),
             wire: VecDeque::new(),
@@ -78,7 +87,11 @@ impl Cluster {
             next: BTreeMap::new(),
         };
         for at in (0..partitions).flat_map(nodes) {
-            cluster.resume(at, Snapshot::begin(PartitionId(at.0), partitions));
+            let first = match partitions {
+                1 => Snapshot::begin(PartitionId(at.0), partitions),
+                _ => Snapshot::begin_at(PartitionId(at.0), placement),
+            };
+            cluster.resume(at, first);
             cluster.replica(at).designate(at.1 == 1);
         }
         cluster
@@ -105,14 +118,15 @@ impl Cluster {
         *number += 1;
         let id = CommandId { client: of, number: *number };
         let command = Command { steps: steps.to_vec(), early: false };
-        let destinations = Letters::destinations(&command, self.layout.count());
-        Addressed { id, acked: 0, destinations, command }
+        let destinations = Letters::destinations(&command, &self.placement);
+        let version = self.placement.version();
+        Addressed { id, acked: 0, version, destinations, command }
     }
 
     /// Decides a command in its ring; nobody has learned it yet.
     pub fn decide(&mut self, command: Addressed<Letters>) -> CommandId {
         let (id, ring) = (command.id, command.destinations.ring().expect("it goes somewhere"));
-        let batch = Vec::from([command]);
+        let batch = Vec::from([command.into()]);
         assert!(may_order(ring, &batch, self.layout.count()));
         self.logs.entry(ring).or_default().push(Decision::Commands(batch));
         id
@@ -123,6 +137,23 @@ impl Cluster {
         let of = client(1000 + self.next.len() as u64, 1);
         let command = self.command(of, steps);
         self.decide(command)
+    }
+
+    /// Buckets of these letters are of these partitions, and commands are addressed so from now on.
+    pub fn switch(&mut self, letters: &[(u8, PartitionId)]) {
+        let bucket = |(letter, to): &(u8, _)| (Bucket(u16::from(letter - b'a')), *to);
+        let buckets = letters.iter().map(bucket).collect();
+        let switch = Switch { version: self.placement.version() + 1, buckets };
+        self.placement = self.placement.switched(&switch).expect("it is the next");
+        self.decide_switch(switch);
+        // What is asked from now on comes behind it.
+        self.level();
+    }
+
+    pub fn decide_switch(&mut self, switch: Switch) {
+        let batch = Vec::from([Ordered::Switch(switch)]);
+        assert!(may_order(RingId::ALL, &batch, self.layout.count()));
+        self.logs.entry(RingId::ALL).or_default().push(Decision::Commands(batch));
     }
 
     pub fn skip(&mut self, ring: RingId, slots: u64) {

@@ -2,7 +2,7 @@
 //! `a` is of the first one, `b` of the second, and so on; `z` is of all.
 
 use crate::smr::partitioned::{
-    Execution, Holder, Machine, OUTBOX_BYTES_MAX, PartitionId, Partitions, Wait,
+    Bucket, Execution, Machine, OUTBOX_BYTES_MAX, Partitions, Placement, Wait,
 };
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
@@ -84,8 +84,8 @@ impl Machine for Letters {
     type Object = u64;
     type Output = Vec<u64>;
 
-    fn holder(key: &[u8], count: u8) -> Holder {
-        if key[0] == b'z' { Holder::All } else { Holder::One(PartitionId((key[0] - b'a') % count)) }
+    fn bucket(key: &[u8]) -> Option<Bucket> {
+        (key[0] != b'z').then(|| Bucket(u16::from(key[0] - b'a')))
     }
 
     fn begin() -> impl Iterator<Item = (Bytes, u64)> {
@@ -93,12 +93,12 @@ impl Machine for Letters {
         names.into_iter().map(|name| (key(name), FIRST))
     }
 
-    fn destinations(command: &Command, count: u8) -> Partitions {
+    fn destinations(command: &Command, placement: &Placement) -> Partitions {
         let mut all = command.steps.iter().flat_map(names);
         if all.clone().any(|name| name.starts_with('z')) {
-            return Partitions::all(count);
+            return placement.partitions();
         }
-        let one = |name: &str| PartitionId((name.as_bytes()[0] - b'a') % count);
+        let one = |name: &str| placement.of(Bucket(u16::from(name.as_bytes()[0] - b'a')));
         all.by_ref().map(one).collect()
     }
 

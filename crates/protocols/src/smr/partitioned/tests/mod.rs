@@ -7,6 +7,7 @@ mod digest;
 mod exchange;
 mod kept;
 mod letters;
+mod moves;
 mod once;
 mod restart;
 mod sees;

@@ -65,7 +65,7 @@ fn a_client_has_so_many_commands_in_hand_and_no_more() {
     let mut early = far.clone();
     early.acked = 0;
     early.id = CommandId { client: client(2, 1), number: OUTSTANDING_MAX + 1 };
-    let may = |it: &Addressed<Letters>| may_order(RingId::ALL, &Vec::from([it.clone()]), 2);
+    let may = |it: &Addressed<Letters>| may_order(RingId::ALL, &Vec::from([it.clone().into()]), 2);
     assert!(!may(&early) && !may(&far), "they are one too far above what the clients have");
     far.acked = 2;
     assert!(may(&far));

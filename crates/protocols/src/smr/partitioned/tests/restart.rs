@@ -3,7 +3,7 @@
 use super::cluster::{Cluster, client, done};
 use super::letters::{FIRST, copy, read, write};
 use crate::multicast::{Decision, RingId};
-use crate::smr::partitioned::{PartitionId, Snapshot};
+use crate::smr::partitioned::{Ordered, PartitionId, Snapshot};
 use std::vec::Vec;
 
 fn first(partition: u8) -> Snapshot<super::letters::Letters> {
@@ -92,7 +92,7 @@ fn a_snapshot_may_be_of_the_middle_of_a_decision_and_of_a_command() {
         cluster.command(one, &[copy("b first", "a"), write("b first", 2)]),
         cluster.command(one, &[copy("a", "b"), write("b first", 3)]),
     ];
-    let batch = Vec::from(commands.clone());
+    let batch = Vec::from(commands.clone().map(Ordered::from));
     cluster.logs.entry(RingId::ALL).or_default().push(Decision::Commands(batch));
     cluster.level();
     // The first partition hears nothing: it has sent what the first command reads, and waits in

@@ -6,20 +6,23 @@ use crate::multicast::RingId;
 use crate::smr::COMMANDS_MAX;
 use crate::smr::partitioned::execution::{Here, Lacks};
 use crate::smr::partitioned::{
-    Addressed, CommandId, Execution, PARTITIONS_MAX, PartitionId, Partitions, Variables, may_order,
+    Addressed, BUCKETS, Bucket, CommandId, Execution, Ordered, PARTITIONS_MAX, PartitionId,
+    Partitions, Placement, Switch, Variables, may_order,
 };
 use std::collections::BTreeMap;
 use std::vec::Vec;
 
-fn here(destinations: Partitions) -> Here {
-    Here { partition: A, count: 3, destinations }
+fn here(placement: &Placement, destinations: Partitions) -> Here<'_> {
+    Here { partition: A, placement, destinations }
 }
 
 #[test]
 fn own_objects_others_that_have_come_and_what_it_wrote_itself_are_read() {
     let objects = BTreeMap::from([(key("a"), 1), (key("ab"), 2)]);
     let received = Variables::<Letters>::from([(key("b"), Some(3)), (key("bb"), None)]);
-    let mut on = Execution::<Letters>::new(here(Partitions::all(3)), &objects, received);
+    let placement = Placement::even(3);
+    let mut on =
+        Execution::<Letters>::new(here(&placement, Partitions::all(3)), &objects, received);
     let mut get = |name: &str| on.get(name.as_bytes()).map(Option::<&u64>::copied).ok();
     assert_eq!([get("a"), get("ax")], [Some(Some(1)), Some(None)]);
     assert_eq!([get("b"), get("bb")], [Some(Some(3)), Some(None)], "absent is an answer too");
@@ -37,10 +40,12 @@ fn own_objects_others_that_have_come_and_what_it_wrote_itself_are_read() {
 fn the_first_thing_that_a_command_lacks_ends_it() {
     let objects = BTreeMap::new();
     let two: Partitions = [A, B].into_iter().collect();
-    let mut on = Execution::<Letters>::new(here(two), &objects, Variables::<Letters>::new());
+    let placement = Placement::even(3);
+    let two = here(&placement, two);
+    let mut on = Execution::<Letters>::new(two, &objects, Variables::<Letters>::new());
     assert!(on.get(b"b").is_err() && on.get(b"c").is_err());
     assert_eq!(on.left().lacks, Some(Lacks::Object(key("b"))));
-    let mut on = Execution::<Letters>::new(here(two), &objects, Variables::<Letters>::new());
+    let mut on = Execution::<Letters>::new(two, &objects, Variables::<Letters>::new());
     assert!(on.put(key("c"), 1).is_err() && on.remove(key("b")).is_ok());
     assert_eq!(on.left().lacks, Some(Lacks::Outside(PartitionId(2))));
 }
@@ -48,7 +53,8 @@ fn the_first_thing_that_a_command_lacks_ends_it() {
 #[test]
 fn what_is_discarded_leaves_nothing() {
     let objects = BTreeMap::from([(key("a"), 1)]);
-    let all = here(Partitions::all(3));
+    let placement = Placement::even(3);
+    let all = here(&placement, Partitions::all(3));
     let mut on = Execution::<Letters>::new(all, &objects, Variables::<Letters>::new());
     on.put(key("a"), 2).expect("it is of a destination");
     on.discard();
@@ -72,10 +78,11 @@ fn a_log_takes_commands_of_its_partitions_only() {
     let command = |destinations: Partitions, number, steps: &[Step]| Addressed::<Letters> {
         id: CommandId { client: client(1, 1), number },
         acked: 0,
+        version: 0,
         destinations,
         command: Command { steps: steps.to_vec(), early: false },
     };
-    let one = |ring, command: Addressed<Letters>| may_order(ring, &Vec::from([command]), 2);
+    let one = |ring, command: Addressed<Letters>| may_order(ring, &Vec::from([command.into()]), 2);
     let (all, alone) = (Partitions::all(2), Partitions::all(1));
     assert!(one(A.ring(), command(alone, 1, &[])) && one(RingId::ALL, command(all, 1, &[])));
     assert!(!one(B.ring(), command(alone, 1, &[])) && !one(RingId::ALL, command(alone, 1, &[])));
@@ -86,7 +93,14 @@ fn a_log_takes_commands_of_its_partitions_only() {
     assert!(!one(A.ring(), command(alone, 1, &[Step::Nonsense])));
     let has = |acked| one(A.ring(), Addressed { acked, ..command(alone, 7, &[]) });
     assert!(has(6) && !has(7) && !has(u64::MAX), "nobody has the answer of what it asks");
-    let many = |count| std::vec![command(alone, 1, &[]); count];
+    let many = |count| std::vec![Ordered::Command(command(alone, 1, &[])); count];
+    let switch = |bucket, to| {
+        let buckets = [(Bucket(bucket), PartitionId(to))].into();
+        Vec::from([Ordered::<Letters>::Switch(Switch { version: 1, buckets })])
+    };
+    assert!(may_order(RingId::ALL, &switch(0, 1), 2) && !may_order(A.ring(), &switch(0, 1), 2));
+    assert!(!may_order(RingId::ALL, &switch(BUCKETS, 1), 2));
+    assert!(!may_order(RingId::ALL, &switch(0, 2), 2), "there are two partitions");
     assert!(may_order(A.ring(), &many(COMMANDS_MAX), 2));
     assert!(!may_order(A.ring(), &many(COMMANDS_MAX + 1), 2));
 }
