@@ -1,55 +1,72 @@
 //! One deadline per (lane, timer), fired in the order of (deadline, arming).
 
-use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use quorate_kernel::time::Time;
 
 /// Which timer: the lane's slot in the node and the timer's code.
 pub type Key = (u16, u32);
 
-/// The wheel. Re-arming overwrites; the order of equal deadlines is the order of arming.
+/// When a timer fires: its deadline, and when it was armed among all.
+type Place = (Time, u64);
+
+/// The timers, in two lists that stand in order: lanes have few of them, and set them all the time.
+/// Re-arming overwrites; the order of equal deadlines is the order of arming.
 #[derive(Default, Debug)]
 pub struct Timers {
-    due: BTreeMap<(Time, u64), Key>,
-    armed: BTreeMap<Key, (Time, u64)>,
+    /// The last deadline first.
+    due: Vec<(Place, Key)>,
+    /// The same by timer.
+    armed: Vec<(Key, Place)>,
     sequence: u64,
 }
 
 impl Timers {
     /// Sets (`Some`) or takes back (`None`) a deadline.
     pub fn set(&mut self, key: Key, at: Option<Time>) {
-        if let Some(old) = self.armed.remove(&key) {
-            self.due.remove(&old);
+        let known = self.armed.binary_search_by_key(&key, |(key, _)| *key);
+        if let Ok(place) = known {
+            let due = self.due_at(self.armed[place].1).expect("what is armed is due");
+            self.due.remove(due);
         }
-        if let Some(at) = at {
-            self.sequence += 1;
-            self.due.insert((at, self.sequence), key);
-            self.armed.insert(key, (at, self.sequence));
+        let Some(at) = at else {
+            if let Ok(place) = known {
+                self.armed.remove(place);
+            }
+            return;
+        };
+        self.sequence += 1;
+        let new = (at, self.sequence);
+        let due = self.due_at(new).expect_err("no two are armed at once");
+        self.due.insert(due, (new, key));
+        match known {
+            Ok(place) => self.armed[place].1 = new,
+            Err(place) => self.armed.insert(place, (key, new)),
         }
+    }
+
+    /// Where a place stands among those that are due, or where it would.
+    fn due_at(&self, place: Place) -> Result<usize, usize> {
+        self.due.binary_search_by(|(other, _)| place.cmp(other))
     }
 
     /// Takes back every deadline of a slot.
     pub fn drop_slot(&mut self, slot: u16) {
-        let keys: Vec<Key> =
-            self.armed.range((slot, 0)..=(slot, u32::MAX)).map(|(k, _)| *k).collect();
-        keys.into_iter().for_each(|key| self.set(key, None));
+        self.due.retain(|(_, key)| key.0 != slot);
+        self.armed.retain(|(key, _)| key.0 != slot);
     }
 
     /// Takes the first timer whose deadline has come.
     pub fn pop(&mut self, now: Time) -> Option<Key> {
-        let (&(at, _), _) = self.due.first_key_value()?;
-        if at > now {
-            return None;
-        }
-        let (_, key) = self.due.pop_first()?;
-        self.armed.remove(&key);
+        let (_, key) = self.due.pop_if(|((at, _), _)| *at <= now)?;
+        let place = self.armed.binary_search_by_key(&key, |(key, _)| *key);
+        self.armed.remove(place.expect("what is due is armed"));
         Some(key)
     }
 
     /// The next deadline.
     #[must_use]
     pub fn next(&self) -> Option<Time> {
-        self.due.first_key_value().map(|(&(at, _), _)| at)
+        self.due.last().map(|((at, _), _)| *at)
     }
 }
 
@@ -72,6 +89,20 @@ mod tests {
         assert_eq!(timers.pop(Time(99)), None);
         timers.set((0, 1), Some(Time(5)));
         timers.set((0, 1), None);
+        assert_eq!(timers.next(), None);
+    }
+    #[test]
+    fn a_slot_loses_its_deadlines_and_no_other() {
+        let mut timers = Timers::default();
+        for (slot, code) in [(0, 1), (1, 0), (1, 7), (2, 3)] {
+            timers.set((slot, code), Some(Time(10)));
+        }
+        timers.drop_slot(1);
+        timers.set((1, 7), None);
+        timers.set((1, 9), Some(Time(5)));
+        assert_eq!(timers.next(), Some(Time(5)));
+        let order: Vec<Key> = core::iter::from_fn(|| timers.pop(Time(10))).collect();
+        assert_eq!(order, [(1, 9), (0, 1), (2, 3)]);
         assert_eq!(timers.next(), None);
     }
 }

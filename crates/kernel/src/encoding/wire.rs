@@ -9,6 +9,7 @@
 //! shared bytes and never copied. A target start of 0 means any. Node ids stand in full, which
 //! spares the handshake an agreement on short ones.
 
+use crate::arena::Arena;
 use crate::error::WireError;
 use crate::ids::{Incarnation, LaneId, NodeId, Start};
 use crate::limits::{FRAME_BYTES_MAX, HEADER_BYTES_MAX, HEADER_BYTES_USUAL};
@@ -24,6 +25,8 @@ pub const VERSION: u8 = 13;
 pub const PREFIX_BYTES: usize = 45;
 /// How many raw tails a message can have.
 pub const TAILS: usize = 2;
+/// Most heads are no longer than this: they are written at once, without an allocation.
+const HEAD_BYTES_MOST: usize = 512;
 const LENGTH_BYTES: usize = 4;
 const SOURCE_AT: usize = 9;
 const CHECKSUM_AT: usize = 33;
@@ -55,7 +58,7 @@ pub struct Encoder<'a> {
 impl Encoder<'_> {
     /// Appends a value to the head.
     pub fn head<T: Serialize>(&mut self, value: &T) {
-        let mut room = [0; 256];
+        let mut room = [0; HEAD_BYTES_MOST];
         if let Ok(used) = postcard::to_slice(value, &mut room) {
             self.head.extend_from_slice(used);
         } else {
@@ -246,7 +249,14 @@ impl Frame {
         }
     }
 
-    /// The frame as one piece, as the simulated network carries it.
+    /// The frame as one piece in the room that an arena lends, as the simulated network carries it.
+    #[must_use]
+    pub fn join(&self, arena: &mut Arena) -> Bytes {
+        let Body { head, tails: [first, second], .. } = &self.body;
+        arena.join(&[&self.prefix(), head, first, second])
+    }
+
+    /// The frame as one piece of its own.
     #[must_use]
     pub fn to_bytes(&self) -> Bytes {
         let mut bytes = BytesMut::with_capacity(self.body.frame_bytes());

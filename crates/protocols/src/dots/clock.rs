@@ -5,10 +5,8 @@
 //! that is away for hours leaves few long runs and many bits.
 
 use super::dot::{ALL, Actor, COUNTER_MAX, Counter, Dot, Partition};
-use alloc::collections::BTreeMap;
+use super::sorted::SortedMap;
 use alloc::vec::Vec;
-use core::ops::Bound;
-use quorate_kernel::ids::NodeId;
 use quorate_kernel::mutant;
 use serde::{Deserialize, Serialize};
 
@@ -174,7 +172,7 @@ impl Entry {
 /// Which dots of each actor a node has seen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Clock {
-    entries: BTreeMap<Actor, Entry>,
+    entries: SortedMap<Actor, Entry>,
 }
 
 impl Clock {
@@ -188,7 +186,7 @@ impl Clock {
 
     /// The later actors known at the partition of an actor, earlier ones first.
     pub fn after(&self, actor: Actor) -> impl Iterator<Item = (Actor, &Entry)> {
-        let later = self.entries.range((Bound::Excluded(actor), Bound::Unbounded));
+        let later = self.entries.after(actor).iter();
         let later = later.take_while(move |(at, _)| at.partition == actor.partition);
         later.map(|(at, entry)| (*at, entry))
     }
@@ -196,7 +194,7 @@ impl Clock {
     /// The entry that an actor itself has.
     #[must_use]
     pub fn own(&self, actor: Actor) -> Option<&Entry> {
-        self.entries.get(&actor)
+        self.entries.get(actor)
     }
 
     /// Closes an actor, and with it every earlier one of its partition; returns those, which have
@@ -204,21 +202,19 @@ impl Clock {
     pub fn close(&mut self, actor: Actor) -> Vec<Actor> {
         self.entry(actor).close();
         let first = Actor { partition: actor.partition, ..Actor::default() };
-        let earlier: Vec<Actor> = self.entries.range(first..actor).map(|(at, _)| *at).collect();
-        earlier.iter().for_each(|at| drop(self.entries.remove(at)));
-        earlier
+        self.entries.drain(first, actor).map(|(at, _)| at).collect()
     }
 
     /// Whether no earlier actor of a partition is open.
     #[must_use]
     pub fn is_next_to_close(&self, actor: Actor) -> bool {
-        let first = Actor { partition: actor.partition, ..Actor::default() };
-        self.entries.range(first..actor).all(|(_, entry)| entry.closed)
+        let mut earlier = self.at(actor.partition).take_while(|(at, _)| *at < actor);
+        earlier.all(|(_, entry)| entry.closed)
     }
 
     /// The entry of an actor, made known if it is not.
     pub fn entry(&mut self, actor: Actor) -> &mut Entry {
-        self.entries.entry(actor).or_default()
+        self.entries.entry(actor)
     }
 
     /// Whether a dot was seen.
@@ -251,8 +247,16 @@ impl Clock {
     /// The actors known at a partition, earlier ones first.
     pub fn at(&self, partition: Partition) -> impl DoubleEndedIterator<Item = (Actor, &Entry)> {
         let first = Actor { partition, ..Actor::default() };
-        let last = Actor { partition, since: u64::MAX, birth: u32::MAX, node: NodeId(u64::MAX) };
-        self.entries.range(first..=last).map(|(actor, entry)| (*actor, entry))
+        let known = self.entries.range_from(first);
+        let count = known.iter().take_while(|(actor, _)| actor.partition == partition).count();
+        known[..count].iter().map(|(actor, entry)| (*actor, entry))
+    }
+
+    /// Whether no actor has an entry that a later one speaks for.
+    #[must_use]
+    pub fn is_pruned(&self) -> bool {
+        let mut pairs = self.entries.as_slice().windows(2);
+        pairs.all(|pair| pair[0].0.partition != pair[1].0.partition || !pair[1].1.closed)
     }
 
     /// How many actors are known.

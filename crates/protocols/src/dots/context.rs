@@ -7,12 +7,12 @@
 
 use super::clock::Clock;
 use super::dot::{ALL, Actor, Counter, Dot};
-use alloc::collections::BTreeMap;
+use super::sorted::SortedMap;
 
 /// Up to which counter of each actor every update of a key is in the past.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CausalContext {
-    counters: BTreeMap<Actor, Counter>,
+    counters: SortedMap<Actor, Counter>,
 }
 
 impl CausalContext {
@@ -25,21 +25,20 @@ impl CausalContext {
     /// Up to which counter it covers an actor.
     #[must_use]
     pub fn upto(&self, actor: Actor) -> Counter {
-        match is_under(actor, self.counters.range(actor..)) {
-            true => ALL,
-            false => self.counters.get(&actor).copied().unwrap_or(0),
-        }
+        let from = self.counters.range_from(actor);
+        let own = from.first().filter(|(at, _)| *at == actor);
+        if is_under(actor, from) { ALL } else { own.map_or(0, |(_, counter)| *counter) }
     }
 
     /// Adds every update of an actor up to a counter; 0 adds nothing.
     pub fn raise(&mut self, actor: Actor, counter: Counter) {
-        if counter == 0 || is_under(actor, self.counters.range(actor..)) {
+        if counter == 0 || is_under(actor, self.counters.range_from(actor)) {
             return;
         }
         if counter == ALL {
-            self.counters.retain(|at, _| at.partition != actor.partition || *at >= actor);
+            self.counters.retain(|at, _| at.partition != actor.partition || at >= actor);
         }
-        let known = self.counters.entry(actor).or_default();
+        let known = self.counters.entry(actor);
         *known = counter.max(*known);
     }
 
@@ -55,7 +54,7 @@ impl CausalContext {
 
     /// Keeps the entries for which this holds.
     pub fn retain(&mut self, mut keep: impl FnMut(Actor, Counter) -> bool) {
-        self.counters.retain(|actor, counter| keep(*actor, *counter));
+        self.counters.retain(|actor, counter| keep(actor, *counter));
     }
 
     /// The entries in the order of actors.
@@ -77,8 +76,8 @@ impl CausalContext {
 }
 
 /// Whether one of these entries, from an actor on, closes it.
-fn is_under<'a>(actor: Actor, later: impl Iterator<Item = (&'a Actor, &'a Counter)>) -> bool {
-    let mut its = later.take_while(|(at, _)| at.partition == actor.partition);
+fn is_under(actor: Actor, later: &[(Actor, Counter)]) -> bool {
+    let mut its = later.iter().take_while(|(at, _)| at.partition == actor.partition);
     its.any(|(_, counter)| *counter == ALL)
 }
 

@@ -11,6 +11,7 @@
 //! | [`clock`] | the node clock: a base and ranges for each actor |
 //! | [`context`] | the causal context of an object, or of a client |
 //! | [`object`] | versions and context; merge, fill, strip, fold |
+//! | [`sorted`] | a map of few entries |
 //! | [`dot_keys`] | the dot-key map |
 //! | [`watermark`] | what each peer is known to have seen |
 
@@ -19,6 +20,7 @@ pub mod context;
 pub mod dot;
 pub mod dot_keys;
 pub mod object;
+pub mod sorted;
 #[cfg(test)]
 mod tests;
 pub mod watermark;

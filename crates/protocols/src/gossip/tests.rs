@@ -142,6 +142,28 @@ fn hosts_are_bounded_and_sums_follow_the_content() {
 }
 
 #[test]
+fn hosts_are_found_and_listed_by_their_ids_in_whatever_order_they_come() {
+    let (mut hosts, mut rng) = (Hosts::default(), Rng::new(5));
+    let mut known = BTreeSet::new();
+    for _ in 0..300 {
+        let node = rng.below(200);
+        hosts.learn(&news(node, 1, 1));
+        known.insert(NodeId(node));
+        hosts.check();
+    }
+    assert!(hosts.iter().map(News::node).eq(known.iter().copied()));
+    for node in (0..200).map(NodeId) {
+        assert_eq!(hosts.get(node).map(News::node), known.get(&node).copied());
+    }
+    // A draw is of a rank among the ids, whenever its host was heard of.
+    let (mut draws, mut same) = (Rng::new(9), Rng::new(9));
+    for _ in 0..50 {
+        let drawn = hosts.pick(&mut draws, |_| true).map(News::node);
+        assert_eq!(drawn, known.iter().nth(same.below(known.len() as u64) as usize).copied());
+    }
+}
+
+#[test]
 fn a_rumour_is_told_for_its_rounds_and_then_rests() {
     let mut rumours = Rumours::default();
     assert_eq!([1, 2, 3, 100, 1000].map(rounds), [2, 3, 4, 9, 12]);

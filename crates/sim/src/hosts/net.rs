@@ -6,6 +6,7 @@
 use crate::delay::Delay;
 use crate::queue::{Event, HostIndex, Queue, Said};
 use crate::scenario::NetSection;
+use quorate_kernel::arena::Arena;
 use quorate_kernel::rng::Rng;
 use quorate_kernel::wire::Frame;
 use std::collections::BTreeMap;
@@ -48,6 +49,8 @@ pub struct Net {
     loss_ppm: u32,
     duplicate_ppm: u32,
     rng: Rng,
+    /// Room for frames.
+    arena: Arena,
     /// What the connections of each host say of it.
     said: Vec<Said>,
     /// What happened to frames.
@@ -76,6 +79,7 @@ impl Net {
             loss_ppm: section.loss_ppm,
             duplicate_ppm: section.duplicate_ppm,
             rng,
+            arena: Arena::default(),
             said: vec![Said::default(); hosts],
             counts: Counts::default(),
         }
@@ -106,7 +110,7 @@ impl Net {
             self.counts.lost += 1;
             return;
         }
-        let (bytes, said) = (frame.to_bytes(), self.said[from]);
+        let (bytes, said) = (frame.join(&mut self.arena), self.said[from]);
         if self.duplicate_ppm > 0 && self.rng.chance_ppm(self.duplicate_ppm) {
             self.counts.doubled += 1;
             let at = self.arrival(link, now);

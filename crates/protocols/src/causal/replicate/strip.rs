@@ -8,7 +8,6 @@ use crate::causal::map::{Map, Shape};
 use crate::causal::timer::Timer;
 use crate::causal::{Causal, Context};
 use crate::dots::dot::{Actor, Counter, Dot, Partition};
-use alloc::collections::BTreeMap;
 use alloc::string::ToString;
 use alloc::vec::Vec;
 use bytes::Bytes;
@@ -162,30 +161,28 @@ fn collect(
     page: usize,
     cx: &mut Context<'_>,
 ) {
-    let mut heads: BTreeMap<Partition, Option<Actor>> = BTreeMap::new();
-    for at in shape.peers(replica.partition()) {
-        heads.insert(at, replica.head(map, at));
-    }
-    let awaits_former = replica.awaits_former(map)
-        || owing.is_unheard_of(&replica.clock, shape, replica.partition());
-    let mut gone: Vec<Dot> = Vec::new();
+    let (own, mut gone) = (replica.partition(), Vec::<Dot>::new());
+    let heads: Vec<(Partition, Option<Actor>)> =
+        shape.peers(own).map(|at| (at, replica.head(map, at))).collect();
+    let awaits_former =
+        replica.awaits_former(map) || owing.is_unheard_of(&replica.clock, shape, own);
     for actor in replica.dot_keys.actors() {
-        let seen_at = |at: Partition| -> Counter {
-            let head = heads.get(&at).copied().flatten();
-            head.map_or(0, |head| replica.watermark.base(head, actor))
-        };
-        let mut seen_by_all: BTreeMap<u16, Counter> = BTreeMap::new();
-        for home in shape.homes(replica.partition()) {
-            let others = shape.replicas_of(home).map(Partition);
-            let others = others.filter(|at| *at != replica.partition());
-            let seen = others.map(seen_at);
+        let seen_at = |head| replica.watermark.base(head, actor);
+        let seen: Vec<(Partition, Counter)> =
+            heads.iter().map(|(at, head)| (*at, head.map_or(0, seen_at))).collect();
+        // The counter up to which all that hold a home's keys have seen this actor, by home.
+        let of_home = |home: u16| -> Counter {
+            let others = seen.iter().filter(|(at, _)| shape.holds(*at, home));
+            let seen = others.map(|(_, seen)| *seen);
             let least = match mutant!("collect_early") {
                 true => seen.max(),
                 false => seen.min(),
             };
-            seen_by_all.insert(home, least.unwrap_or(Counter::MAX));
-        }
-        let most = seen_by_all.values().copied().max().unwrap_or(0);
+            least.unwrap_or(Counter::MAX)
+        };
+        let homes = shape.homes(own);
+        let seen_by_all: Vec<Counter> = homes.clone().map(of_home).collect();
+        let most = seen_by_all.iter().copied().max().unwrap_or(0);
         for (counter, key) in replica.dot_keys.above(actor, 0) {
             if counter > most || gone.len() == page {
                 break;
@@ -193,7 +190,8 @@ fn collect(
             let dot = Dot { actor, counter };
             // Who still leaves may bring another dot of the same write.
             let is_kept = awaits_former && replica.dot_keys.name(dot).is_some();
-            if !is_kept && counter <= seen_by_all[&shape.home(hash_of(key))] {
+            let home = shape.home(hash_of(key)) - homes.start();
+            if !is_kept && counter <= seen_by_all[usize::from(home)] {
                 gone.push(dot);
             }
         }

@@ -6,7 +6,6 @@ use crate::linearizable::group::{Heard, Owed, Standing, Status};
 use crate::linearizable::message::{Beat, Message};
 use crate::linearizable::timer::Timer;
 use crate::linearizable::{Context, Linearizable};
-use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use quorate_kernel::ids::{Incarnation, NodeId};
 use quorate_kernel::invariant;
@@ -65,22 +64,30 @@ impl Linearizable {
 
     /// Tells everybody concerned how this node stands in its groups, one frame for each node.
     fn beat(&mut self, cx: &mut Context<'_>) {
-        let mut beats: BTreeMap<NodeId, Vec<Beat>> = BTreeMap::new();
+        let mut beats: Vec<(NodeId, Beat)> = Vec::new();
         for group in self.durable.groups.values() {
             if super::install::is_split(group) {
                 // Who still asks is answered.
                 continue;
             }
-            let owed = group.record.owed.iter().map(|owed| owed.newcomer);
-            let to: BTreeSet<NodeId> = group.view.members().iter().copied().chain(owed).collect();
-            for node in to.into_iter().filter(|node| *node != cx.me.node) {
-                beats.entry(node).or_default().push(group.beat());
-            }
+            let (members, owed) = (group.view.members(), &group.record.owed);
+            let newcomers = owed.iter().map(|owed| owed.newcomer).enumerate();
+            let is_first = |(place, node): &(usize, NodeId)| {
+                !members.contains(node) && owed[..*place].iter().all(|one| one.newcomer != *node)
+            };
+            let newcomers = newcomers.filter(is_first).map(|(_, node)| node);
+            let others =
+                members.iter().copied().chain(newcomers).filter(|node| *node != cx.me.node);
+            let beat = group.beat();
+            beats.extend(others.map(|node| (node, beat)));
         }
-        for (node, list) in beats {
+        // The sort is stable: for each node the groups stay in their order.
+        beats.sort_by_key(|(node, _)| *node);
+        for list in beats.chunk_by(|(one, _), (other, _)| one == other) {
             for part in list.chunks(BEATS_MAX) {
                 // What a beat says is recorded as protocol state, and data before it.
-                cx.fx.send(node, Message::Beats(part.to_vec()));
+                let part: Vec<Beat> = part.iter().map(|(_, beat)| *beat).collect();
+                cx.fx.send(list[0].0, Message::Beats(part));
             }
         }
     }

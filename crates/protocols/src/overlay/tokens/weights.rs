@@ -119,9 +119,8 @@ impl Overlay {
         let says =
             |news: &News| words.get(&news.node()).is_some_and(|word| word.weights.shape == shape);
         let heard = words.values().filter(|word| word.weights.shape == shape).count();
-        let mut expected =
-            hosts.iter().filter(|news| Self::is_up(news) && !news.record.tokens.is_empty());
-        let is_heard = expected.all(says);
+        let is_expected = |news: &&News| Self::is_up(news) && !news.record.tokens.is_empty();
+        let is_heard = hosts.iter().filter(is_expected).all(says);
         self.state.known.heard = heard;
         if !is_heard {
             self.state.known.is_content = false;
