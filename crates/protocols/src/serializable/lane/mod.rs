@@ -150,7 +150,9 @@ impl Settings {
         let groups = founding.and_then(|text| text.parse().ok()).unwrap_or(0);
         let founders =
             founders(&keyspace.birth, keyspace.founding_replicas(), groups, BUCKETS as usize);
-        let bytes = (KEPT.bytes / founders.len().max(1)).max(KEPT_BYTES_LEAST);
+        let wanted: usize = keyspace.setting("groups").parse().unwrap_or(0);
+        let bytes = KEPT.bytes / founders.len().max(wanted).max(1);
+        let bytes = bytes.max(KEPT_BYTES_LEAST);
         Ok(Settings {
             founders,
             replicas: keyspace.replicas(),

@@ -97,6 +97,12 @@ impl Primary {
             return;
         }
         invariant!(!cx.state.is_here(bucket), "what is copied is not here");
+        let (known, _) = cx.state.home(bucket);
+        let is_of_earlier = page.released.is_some_and(|version| version <= known);
+        if is_of_earlier && !mutant!("txn_takes_an_earlier_stay") {
+            // It was handed over again since: a primary that leads no more has not heard of it.
+            return;
+        }
         let Some(pull) = self.moving.pulls.get_mut(&bucket) else { return };
         let began = *pull.began.get_or_insert(page);
         let is_late = page.as_of < began.as_of || page.released != began.released;

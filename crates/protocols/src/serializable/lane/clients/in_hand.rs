@@ -43,6 +43,8 @@ pub struct Doing {
     /// Whether it is committed like what writes, though it only reads: what was read has changed
     /// too often.
     pub commits_reads: bool,
+    /// Of how many groups it has read in this attempt.
+    pub read_from: usize,
     /// Where it stands.
     pub phase: Phase,
     /// When what is not answered is asked again.

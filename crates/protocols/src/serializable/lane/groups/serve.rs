@@ -193,8 +193,9 @@ fn page(
     let (mut items, next) = state.items.range(from, (limit, PAGE_BYTES_MAX), table);
     // Behind the first bucket that another group has, that one goes on.
     let end = (bucket_of(from)..=u8::MAX).find(|bucket| !state.is_here(*bucket));
-    let is_old = state.head.moves.is_empty();
-    let end = end.filter(|_| !is_old && !mutant!("lane_lists_what_is_away")).map(first_token);
+    let is_late = u8::from(mutant!("lane_listing_skips_border"));
+    let end = end.filter(|_| !mutant!("lane_lists_what_is_away"));
+    let end = end.map(|bucket| first_token(bucket.saturating_add(is_late)));
     let next = end.iter().chain(&next).min().cloned();
     items.retain(|(key, _)| end.as_ref().is_none_or(|end| key < end));
     let is_shown = |key: &Raw| key >= from && next.as_ref().is_none_or(|next| key < next);

@@ -94,12 +94,6 @@ impl Homes {
         self.told.len() + self.added.len()
     }
 
-    /// The first bucket behind this one that another group has; none behind the last.
-    pub fn end_of(&self, group: GroupId, bucket: u8) -> Option<u8> {
-        let mut after = (bucket..=u8::MAX).skip(1);
-        after.find(|bucket| self.home(*bucket).1 != group)
-    }
-
     /// The tokens of a group, from its first to its last: while buckets move there may be others
     /// between them. None if it has none.
     pub fn range(&self, group: GroupId) -> Option<Range> {
@@ -134,10 +128,6 @@ mod tests {
         let of =
             |group| homes.range(GroupId(group)).map(|range| (range.low >> 56, range.high >> 56));
         assert_eq!([of(1), of(3), of(4)], [Some((255, 127)), Some((199, 200)), None]);
-        assert_eq!(
-            (homes.end_of(GroupId(2), 128), homes.end_of(GroupId(2), 201)),
-            (Some(200), None)
-        );
     }
 
     #[test]

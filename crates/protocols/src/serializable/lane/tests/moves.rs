@@ -3,13 +3,16 @@
 use super::promises::{SOON, transact};
 use super::seats::{LONG, fill, founded, has_all};
 use super::world::World;
+use crate::serializable::lane::message::Message;
+use crate::serializable::lane::places::place;
 use bytes::Bytes;
 use quorate_kernel::change::Change;
-use quorate_kernel::ids::GroupId;
+use quorate_kernel::expiry::Expiry;
+use quorate_kernel::ids::{GroupId, Ticket};
 use quorate_kernel::limits::SCAN_KEYS_MAX;
 use quorate_kernel::operation::{Cursor, Operation, Outcome};
 use quorate_kernel::time::Span;
-use quorate_kernel::transaction::Item;
+use quorate_kernel::transaction::{Item, ItemOutcome};
 use std::collections::BTreeSet;
 use std::vec::Vec;
 
@@ -25,6 +28,12 @@ impl World {
             });
             process.homes.away().next().is_none() && is_idle
         })
+    }
+
+    /// The group that has a client's key, as a host knows it.
+    fn group_of(&self, at: usize, key: &Bytes) -> GroupId {
+        let process = self.hosts[at].process.as_ref().expect("it is up");
+        process.homes.group_of(&place::stored(key))
     }
 
     /// The groups that have buckets, as a host knows it.
@@ -135,4 +144,42 @@ fn what_is_asked_once_is_done_once_though_its_bucket_moves() {
         assert!(fits, "{got:?} is not {} and up to {} more", sums[number], may[number]);
     }
     assert!(sums.iter().sum::<i64>() > 60, "most are done: {sums:?}");
+}
+
+/// Two keys are read, each at its group. One answer is late, and by then both keys are of that
+/// group, and were set together.
+#[test]
+fn what_was_read_at_two_groups_is_checked_though_it_is_all_of_one_by_now() {
+    let mut world = founded(3, 2);
+    let leader = world.leader(GroupId(1)).expect("somebody leads");
+    let (host, other) = ((leader + 1) % 3, (leader + 2) % 3);
+    let of = |group| {
+        let mut names = (0..).map(|number: u32| Bytes::from(std::format!("k{number}")));
+        names.find(|name| world.group_of(host, name) == group)
+    };
+    let keys = [of(GroupId(1)), of(GroupId(2))].map(|name| name.expect("there are many"));
+    let both = |value: &str| {
+        let put = |key: &Bytes| Item::Put {
+            key: key.clone(),
+            value: Bytes::copy_from_slice(value.as_bytes()),
+            expiry: Expiry::Never,
+        };
+        transact(keys.iter().map(put).collect())
+    };
+    assert!(matches!(world.ask(other, both("0"), SOON), Outcome::Transacted(_)));
+    world.take(move |_, to, message| {
+        to == host && matches!(message, Message::Told { group: GroupId(1), .. })
+    });
+    let reads = keys.iter().map(|key| Item::Get { key: key.clone() }).collect();
+    let ticket = world.request(host, transact(reads), LONG);
+    world.run(Span::millis(100));
+    world.alter_groups(1);
+    assert!(world.run_until(LONG, |world| world.are_placed()), "{:?}", world.show());
+    assert!(matches!(world.ask(other, both("1"), SOON), Outcome::Transacted(_)));
+    world.taken();
+    let is_it = |(_, of, _): &&(_, Ticket, Outcome)| *of == ticket;
+    assert!(world.run_until(SOON, |world| world.answers.iter().any(|it| is_it(&it))));
+    let told = world.answers.iter().find(is_it).map(|(_, _, outcome)| outcome.clone());
+    let one = || ItemOutcome::Value(Some(Bytes::from_static(b"1")));
+    assert_eq!(told, Some(Outcome::Transacted(Vec::from([one(), one()]))));
 }
