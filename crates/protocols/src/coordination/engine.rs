@@ -76,8 +76,8 @@ impl Process for Coordination {
         }
     }
 
-    fn on_unwatch(&mut self, ticket: Ticket, _cx: &mut Context<'_>) {
-        self.disconnect(ticket);
+    fn on_unwatch(&mut self, ticket: Ticket, cx: &mut Context<'_>) {
+        self.disconnect(ticket, cx);
     }
 
     fn on_control(

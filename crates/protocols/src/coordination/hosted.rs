@@ -1,7 +1,6 @@
 //! The group here: its log, its machine, its seat, and how each is told of the others.
 
 use super::primary::Primary;
-use super::primary::between::{Answered, Between};
 use super::timer::Timer;
 use super::{Context, Coordination, GROUP, Message, Settings};
 use crate::coordination::tree::{Command, LIFE_MAX, Tree, whole};
@@ -103,10 +102,8 @@ impl Coordination {
         self.is_touched = true;
         let mut out = Vec::new();
         let (me, now, table) = (cx.me, cx.now, cx.table);
-        let Hosted { replica, machine, primary, .. } = hosted;
-        let mut machine = Between { machine, primary: primary.as_mut(), answered: Vec::new() };
-        call(replica, &mut vsr::Context { me, now, table, machine: &mut machine, out: &mut out });
-        let answered = machine.answered;
+        let machine = &mut hosted.machine;
+        call(&mut hosted.replica, &mut vsr::Context { me, now, table, machine, out: &mut out });
         let mut told = Vec::new();
         for action in out {
             match action {
@@ -122,10 +119,10 @@ impl Coordination {
                 Action::Refuse(what) => cx.fx.refuse(what),
             }
         }
-        self.hand_on(told, answered, cx);
+        self.hand_on(told, cx);
     }
 
-    fn hand_on(&mut self, told: Vec<Event>, answered: Vec<Answered>, cx: &mut Context<'_>) {
+    fn hand_on(&mut self, told: Vec<Event>, cx: &mut Context<'_>) {
         let Some(hosted) = &mut self.hosted else { return };
         let executed = hosted.machine.take_executed();
         if told.contains(&Event::Deposed) {
@@ -133,7 +130,7 @@ impl Coordination {
             hosted.primary = None;
             hosted.seat.depose();
         }
-        self.executed(&executed, answered);
+        self.executed(&executed);
         for event in told {
             match event {
                 Event::Serving => {

@@ -63,9 +63,6 @@ pub struct GatewayAsks {
     pub acked: u64,
     /// The number of the first command.
     pub first: u64,
-    /// How many questions were sent in this turn before those of this message. The commands were
-    /// asked behind all of them, or beside them, and wait for those that have not come.
-    pub asked: u64,
     /// Commands, in their order.
     pub commands: Vec<Command>,
     /// Questions.

@@ -29,9 +29,6 @@ pub struct Executed {
     pub number: u64,
 }
 
-/// Sees the machine before a command of a client.
-pub type Before<'a, M> = dyn FnMut(&Replicated<M>, Executed, &<M as Machine>::Command) + 'a;
-
 /// How many objects of the state before go with one of a copy.
 const GONE: usize = 2;
 /// How many of them go in a turn once the copy is here. Few in tests, so that some are left.
@@ -114,12 +111,6 @@ impl<M: Machine> Replicated<M> {
         kept.map(|(node, client)| (Incarnation { node: *node, start: client.start }, client.done))
     }
 
-    /// How many commands were executed since that was last asked.
-    #[must_use]
-    pub fn executed(&self) -> usize {
-        self.executed.len()
-    }
-
     /// Which commands were executed since this was last asked.
     pub fn take_executed(&mut self) -> Vec<Executed> {
         mem::take(&mut self.executed)
@@ -135,45 +126,13 @@ impl<M: Machine> Replicated<M> {
         look(&mut Execution::new(&self.objects, self.head.now_ms))
     }
 
-    /// Executes an entry. `before` is called before each command of a client that is done for the
-    /// first time, with the machine as that command will find it.
-    pub fn apply_with(&mut self, op: Op, command: &Bytes, before: &mut Before<'_, M>) {
-        // To go on without it would be another state than that of the other members.
-        let entry = self.early.take(command).or_else(|| Entry::<M>::of(command));
-        let entry = entry.unwrap_or_else(|| {
-            panic!("group {}: the entry at {op:?} is damaged, or of another version", self.group.0)
-        });
-        let is_later = entry.at_ms > self.head.now_ms || mutant!("smr_time_runs_back");
-        self.head.now_ms = if is_later { entry.at_ms } else { self.head.now_ms };
-        for part in entry.parts {
-            if let Some(Origin { client, acked, .. }) = part.from
-                && part.commands.is_empty()
-                && let Some(known) = self.head.clients.get_mut(&client.node)
-            {
-                known.acknowledge(client.start, acked);
-            }
-            for (at, command) in part.commands.iter().enumerate() {
-                match part.from {
-                    Some(from) => self.execute_of((from, at), command, before),
-                    None => _ = self.execute(command),
-                }
-            }
-        }
-    }
-
-    fn execute_of(
-        &mut self,
-        (from, at): (Origin, usize),
-        command: &M::Command,
-        before: &mut Before<'_, M>,
-    ) {
+    fn execute_of(&mut self, from: Origin, at: usize, command: &M::Command) {
         let number = from.first + at as u64;
         let start = from.client.start;
         let client = self.head.clients.entry(from.client.node);
         let client = client.or_insert_with(|| Client::new(start));
         client.acknowledge(start, from.acked);
         if client.is_next(start, number) {
-            before(&*self, Executed { client: from.client, number }, command);
             let reply = self.execute(command);
             if let Some(client) = self.head.clients.get_mut(&from.client.node) {
                 client.note(self.head.changes, reply);
@@ -261,7 +220,27 @@ impl<M: Machine> vsr::Machine for Replicated<M> {
     }
 
     fn apply(&mut self, op: Op, command: &Bytes, _store: &mut Store<'_>) {
-        self.apply_with(op, command, &mut |_, _, _| {});
+        // To go on without it would be another state than that of the other members.
+        let entry = self.early.take(command).or_else(|| Entry::<M>::of(command));
+        let entry = entry.unwrap_or_else(|| {
+            panic!("group {}: the entry at {op:?} is damaged, or of another version", self.group.0)
+        });
+        let is_later = entry.at_ms > self.head.now_ms || mutant!("smr_time_runs_back");
+        self.head.now_ms = if is_later { entry.at_ms } else { self.head.now_ms };
+        for part in entry.parts {
+            if let Some(Origin { client, acked, .. }) = part.from
+                && part.commands.is_empty()
+                && let Some(known) = self.head.clients.get_mut(&client.node)
+            {
+                known.acknowledge(client.start, acked);
+            }
+            for (at, command) in part.commands.iter().enumerate() {
+                match part.from {
+                    Some(from) => self.execute_of(from, at, command),
+                    None => _ = self.execute(command),
+                }
+            }
+        }
     }
 
     fn load(&mut self, store: &mut Store<'_>) -> Stored {

@@ -10,7 +10,7 @@ use crate::smr::Machine;
 use alloc::boxed::Box;
 use alloc::string::String;
 use quorate_kernel::ids::Ticket;
-use quorate_kernel::limits::SCAN_KEYS_MAX;
+use quorate_kernel::limits::{CLIENT_OPERATIONS_MAX, SCAN_KEYS_MAX};
 use quorate_kernel::mutant;
 use quorate_kernel::operation::{Operation, Outcome, Refusal};
 use quorate_kernel::process::Request;
@@ -136,8 +136,17 @@ impl Coordination {
         if let Some(known) = self.gateway.sessions.get_mut(&session) {
             known.heard = cx.now;
         }
-        let Some(ticket) = self.client_of(session) else { return Err(Refusal::NoSession) };
-        self.begin_act(waiting, Some(ticket), ask.act, cx)
+        let Some((ticket, connection)) = self.gateway.connection(session) else {
+            return Err(Refusal::NoSession);
+        };
+        if !connection.queue.is_empty() {
+            if connection.queue.len() >= CLIENT_OPERATIONS_MAX {
+                return Err(Refusal::Overloaded);
+            }
+            connection.queue.push_back((waiting, ask.act));
+            return Ok(());
+        }
+        self.begin_or_wait(waiting, ticket, ask.act, cx)
     }
 
     /// Whether what is asked is within the keyspace's limits.
@@ -155,11 +164,39 @@ impl Coordination {
         }
     }
 
-    /// All that a client asks goes on its way at once. A command does not wait for the answers of
-    /// questions before it: whoever executes it answers those first ([`super::super::primary`]),
-    /// and a question says which command it must see. If that could not be, as the primary has
-    /// changed or a message was lost, the answer of the command comes first, and what it has
-    /// overtaken is given up.
+    /// A command waits while questions before it are not answered: they must not see it.
+    fn begin_or_wait(
+        &mut self,
+        waiting: Waiting,
+        ticket: Ticket,
+        act: Act,
+        cx: &mut Context<'_>,
+    ) -> Result<(), Refusal> {
+        let Some(connection) = self.gateway.connections.get_mut(&ticket) else {
+            return Err(Refusal::NoSession);
+        };
+        let waits = act.is_write() && !connection.questions.is_empty();
+        if waits && !mutant!("tree_write_overtakes_read") {
+            connection.queue.push_back((waiting, act));
+            return Ok(());
+        }
+        self.begin_act(waiting, Some(ticket), act, cx)
+    }
+
+    /// What waits in a client's queue goes on as far as it can.
+    pub(super) fn go_on(&mut self, ticket: Ticket, cx: &mut Context<'_>) {
+        while let Some(connection) = self.gateway.connections.get_mut(&ticket)
+            && let Some((_, act)) = connection.queue.front()
+            && (!act.is_write() || connection.questions.is_empty())
+            && let Some((waiting, act)) = connection.queue.pop_front()
+        {
+            if let Err(refusal) = self.begin_act(waiting, Some(ticket), act, cx) {
+                // Nothing was done.
+                cx.fx.answer_early(waiting.ticket, Outcome::Refused(refusal));
+            }
+        }
+    }
+
     fn begin_act(
         &mut self,
         waiting: Waiting,

@@ -104,13 +104,13 @@ impl Coordination {
         cx: &mut Context<'_>,
     ) {
         self.tell_events(ticket, cx);
-        self.disconnect(ticket);
+        self.disconnect(ticket, cx);
         // It rests on nothing that this node stores.
         cx.fx.answer_early(ticket, Outcome::Refused(refusal));
     }
 
     /// A client is gone: its session goes on without it for a while.
-    pub(crate) fn disconnect(&mut self, ticket: Ticket) {
+    pub(crate) fn disconnect(&mut self, ticket: Ticket, cx: &mut Context<'_>) {
         self.gateway.watches.drop_client(ticket);
         let Some(connection) = self.gateway.connections.remove(&ticket) else { return };
         if let Some(session) = connection.session.and_then(|it| self.gateway.sessions.get_mut(&it))
@@ -122,6 +122,10 @@ impl Coordination {
             // A session is not to be taken away from where its client may be by then.
             let is_its = |origin: &Origin| matches!(origin, Origin::Open(of, _) if *of == ticket);
             self.gateway.stream.withdraw(is_its, &Command::NOTHING);
+        }
+        for (waiting, _) in connection.queue {
+            // Nothing was done.
+            cx.fx.answer_early(waiting.ticket, Outcome::Refused(Refusal::NoSession));
         }
     }
 

@@ -2,11 +2,11 @@
 
 use super::stream::Waiting;
 use super::watches::How;
-use super::{Asking, Form, Gateway, Origin, Session, Then};
+use super::{Asking, Form, Origin, Session, Then};
 use crate::coordination::message::{News, Told};
 use crate::coordination::tree::{Answer, Change, grants};
 use crate::coordination::values::{cursor_of, is_key, key_of};
-use crate::coordination::{Context, Coordination, GROUP};
+use crate::coordination::{Context, Coordination};
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -103,12 +103,7 @@ impl Coordination {
         self.note_zxid(&answer);
         match origin {
             None => {}
-            Some(Origin::Operation(asking)) => {
-                if let Some(client) = asking.client {
-                    self.give_up_before(client, number, cx);
-                }
-                self.answer(&asking, answer, cx);
-            }
+            Some(Origin::Operation(asking)) => self.answer(&asking, answer, cx),
             Some(Origin::Open(ticket, connect)) => self.on_open(ticket, connect, &answer, cx),
             Some(Origin::Expire(session, attached)) => {
                 self.on_expired((session, attached), &answer, cx);
@@ -158,7 +153,7 @@ impl Coordination {
             }
         }
         if let Some(client) = client {
-            self.end_question(client, number);
+            self.end_question(client, number, cx);
         }
     }
 
@@ -180,31 +175,11 @@ impl Coordination {
         overtakes
     }
 
-    /// A question of a client is not open any more.
-    pub(super) fn end_question(&mut self, client: Ticket, number: u64) {
+    /// A question of a client is not open any more: what waits behind it goes on.
+    pub(super) fn end_question(&mut self, client: Ticket, number: u64, cx: &mut Context<'_>) {
         if let Some(connection) = self.gateway.connections.get_mut(&client) {
             connection.questions.remove(&number);
-        }
-    }
-
-    /// A command of a client is done, or may be. Questions that it had asked before, and that are
-    /// not answered, could show it: their client is told that nothing is known.
-    pub(super) fn give_up_before(&mut self, client: Ticket, command: u64, cx: &mut Context<'_>) {
-        let needed = u8::try_from(self.routes.majority(GROUP)).unwrap_or(u8::MAX);
-        let Gateway { connections, stream, begun, .. } = &mut self.gateway;
-        let Some(connection) = connections.get_mut(&client) else { return };
-        while let Some(number) = connection.questions.first().copied()
-            && stream.after(number).is_none_or(|after| after < command)
-            && !mutant!("tree_write_overtakes_read")
-        {
-            connection.questions.pop_first();
-            let Some(origin) = stream.answered(number) else { continue };
-            probe!("coordination/overtaken");
-            *begun -= usize::from(origin.begins());
-            if let Origin::Operation(Asking { waiting, .. }) = origin {
-                let refusal = Refusal::NoQuorum { reached: 0, needed };
-                answer_with(waiting, Outcome::Refused(refusal), cx);
-            }
+            self.go_on(client, cx);
         }
     }
 
@@ -315,11 +290,8 @@ impl Coordination {
             // It has seen a later state than there is: of another cluster, or of lost data.
             return self.end_connection(ticket, Refusal::Unsupported, cx);
         }
-        let last = self.gateway.stream.last();
         if let Some(connection) = self.gateway.connections.get_mut(&ticket) {
             connection.session = Some(session);
-            // What its client asks now sees what it has asked on an earlier connection.
-            connection.last = last;
         }
         let password = super::password(&self.settings.key, cx.lane, session);
         let event = SessionEvent::Open { session, password, timeout_ms };

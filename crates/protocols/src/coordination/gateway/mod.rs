@@ -1,8 +1,8 @@
 //! Gateways: each host is one, for the clients that are connected to it.
 //!
 //! A client's session is at one gateway. What it asks is done in the order in which it is asked:
-//! commands go into one stream, and a question is answered with what the commands before it have
-//! left, and none behind it.
+//! commands go into one stream, a question is answered with what the commands before it have left,
+//! and a command behind a question waits for the answer.
 
 mod begin;
 mod connect;
@@ -20,7 +20,7 @@ pub use session::password;
 
 use crate::coordination::message::GatewayAsks;
 use crate::coordination::tree::{Command, Who};
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::net::IpAddr;
@@ -28,7 +28,7 @@ use events::Events;
 use quorate_kernel::ids::{Incarnation, NodeId, Ticket};
 use quorate_kernel::invariant;
 use quorate_kernel::time::{Span, Time};
-use quorate_kernel::tree::{Connect, Followed, Id, Refollow, SessionId, Zxid};
+use quorate_kernel::tree::{Act, Connect, Followed, Id, Refollow, SessionId, Zxid};
 use stream::{Stream, Waiting};
 use watches::{How, Watches};
 
@@ -64,9 +64,11 @@ struct Connection {
     peer: Option<IpAddr>,
     /// Until when it waits for a session.
     until: Time,
+    /// Commands that wait for answers of questions before them, and what comes behind.
+    queue: VecDeque<(Waiting, Act)>,
     /// The questions that are not answered.
     questions: BTreeSet<u64>,
-    /// Its last command; before the first, the last one of all clients when its session came here.
+    /// Its last command.
     last: u64,
 }
 
@@ -148,8 +150,7 @@ impl Gateway {
         }
     }
 
-    /// The turn ends: clients are told which of their connections have ended, and ask no more
-    /// there.
+    /// The turn ends: clients are told which of their connections have ended, and ask no more there.
     pub fn turn_end(&mut self) {
         self.replaced.clear();
     }
@@ -193,6 +194,12 @@ impl Gateway {
     /// Whether all changes are to be told.
     fn follows(&self) -> bool {
         !self.watches.is_empty() || self.begun > 0
+    }
+
+    /// The connection that a session has.
+    fn connection(&mut self, session: SessionId) -> Option<(Ticket, &mut Connection)> {
+        let ticket = self.sessions.get(&session)?.connection?;
+        Some((ticket, self.connections.get_mut(&ticket)?))
     }
 
     /// Whether a client waits for the answer that its session ends.

@@ -50,15 +50,6 @@ pub struct Open<O> {
     asked_at: Time,
 }
 
-/// What nobody waits for any more, by its number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum GivenUp {
-    /// It may be executed.
-    Command(u64),
-    /// Nothing is done about it any more.
-    Question(u64),
-}
-
 /// Everything that is not answered; `O` says who waits.
 #[derive(Debug)]
 pub struct Stream<O> {
@@ -71,9 +62,8 @@ pub struct Stream<O> {
     acked: u64,
     /// Answers of later ones, which have come before.
     questions: BTreeMap<u64, Open<O>>,
-    /// How many questions were asked in this start, and how many were sent in this turn.
+    /// How many questions were asked in this start.
     asked: u64,
-    asked_in_turn: u64,
     /// Up to which command was sent, and which questions were not.
     sent: u64,
     unsent: BTreeSet<u64>,
@@ -114,7 +104,6 @@ impl<O> Stream<O> {
             acked: 0,
             questions: BTreeMap::new(),
             asked: 0,
-            asked_in_turn: 0,
             sent: 0,
             unsent: BTreeSet::new(),
             primary: None,
@@ -198,11 +187,6 @@ impl<O> Stream<O> {
         self.questions.remove(&number).map(|open| open.origin)
     }
 
-    /// The command that the answer of a question must show, if it is not answered yet.
-    pub fn after(&self, number: u64) -> Option<u64> {
-        self.questions.get(&number).map(|open| open.after)
-    }
-
     /// Who waits for a question that is not answered.
     pub fn origin(&self, number: u64) -> Option<&O> {
         self.questions.get(&number).map(|open| &open.origin)
@@ -216,18 +200,16 @@ impl<O> Stream<O> {
     }
 
     /// Nobody waits any more for those that are picked: commands stay, as they may be executed.
-    /// Each with its number.
-    pub fn give_up(&mut self, mut pick: impl FnMut(&O) -> bool) -> Vec<(O, GivenUp)> {
+    /// Each with its number if it is a question.
+    pub fn give_up(&mut self, mut pick: impl FnMut(&O) -> bool) -> Vec<(O, Option<u64>)> {
         let mut given_up = Vec::new();
-        for (number, (_, _, origin)) in (self.acked + 1..).zip(&mut self.commands) {
-            let origin = origin.take_if(|origin| pick(origin));
-            given_up.extend(origin.map(|origin| (origin, GivenUp::Command(number))));
+        for (_, _, origin) in &mut self.commands {
+            given_up.extend(origin.take_if(|origin| pick(origin)).map(|origin| (origin, None)));
         }
         let over: Vec<u64> =
             self.questions.iter().filter(|(_, it)| pick(&it.origin)).map(|(n, _)| *n).collect();
         for number in over {
-            let origin = self.answered(number);
-            given_up.extend(origin.map(|origin| (origin, GivenUp::Question(number))));
+            given_up.extend(self.answered(number).map(|origin| (origin, Some(number))));
         }
         given_up
     }
@@ -248,7 +230,6 @@ impl<O> Stream<O> {
         self.number = 0;
         self.source = None;
         self.is_told = false;
-        self.asked_in_turn = 0;
         self.sent = self.acked;
         self.unsent = self.questions.keys().copied().collect();
     }

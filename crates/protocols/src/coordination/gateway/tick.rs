@@ -1,7 +1,6 @@
 //! What time brings to a gateway: deadlines, silent clients, and a silent primary.
 
 use super::hear::answer_with;
-use super::stream::GivenUp;
 use super::{Asking, Gateway, Origin};
 use crate::coordination::tree::Command;
 use crate::coordination::{Context, Coordination, GROUP};
@@ -59,20 +58,28 @@ impl Coordination {
             _ => false,
         };
         let needed = u8::try_from(self.routes.majority(GROUP)).unwrap_or(u8::MAX);
-        for (origin, given_up) in self.gateway.stream.give_up(is_late) {
-            let is_question = matches!(given_up, GivenUp::Question(_));
-            self.gateway.begun -= usize::from(is_question && origin.begins());
+        // First those that wait behind others: none begins when it is late.
+        for connection in self.gateway.connections.values_mut() {
+            connection.queue.retain(|(waiting, _)| {
+                let is_late = waiting.deadline <= now;
+                if is_late {
+                    let refusal = Refusal::NoQuorum { reached: 0, needed };
+                    // Nothing was done.
+                    cx.fx.answer_early(waiting.ticket, Outcome::Refused(refusal));
+                }
+                !is_late
+            });
+        }
+        for (origin, question) in self.gateway.stream.give_up(is_late) {
+            self.gateway.begun -= usize::from(question.is_some() && origin.begins());
             let Origin::Operation(Asking { waiting, client, .. }) = origin else { continue };
-            let refusal = match given_up {
-                GivenUp::Command(_) => Refusal::OutcomeUnknown,
-                GivenUp::Question(_) => Refusal::NoQuorum { reached: 0, needed },
+            let refusal = match question {
+                None => Refusal::OutcomeUnknown,
+                Some(_) => Refusal::NoQuorum { reached: 0, needed },
             };
             answer_with(waiting, Outcome::Refused(refusal), cx);
-            match (client, given_up) {
-                (Some(client), GivenUp::Question(number)) => self.end_question(client, number),
-                // Nobody will know when it has overtaken them.
-                (Some(client), GivenUp::Command(number)) => self.give_up_before(client, number, cx),
-                (None, _) => {}
+            if let (Some(client), Some(number)) = (client, question) {
+                self.end_question(client, number, cx);
             }
         }
     }

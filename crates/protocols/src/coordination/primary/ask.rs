@@ -1,6 +1,5 @@
 //! What gateways ask.
 
-use super::between::Answered;
 use super::{Served, Waiting};
 use crate::coordination::hosted::Hosted;
 use crate::coordination::message::{GatewayAsks, Message, News, Told};
@@ -11,7 +10,7 @@ use crate::smr::{Entry, Executed, Origin, Part, Replicated};
 use alloc::vec::Vec;
 use quorate_kernel::ids::{Incarnation, NodeId, Ticket};
 use quorate_kernel::invariant;
-use quorate_kernel::limits::OPERATIONS_MAX;
+use quorate_kernel::limits::{OPERATIONS_MAX, TRANSACTION_BYTES_MAX};
 use quorate_kernel::mutant;
 use quorate_kernel::probe;
 
@@ -20,7 +19,9 @@ const ENTRY_BYTES_MAX: usize = 250 * 1000;
 /// The most commands of one entry.
 const ENTRY_COMMANDS_MAX: usize = 1024;
 /// About the most bytes of answers that one turn makes; one answer more always fits.
-pub(super) const ANSWERS_MAX: usize = 8 * 1024 * 1024;
+const ANSWERS_MAX: usize = 8 * 1024 * 1024;
+/// The most that one answer counts for.
+const ANSWER_MAX: usize = 2 * TRANSACTION_BYTES_MAX;
 
 impl Coordination {
     /// A gateway asks, or says that it is there.
@@ -68,23 +69,16 @@ impl Coordination {
         served.is_owed = true;
         served.acked = served.acked.max(ask.acked);
         served.proposed = served.proposed.max(done);
-        // A command would be executed before a question that was asked before it and has not come,
-        // and that could not be answered any more: the gateway asks anew.
-        let lacks_questions = ask.asked > served.asked && !mutant!("tree_write_overtakes_read");
-        if lacks_questions {
-            probe!("coordination/lacks_questions");
-        } else {
-            let asked = ask.asked.saturating_add(ask.questions.len() as u64);
-            served.asked = served.asked.max(asked);
-            let part = served.take(ask.first, ask.commands, cx);
-            primary.parts.extend(part);
+        if let Some(part) = served.take(ask.first, ask.commands, cx) {
+            primary.parts.push_back(part);
         }
         let mut asked = Vec::new();
         for question in ask.questions {
             let is_new = !served.questions.contains_key(&question.number);
             if is_new && served.questions.len() < OPERATIONS_MAX {
                 asked.push(question.number);
-                served.add(Waiting { asked: question, is_confirmed: false, ticket: None });
+                let waiting = Waiting { asked: question, is_confirmed: false };
+                served.questions.insert(waiting.asked.number, waiting);
             }
         }
         invariant!(served.proposed >= done, "what was executed was put into the log");
@@ -100,10 +94,6 @@ impl Coordination {
         let ticket = Ticket(self.tickets);
         let Some(primary) = self.hosted.as_mut().and_then(|it| it.primary.as_mut()) else { return };
         primary.tickets.insert(ticket, question);
-        let served = primary.gateways.get_mut(&question.0);
-        if let Some(waiting) = served.and_then(|it| it.questions.get_mut(&question.1)) {
-            waiting.ticket = Some(ticket);
-        }
         if mutant!("read_index_without_round") {
             return self.readable(ticket, cx);
         }
@@ -114,7 +104,7 @@ impl Coordination {
             // The gateway asks again.
             primary.tickets.remove(&ticket);
             if let Some(served) = primary.gateways.get_mut(&question.0) {
-                served.remove(question.1);
+                served.questions.remove(&question.1);
             }
         }
     }
@@ -155,7 +145,7 @@ impl Coordination {
         let Some((node, number)) = primary.tickets.remove(&ticket) else { return };
         let Some(served) = primary.gateways.get_mut(&node) else { return };
         let Some(waiting) = served.questions.get_mut(&number) else { return };
-        (waiting.is_confirmed, waiting.ticket) = (true, None);
+        waiting.is_confirmed = true;
         let (after, client) = (waiting.asked.after, served.client);
         if after > hosted.machine.client(client).map_or(0, |client| client.done) {
             served.behind.insert((after, number));
@@ -166,16 +156,10 @@ impl Coordination {
 
     /// Commands were executed: their gateways are told, and questions that wait for them can be
     /// answered.
-    pub(crate) fn executed(&mut self, executed: &[Executed], answered: Vec<Answered>) {
+    pub(crate) fn executed(&mut self, executed: &[Executed]) {
         let Some(hosted) = &mut self.hosted else { return };
         let Some(primary) = &mut hosted.primary else { return };
-        let mut answered = answered.into_iter().peekable();
-        for (place, Executed { client, number }) in executed.iter().enumerate() {
-            while let Some(one) = answered.next_if(|it| it.place <= place) {
-                if let Some(served) = primary.gateways.get_mut(&one.gateway) {
-                    served.tell_answered(one);
-                }
-            }
+        for Executed { client, number } in executed {
             let served = primary.gateways.get_mut(&client.node);
             let Some(served) = served.filter(|it| it.client == *client) else { continue };
             let reply = hosted.machine.client(*client).and_then(|it| it.reply(*number));
@@ -195,7 +179,7 @@ impl Coordination {
     pub(super) fn answer_ready(&mut self, cx: &mut Context<'_>) {
         let Some(hosted) = &mut self.hosted else { return };
         let Some(primary) = &mut hosted.primary else { return };
-        let mut spent = core::mem::take(&mut primary.spent);
+        let mut spent = 0;
         while let Some((node, number)) = primary.ready.front().copied() {
             if spent >= ANSWERS_MAX && !mutant!("tree_answers_all_in_one_turn") {
                 probe!("coordination/answers_wait");
@@ -205,8 +189,8 @@ impl Coordination {
             let Some(served) = primary.gateways.get_mut(&node) else { continue };
             spent += served.answer(number, &hosted.machine);
         }
+        invariant!(spent < ANSWERS_MAX + ANSWER_MAX, "one answer more than there is room for");
         invariant!(primary.ready.is_empty(), "all are answered");
-        invariant!(primary.spent == 0, "the next turn begins anew");
     }
 
     /// Puts what the turn has brought into the log.
@@ -263,9 +247,7 @@ impl Served {
         (self.turn, self.number, self.upto) = (turn, 0, upto);
         (self.news, self.waiting_bytes) = (Vec::new(), 0);
         self.questions.clear();
-        self.of_session.clear();
         self.behind.clear();
-        self.asked = 0;
         let Some(client) = client else { return };
         for number in acked.saturating_add(1)..=client.done {
             if let Some((at, reply)) = client.reply(number) {
@@ -319,12 +301,13 @@ impl Served {
         if !self.questions.get(&number).is_some_and(can_be) {
             return 0;
         }
-        let Some(waiting) = self.remove(number) else { return 0 };
+        let Some(waiting) = self.questions.remove(&number) else { return 0 };
+        self.behind.remove(&(waiting.asked.after, number));
         let question = &waiting.asked.question;
         let answer = machine.look(|on| tree::ask(question, on));
         let work = question.bytes() + answer.work();
         self.tell(machine.changes().last(), News::Answer(number, answer));
-        work
+        work.min(ANSWER_MAX)
     }
 }
 

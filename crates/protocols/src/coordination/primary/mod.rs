@@ -6,7 +6,6 @@
 //! gateways ask again.
 
 mod ask;
-pub mod between;
 mod news;
 pub mod silent;
 
@@ -19,7 +18,6 @@ use alloc::vec::Vec;
 use quorate_kernel::ids::{Incarnation, NodeId, Ticket};
 use quorate_kernel::invariant;
 use quorate_kernel::time::Time;
-use quorate_kernel::tree::SessionId;
 
 /// What a primary has in hand.
 #[derive(Debug)]
@@ -38,8 +36,6 @@ pub struct Primary {
     tickets: BTreeMap<Ticket, (NodeId, u64)>,
     /// Questions that can be answered, in the order in which they are: as many a turn as it should.
     ready: VecDeque<(NodeId, u64)>,
-    /// About how much work the answers of this turn were so far, in bytes.
-    spent: usize,
     /// The one question of its own whether it leads, on which rest the touches heard before it.
     touched: Option<Ticket>,
     /// When a majority has last said that it leads.
@@ -70,11 +66,7 @@ struct Served {
     /// Up to which command something was put into the log, or is about to be.
     proposed: u64,
     acked: u64,
-    /// How many questions were heard of in this turn.
-    asked: u64,
     questions: BTreeMap<u64, Waiting>,
-    /// Those of each session.
-    of_session: BTreeMap<SessionId, BTreeSet<u64>>,
     /// Those that wait for nothing but a command, each behind the number of that.
     behind: BTreeSet<(u64, u64)>,
     /// What it is told at the end of the turn; each with the number of the change before it.
@@ -87,9 +79,8 @@ struct Served {
 #[derive(Debug)]
 struct Waiting {
     asked: OpenQuestion,
-    /// Whether this node has led after it was asked; until then, what that is asked by.
+    /// Whether this node has led after it was asked.
     is_confirmed: bool,
-    ticket: Option<Ticket>,
 }
 
 impl Primary {
@@ -103,7 +94,6 @@ impl Primary {
             parts: VecDeque::new(),
             tickets: BTreeMap::new(),
             ready: VecDeque::new(),
-            spent: 0,
             touched: None,
             confirmed: now,
             own: Op(0),
@@ -140,12 +130,6 @@ impl Primary {
             served.behind.iter().all(waits)
         };
         invariant!(self.gateways.values().all(is_behind), "a command is waited for once");
-        let of_sessions = |served: &Served| {
-            let questions = served.questions.values();
-            let all = questions.filter(|it| between::session_of(&it.asked.question).is_some());
-            served.are_of_sessions() == all.count()
-        };
-        invariant!(self.gateways.values().all(of_sessions), "a session's questions are known");
     }
 }
 
@@ -164,9 +148,7 @@ impl Served {
             upto: 0,
             proposed: 0,
             acked: 0,
-            asked: 0,
             questions: BTreeMap::new(),
-            of_session: BTreeMap::new(),
             behind: BTreeSet::new(),
             news: Vec::new(),
             waiting_bytes: 0,

@@ -37,19 +37,6 @@ impl Command {
 }
 
 impl Question {
-    /// Who asks; nobody if it is for who knows keys alone.
-    #[must_use]
-    pub fn who(&self) -> Option<&Who> {
-        match self {
-            Question::One(who, _)
-            | Question::Each(who, _)
-            | Question::All(who, _)
-            | Question::Refollow(who, _)
-            | Question::Sync(who) => Some(who),
-            Question::List(..) => None,
-        }
-    }
-
     /// About how many bytes it has.
     #[must_use]
     pub fn bytes(&self) -> usize {

@@ -37,10 +37,8 @@ impl<O> Stream<O> {
         while has_more(self) || (is_due && asks.is_empty()) {
             self.touch += 1;
             self.note_touch(now);
-            let asked = self.asked_in_turn;
-            let questions = if knows { self.next_questions(now) } else { Vec::new() };
-            self.asked_in_turn += questions.len() as u64;
             let (first, commands) = self.next_commands();
+            let questions = if knows { self.next_questions(now) } else { Vec::new() };
             let (touch, turn, acked, life) = (self.touch, self.turn, self.acked, self.life);
             asks.push(GatewayAsks {
                 touch,
@@ -50,7 +48,6 @@ impl<O> Stream<O> {
                 follows,
                 acked,
                 first,
-                asked,
                 commands,
                 questions,
             });
@@ -76,8 +73,7 @@ impl<O> Stream<O> {
 
     fn next_commands(&mut self) -> (u64, Vec<Command>) {
         let first = self.sent + 1;
-        // No command comes before a question that was asked before it.
-        if self.life.is_none() || !self.unsent.is_empty() {
+        if self.life.is_none() {
             return (first, Vec::new());
         }
         let skipped = (self.sent - self.acked) as usize;

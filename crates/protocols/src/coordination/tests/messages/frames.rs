@@ -150,7 +150,6 @@ fn messages() -> Vec<Message> {
         follows: true,
         acked: 6,
         first: 7,
-        asked: 3,
         commands: commands(),
         questions: questions(),
     };
