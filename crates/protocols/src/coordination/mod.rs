@@ -27,7 +27,8 @@
 //! goes on. A gateway that has not heard of the primary for two thirds of a session's time-out ends
 //! its client's connection, so that the client looks elsewhere in time. What a client waits for
 //! that looks elsewhere is withdrawn. Both judge silence as of the last tick: what had come by then
-//! was heard, also where a host was halted.
+//! was heard, also where a host was halted. A gateway judges as of when its host had read all that
+//! clients had sent, if that was earlier, and time in which nobody is read does not count.
 //!
 //! # When data is lost
 //! Below durability `sync` members may lose what was acknowledged. The group goes on with what is

@@ -150,7 +150,8 @@ impl Gateway {
         }
     }
 
-    /// The turn ends: clients are told which of their connections have ended, and ask no more there.
+    /// The turn ends: clients are told which of their connections have ended, and ask no more
+    /// there.
     pub fn turn_end(&mut self) {
         self.replaced.clear();
     }

@@ -25,9 +25,9 @@ const LOSSES_LEFT: u64 = 1024;
 
 /// Whether a group whose members are in this epoch may have others. A life has the number of the
 /// epoch with which it begins, and each change of members takes one: at most one a second, as
-/// primaries wish for it, and in practice one for each host that fails for good. So there are enough
-/// for half a million of those. Behind that the members stay who they are, and losses have numbers
-/// yet; one who needs others makes another keyspace, and copies.
+/// primaries wish for it, and in practice one for each host that fails for good. So there are
+/// enough for half a million of those. Behind that the members stay who they are, and losses have
+/// numbers yet; one who needs others makes another keyspace, and copies.
 #[must_use]
 pub fn may_change_members(epoch: u64) -> bool {
     epoch < LIFE_MAX - LOSSES_LEFT
