@@ -183,16 +183,22 @@ impl Coordination {
         self.begin_act(waiting, Some(ticket), act, cx)
     }
 
-    /// What waits in a client's queue goes on as far as it can.
+    /// What waits in a client's queue goes on as far as it can. Behind a write that is refused
+    /// nothing is done: its client has asked for both in this order.
     pub(super) fn go_on(&mut self, ticket: Ticket, cx: &mut Context<'_>) {
         while let Some(connection) = self.gateway.connections.get_mut(&ticket)
             && let Some((_, act)) = connection.queue.front()
             && (!act.is_write() || connection.questions.is_empty())
             && let Some((waiting, act)) = connection.queue.pop_front()
         {
-            if let Err(refusal) = self.begin_act(waiting, Some(ticket), act, cx) {
-                // Nothing was done.
-                cx.fx.answer_early(waiting.ticket, Outcome::Refused(refusal));
+            let is_write = act.is_write();
+            let Err(refusal) = self.begin_act(waiting, Some(ticket), act, cx) else { continue };
+            // Nothing was done.
+            cx.fx.answer_early(waiting.ticket, Outcome::Refused(refusal.clone()));
+            let connection = self.gateway.connections.get_mut(&ticket).filter(|_| is_write);
+            let behind = connection.map(|it| core::mem::take(&mut it.queue)).unwrap_or_default();
+            for (waiting, _) in behind {
+                cx.fx.answer_early(waiting.ticket, Outcome::Refused(refusal.clone()));
             }
         }
     }

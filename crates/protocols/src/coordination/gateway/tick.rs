@@ -58,16 +58,20 @@ impl Coordination {
             _ => false,
         };
         let needed = u8::try_from(self.routes.majority(GROUP)).unwrap_or(u8::MAX);
-        // First those that wait behind others: none begins when it is late.
+        // First those that wait behind others: none begins when it is late, and what a client has
+        // asked behind a write that is not done is not done either.
         for connection in self.gateway.connections.values_mut() {
-            connection.queue.retain(|(waiting, _)| {
+            let mut is_cut = false;
+            connection.queue.retain(|(waiting, act)| {
                 let is_late = waiting.deadline <= now;
-                if is_late {
+                is_cut |= is_late && act.is_write() && !mutant!("tree_goes_on_behind_a_refusal");
+                let stays = !is_late && !is_cut;
+                if !stays {
                     let refusal = Refusal::NoQuorum { reached: 0, needed };
                     // Nothing was done.
                     cx.fx.answer_early(waiting.ticket, Outcome::Refused(refusal));
                 }
-                !is_late
+                stays
             });
         }
         for (origin, question) in self.gateway.stream.give_up(is_late) {

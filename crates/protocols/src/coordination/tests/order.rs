@@ -175,6 +175,27 @@ fn what_waits_behind_a_read_that_is_given_up_goes_on() {
 }
 
 #[test]
+fn what_waits_behind_a_write_that_was_refused_is_refused_too() {
+    let (mut world, leader, other) = three();
+    let one = world.open_with(other, Span::secs(60));
+    assert!(world.one(&one, create("/a", "old")).is_ok());
+    world.part(other, leader);
+    world.part(other, 3 - leader - other);
+    let first = world.send_one(&one, get("/a"));
+    let lost = world.send_one(&one, set("/a", "new", None));
+    world.run(Span::secs(4));
+    let behind = world.send_one(&one, create("/ready", ""));
+    for ticket in [first, lost, behind] {
+        let told = world.answer(ticket);
+        assert_eq!(told, Outcome::Refused(Refusal::NoQuorum { reached: 0, needed: 2 }));
+    }
+    world.mend();
+    world.run(Span::secs(3));
+    assert_eq!(world.data(other, "/a"), Some("old".into()));
+    assert!(!world.is_there(other, "/ready"));
+}
+
+#[test]
 fn commands_are_done_once_though_their_answers_are_lost_and_logged_once() {
     let mut world = hosts(4);
     let leader = world.leader().expect("somebody leads");
