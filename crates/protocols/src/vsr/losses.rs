@@ -46,8 +46,8 @@ use quorate_kernel::storage::Durability;
 pub(super) struct Choice {
     /// The member that has it.
     pub node: NodeId,
-    /// Whether it is of an earlier view than some member's: an end of the epoch that is not known to
-    /// be committed is left out, with all behind it.
+    /// Whether it is of an earlier view than some member's: an end of the epoch that is not known
+    /// to be committed is left out, with all behind it.
     pub is_earlier: bool,
     /// Whether something that was acknowledged may be in no log.
     pub loses: bool,
@@ -90,9 +90,9 @@ pub(super) fn choose(
     if known.commit <= vote.end {
         return Some(Choice { node: longest, is_earlier: false, loses: true });
     }
-    // The rest of that log is of an earlier view. It stays: its members may have acknowledged it, and
-    // a later view has gone on with it, and lost it. But an end of the epoch that is in it is not
-    // the end of what was lost: the log would end with that, and nobody would know of a loss.
+    // The rest of that log is of an earlier view. It stays: its members may have acknowledged it,
+    // and a later view has gone on with it, and lost it. But an end of the epoch that is in it is
+    // not the end of what was lost: the log would end with that, and nobody would know of a loss.
     let is_earlier = !mutant!("knows_more_than_is_committed");
     Some(Choice { node: knows, is_earlier, loses: true })
 }

@@ -9,7 +9,7 @@ use crate::mark;
 use crate::metrics::RejectReason;
 use crate::pending::PendingRequests;
 use bytes::BytesMut;
-use quorate_doors::{Session, Shortage};
+use quorate_doors::Shortage;
 use quorate_kernel::limits::CLIENT_QUEUE_BYTES_MAX;
 use quorate_kernel::time::{Span, Time};
 use std::io::ErrorKind;

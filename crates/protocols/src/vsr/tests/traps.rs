@@ -3,6 +3,7 @@
 mod acknowledgements;
 mod bounds;
 mod copies;
+mod earlier;
 mod elections;
 mod epochs;
 mod held;
