@@ -24,10 +24,10 @@ impl State {
                 self.arriving(bucket, (from, version), at.0);
             }
             Step::Arrived { bucket, items } => self.arrived(bucket, items, at),
-            Step::Passed { bucket, as_of, floor } => {
+            Step::Passed { bucket, as_of, purged } => {
                 let arrival = self.arrival(bucket);
                 arrival.since = as_of;
-                arrival.floor.get_or_insert(floor);
+                arrival.purged.get_or_insert(purged);
             }
             Step::Abandon { bucket, home, version } => {
                 let arrival = self.arrival(bucket);
@@ -74,7 +74,7 @@ impl State {
         self.place(bucket, (version, from), false);
         let moved = self.moved(bucket);
         moved.is_awaited = true;
-        moved.arrival = Some(Arrival { id: op.0, from, since: 0, floor: None });
+        moved.arrival = Some(Arrival { id: op.0, from, since: 0, purged: None });
     }
 
     fn arrived(&mut self, bucket: u8, items: Vec<(Raw, Stored)>, (op, table): (Op, &dyn Table)) {

@@ -35,8 +35,9 @@
 //! - A pass that begins at one entry of the source brings all that it had by then; the next pass
 //!   what later entries have changed. Pages are taken in order, and none that is older than the
 //!   first of its pass.
-//! - A purge drops what a pass would have to bring. It raises the floor, which each page tells: if
-//!   it has risen since the first pass, the copy is begun anew, then of a bucket that is at rest.
+//! - A purge drops what a pass would have to bring. Its place in the source's log is kept for each
+//!   bucket, and each page tells it: if there was one since the first pass began, the copy is begun
+//!   anew. The floor does not show it: what is purged need not have a version above that.
 //! - Of an earlier copy no page is taken: each copy has a name of its own, the place of its entry.
 //! - A copy begins where no key of the bucket is left of an earlier stay.
 //! - All of it is logged or asked again, so it goes on with another primary on either side.

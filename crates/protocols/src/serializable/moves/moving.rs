@@ -48,6 +48,8 @@ pub struct Began {
     pub as_of: u64,
     /// Its floor.
     pub floor: Version,
+    /// Its last purge of the bucket.
+    pub purged: u64,
     /// Whether the bucket was handed over: its version then.
     pub released: Option<u64>,
 }
@@ -84,8 +86,8 @@ impl Primary {
             Said::Pull { id, since, cursor, releases } => {
                 self.on_pull(bucket, group, (id, since, cursor), releases, cx);
             }
-            Said::Page { id, since, cursor, items, next, as_of, floor, released } => {
-                let began = Began { as_of, floor, released };
+            Said::Page { id, since, cursor, items, next, as_of, floor, purged, released } => {
+                let began = Began { as_of, floor, purged, released };
                 self.on_page(bucket, group, (id, since, cursor), (items, next, began), cx);
             }
             Said::Elsewhere { home, version } => {

@@ -1,6 +1,5 @@
 //! Where buckets are, as the log of a group has it.
 
-use crate::serializable::number::Version;
 use crate::serializable::raw::Raw;
 use crate::serializable::state::State;
 use crate::vsr::are_members;
@@ -38,8 +37,8 @@ pub struct Arrival {
     pub from: GroupId,
     /// All that the source had at this entry of its log is here; 0 before the first pass.
     pub since: u64,
-    /// The source's floor when the first pass began; none before that has ended.
-    pub floor: Option<Version>,
+    /// The source's last purge of the bucket when the first pass began; none before that has ended.
+    pub purged: Option<u64>,
 }
 
 /// What a group knows of a bucket beyond the founding placement.
@@ -64,13 +63,28 @@ pub struct Moves {
     pub buckets: BTreeMap<u8, Moved>,
     /// At the first group: who founds groups that were added.
     pub founded: BTreeMap<GroupId, Vec<NodeId>>,
+    /// The last entry that has purged tombstones of a bucket: no pass that begins later tells of
+    /// those.
+    pub purged: BTreeMap<u8, u64>,
 }
 
 impl Moves {
-    /// Whether nothing has moved.
+    /// Whether nothing is known.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.buckets.is_empty() && self.founded.is_empty()
+        !self.has_moved() && self.purged.is_empty()
+    }
+
+    /// Whether buckets have moved, or groups were added.
+    #[must_use]
+    pub fn has_moved(&self) -> bool {
+        !(self.buckets.is_empty() && self.founded.is_empty())
+    }
+
+    /// The last entry that has purged tombstones of a bucket; 0 if none has.
+    #[must_use]
+    pub fn purged(&self, bucket: u8) -> u64 {
+        self.purged.get(&bucket).copied().unwrap_or_default()
     }
 
     /// The copy of a bucket that is under way to here.

@@ -39,6 +39,8 @@ pub enum Said {
         as_of: u64,
         /// The source's floor.
         floor: Version,
+        /// The source's last entry that has purged tombstones of the bucket; 0 if none has.
+        purged: u64,
         /// Whether the bucket is handed over to who asks: its version then.
         released: Option<u64>,
     },

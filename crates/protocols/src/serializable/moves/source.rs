@@ -46,7 +46,8 @@ impl Primary {
         }
         let (items, next) = self.page_of(bucket, since, &cursor, cx);
         let (as_of, floor, released) = (state.applied, state.head.floor, is_its.then_some(version));
-        let page = Said::Page { id, since, cursor, items, next, as_of, floor, released };
+        let purged = state.head.moves.purged(bucket);
+        let page = Said::Page { id, since, cursor, items, next, as_of, floor, purged, released };
         self.say(group, bucket, page, cx);
     }
 

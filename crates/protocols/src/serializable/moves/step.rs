@@ -42,8 +42,8 @@ pub enum Step {
         bucket: u8,
         /// All that the source had at this entry of its log is here.
         as_of: u64,
-        /// The source's floor when the pass began.
-        floor: Version,
+        /// The source's last purge of the bucket when the pass began.
+        purged: u64,
     },
     /// Target: the copy is given up, and what has come is cleared.
     Abandon {
@@ -108,11 +108,10 @@ impl Step {
             Step::Arrived { bucket, items } => {
                 are_items(items) && items.iter().all(|(key, _)| bucket_of(key) == *bucket)
             }
-            Step::Passed { floor, .. } => floor.has_next(),
             Step::Take { version, floor, .. } => *version > 0 && floor.has_next(),
             Step::Release { version, .. } => (1..u64::MAX).contains(version),
             Step::Abandon { version, .. } | Step::Arriving { version, .. } => *version < u64::MAX,
-            Step::Let { .. } => true,
+            Step::Passed { .. } | Step::Let { .. } => true,
             Step::Clear { keys } => keys.iter().all(is_key),
         }
     }

@@ -66,7 +66,7 @@ impl Primary {
         let Some(pull) = self.moving.pulls.get_mut(&bucket) else { return };
         pull.again = Again::after(cx.now);
         let (id, since, cursor) = (arrival.id, arrival.since, pull.cursor.clone());
-        let (from, releases) = (arrival.from, arrival.floor.is_some());
+        let (from, releases) = (arrival.from, arrival.purged.is_some());
         self.say(from, bucket, Said::Pull { id, since, cursor, releases }, cx);
     }
 
@@ -120,15 +120,15 @@ impl Primary {
 
     fn end_pass(&mut self, bucket: u8, began: Began, cx: &mut Context<'_>) {
         let Some(arrival) = cx.state.head.moves.arrival(bucket) else { return };
-        let Began { as_of, floor, released } = began;
+        let Began { as_of, floor, purged, released } = began;
         let released = released.or_else(|| {
             let is_early = mutant!("txn_take_before_release");
             is_early.then(|| cx.state.home(bucket).0 + 1)
         });
         // What was purged since the first pass began, no page has told.
-        let is_purged = arrival.floor.is_some_and(|first| first != floor);
+        let is_purged = arrival.purged.is_some_and(|first| first != purged);
         match released {
-            None => self.step(Step::Passed { bucket, as_of, floor }, cx),
+            None => self.step(Step::Passed { bucket, as_of, purged }, cx),
             Some(_) if is_purged && !mutant!("txn_copies_over_a_purge") => {
                 probe!("serializable/copied_again");
                 let (version, _) = cx.state.home(bucket);

@@ -193,7 +193,7 @@ fn page(
     let (mut items, next) = state.items.range(from, (limit, PAGE_BYTES_MAX), table);
     // Behind the first bucket that another group has, that one goes on.
     let end = (bucket_of(from)..=u8::MAX).find(|bucket| !state.is_here(*bucket));
-    let is_old = state.head.moves.is_empty();
+    let is_old = !state.head.moves.has_moved();
     let end = end.filter(|_| !is_old && !mutant!("lane_lists_what_is_away")).map(first_token);
     let next = end.iter().chain(&next).min().cloned();
     items.retain(|(key, _)| end.as_ref().is_none_or(|end| key < end));

@@ -68,7 +68,7 @@ impl Serializable {
     ) {
         let Some(hosted) = self.groups.get(&group) else { return };
         let state = &hosted.state;
-        if state.head.moves.is_empty() {
+        if !state.head.moves.has_moved() {
             // Nobody takes its keys to be elsewhere, nor others' to be here.
             return;
         }

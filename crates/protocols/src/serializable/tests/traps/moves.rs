@@ -101,15 +101,20 @@ pub fn step(world: &mut World) -> bool {
 /// The first pass has ended, and the second group is about to ask for the bucket.
 pub fn copied_once() -> World {
     let mut world = placed();
-    want(&mut world);
-    commit_all(&mut world);
+    copy_once(&mut world);
+    world
+}
+
+/// The same of a world where nothing moves yet.
+pub fn copy_once(world: &mut World) {
+    want(world);
+    commit_all(world);
     let has_passed =
         |world: &World| steps(world, TWO).iter().any(|step| matches!(step, Step::Passed { .. }));
-    while !has_passed(&world) {
-        assert!(step(&mut world), "{:?}", world.trace);
+    while !has_passed(world) {
+        assert!(step(world), "{:?}", world.trace);
     }
-    assert_eq!(home(&world), Some(ONE));
-    world
+    assert_eq!(home(world), Some(ONE));
 }
 
 /// All goes on until nothing moves any more.
