@@ -37,7 +37,7 @@
 //!   first of its pass.
 //! - A purge drops what a pass would have to bring. Its place in the source's log is kept for each
 //!   bucket, and each page tells it: if there was one since the first pass began, the copy is begun
-//!   anew. The floor does not show it: what is purged need not have a version above that.
+//!   anew, and the bucket stays where it is until then. The floor does not show it: what is purged need not have a version above that.
 //! - Of an earlier copy no page is taken: each copy has a name of its own, the place of its entry.
 //! - A copy begins where no key of the bucket is left of an earlier stay.
 //! - All of it is logged or asked again, so it goes on with another primary on either side.
@@ -48,8 +48,10 @@
 //! | `step.rs`, `apply.rs` | entries, and executing them |
 //! | `said.rs` | what groups say to each other |
 //! | `moving.rs`, `target.rs`, `source.rs` | what a primary has in hand, on either side |
+//! | `cleared.rs` | what is left where a bucket is not |
 
 mod apply;
+mod cleared;
 pub(super) mod moving;
 pub(super) mod places;
 pub(super) mod said;

@@ -28,6 +28,8 @@ pub struct Moving {
     pub open: BTreeMap<u8, Time>,
     /// Source: targets that are told that a bucket is theirs.
     pub told: BTreeMap<u8, Again>,
+    /// Target: buckets of which keys are about to be dropped, and where the next ones begin.
+    pub clearing: BTreeMap<u8, Option<Raw>>,
 }
 
 /// A pass of a copy.
@@ -59,6 +61,8 @@ pub struct Began {
 pub struct Closing {
     /// To whom.
     pub to: GroupId,
+    /// Its last purge that the target knows of.
+    pub purged: u64,
     /// Since when nothing is begun on it.
     pub since: Time,
 }
@@ -118,11 +122,12 @@ impl Primary {
             Step::Arriving { bucket, .. } | Step::Passed { bucket, .. } => {
                 self.begin_pass(*bucket, cx);
             }
-            Step::Abandon { bucket, .. } => _ = self.moving.pulls.remove(bucket),
+            Step::Abandon { bucket, .. } => self.has_abandoned(*bucket, cx),
             Step::Take { bucket, .. } => self.has_taken(*bucket, cx),
             Step::Release { bucket, .. } => self.has_released(*bucket, cx),
             Step::Let { bucket, .. } => _ = self.moving.told.remove(bucket),
-            Step::Found { .. } | Step::Arrived { .. } | Step::Clear { .. } => {}
+            Step::Clear { keys } => self.has_cleared(keys, cx),
+            Step::Found { .. } | Step::Arrived { .. } => {}
         }
         if matches!(step, Step::Take { .. } | Step::Release { .. } | Step::Found { .. }) {
             cx.out.push(Action::Placed);

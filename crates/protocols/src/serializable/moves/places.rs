@@ -7,6 +7,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use quorate_kernel::ids::{GroupId, NodeId};
 use quorate_kernel::invariant;
+use quorate_kernel::mutant;
 use quorate_kernel::process::Table;
 use serde::{Deserialize, Serialize};
 
@@ -117,6 +118,11 @@ impl Moves {
         let are_founded = self.founded.values().all(|members| are_members(members));
         self.buckets.values().all(is_moved) && are_noted && are_founded
     }
+}
+
+/// Whether tombstones of a bucket were purged since a copy began, so that it may lack them.
+pub fn has_purged(first: u64, now: u64) -> bool {
+    first != now && !mutant!("txn_copies_over_a_purge")
 }
 
 impl State {

@@ -20,8 +20,9 @@ pub enum Said {
         since: u64,
         /// Where the page begins.
         cursor: Raw,
-        /// Whether the bucket is to be handed over before it is answered.
-        releases: bool,
+        /// Whether the bucket is to be handed over before it is answered: if no later entry than
+        /// this one has purged tombstones of it.
+        releases: Option<u64>,
     },
     /// The answer: keys that were changed since, as they were committed when it was sent.
     Page {

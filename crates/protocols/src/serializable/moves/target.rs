@@ -1,7 +1,7 @@
 //! The group that a bucket moves to: it asks for pages, and logs what they bring.
 
 use super::moving::{Began, Pull};
-use super::places::first_key;
+use super::places::{first_key, has_purged};
 use super::said::Said;
 use super::step::Step;
 use crate::serializable::engine::Context;
@@ -44,7 +44,10 @@ impl Primary {
         }
         let is_left =
             state.has_any_of(bucket, cx.table) && !mutant!("txn_copies_onto_what_is_left");
-        if is_left || !self.may_propose() {
+        if is_left {
+            return self.clear_left(bucket, first_key(bucket), cx);
+        }
+        if !self.may_propose() {
             return;
         }
         let (version, from) = hint.max(state.home(bucket));
@@ -66,7 +69,7 @@ impl Primary {
         let Some(pull) = self.moving.pulls.get_mut(&bucket) else { return };
         pull.again = Again::after(cx.now);
         let (id, since, cursor) = (arrival.id, arrival.since, pull.cursor.clone());
-        let (from, releases) = (arrival.from, arrival.purged.is_some());
+        let (from, releases) = (arrival.from, arrival.purged);
         self.say(from, bucket, Said::Pull { id, since, cursor, releases }, cx);
     }
 
@@ -97,6 +100,12 @@ impl Primary {
             return;
         }
         invariant!(!cx.state.is_here(bucket), "what is copied is not here");
+        if arrival.purged.is_some_and(|first| has_purged(first, page.purged)) {
+            // What was purged since the first pass began, no page tells.
+            probe!("serializable/copied_again");
+            let (version, _) = cx.state.home(bucket);
+            return self.step(Step::Abandon { bucket, home: arrival.from, version }, cx);
+        }
         let Some(pull) = self.moving.pulls.get_mut(&bucket) else { return };
         let began = *pull.began.get_or_insert(page);
         let is_late = page.as_of < began.as_of || page.released != began.released;
@@ -119,21 +128,13 @@ impl Primary {
     }
 
     fn end_pass(&mut self, bucket: u8, began: Began, cx: &mut Context<'_>) {
-        let Some(arrival) = cx.state.head.moves.arrival(bucket) else { return };
         let Began { as_of, floor, purged, released } = began;
         let released = released.or_else(|| {
             let is_early = mutant!("txn_take_before_release");
             is_early.then(|| cx.state.home(bucket).0 + 1)
         });
-        // What was purged since the first pass began, no page has told.
-        let is_purged = arrival.purged.is_some_and(|first| first != purged);
         match released {
             None => self.step(Step::Passed { bucket, as_of, purged }, cx),
-            Some(_) if is_purged && !mutant!("txn_copies_over_a_purge") => {
-                probe!("serializable/copied_again");
-                let (version, _) = cx.state.home(bucket);
-                self.step(Step::Abandon { bucket, home: arrival.from, version }, cx);
-            }
             Some(version) => self.step(Step::Take { bucket, version, floor }, cx),
         }
     }

@@ -9,7 +9,8 @@ use crate::serializable::execute::entry::{Change, Entry};
 use crate::serializable::execute::head::{of_ended, of_remembered};
 use crate::serializable::execute::items::Stored;
 use crate::serializable::execute::locks::Locks;
-use crate::serializable::moves::Step;
+use crate::serializable::moves::places::first_key;
+use crate::serializable::moves::{Step, bucket_of};
 use crate::serializable::number::{TxId, Version, VoteSeq};
 use crate::serializable::raw::Raw;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -115,6 +116,12 @@ impl Tail {
     /// Whether a tombstone is about to be dropped.
     pub fn purges(&self, key: &Raw) -> bool {
         self.purged.contains(key)
+    }
+
+    /// Whether tombstones of a bucket are about to be dropped.
+    pub fn purges_of(&self, bucket: u8) -> bool {
+        let next = self.purged.range(first_key(bucket)..).next();
+        next.is_some_and(|key| bucket_of(key) == bucket)
     }
 
     /// The entry about the place of a bucket that is in flight.

@@ -285,6 +285,8 @@ fn what_is_purged_while_a_bucket_is_copied_does_not_come_back() {
     commit_all(&mut world);
     sweep(&mut world, ONE, 1000);
     assert_eq!(world.state(ONE).head.floor, Version(2), "it was purged");
+    while step(&mut world) {}
+    want(&mut world);
     end(&mut world);
     assert_eq!(home(&world), Some(TWO));
     assert_eq!(at(&world, TWO, "1x"), (2, None));
