@@ -1,7 +1,7 @@
 //! What is left at a group of buckets that it does not have: a part of a copy that was given up, or
 //! what it had before it handed them over.
 
-use super::places::{bucket_of, first_key};
+use super::places::{ROUNDS_MAX, bucket_of, first_key};
 use super::step::Step;
 use crate::serializable::engine::Context;
 use crate::serializable::execute::items::Stored;
@@ -13,9 +13,6 @@ use alloc::vec::Vec;
 use quorate_kernel::invariant;
 use quorate_kernel::limits::VSR_PAGE_BYTES_MAX;
 use quorate_kernel::mutant;
-
-/// How often it is looked at what was dropped and is not stored, in one step.
-pub const ROUNDS_MAX: usize = 16;
 
 impl Primary {
     /// Takes those keys out that are of buckets of others; those that nobody needs are dropped.

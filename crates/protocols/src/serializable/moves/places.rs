@@ -14,6 +14,8 @@ use serde::{Deserialize, Serialize};
 /// The group that notes who founds groups; it is there from the beginning.
 pub const STEWARD: GroupId = GroupId(1);
 
+/// How many times keys that were dropped are looked at in one step.
+pub const ROUNDS_MAX: usize = 16;
 /// How many keys are looked at in one step for whether there is any, and about how many bytes.
 const LOOKED_AT: (usize, usize) = (64, 64 * 1024);
 
@@ -148,10 +150,11 @@ impl State {
         self.is_here(bucket_of(key))
     }
 
-    /// Whether anything is stored of a bucket, also a tombstone.
+    /// Whether anything is stored of a bucket, also a tombstone, or may be: it is not looked for
+    /// beyond some thousand keys that were dropped and are still stored.
     pub(in crate::serializable) fn has_any_of(&self, bucket: u8, table: &dyn Table) -> bool {
         let mut from = first_key(bucket);
-        loop {
+        for _ in 0..ROUNDS_MAX {
             let (items, next) = self.items.range(&from, LOOKED_AT, table);
             if items.first().is_some_and(|(key, _)| bucket_of(key) == bucket) {
                 return true;
@@ -162,6 +165,7 @@ impl State {
                 None => return false,
             }
         }
+        true
     }
 
     /// Asserts what must hold of places.

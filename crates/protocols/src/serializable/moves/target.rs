@@ -29,7 +29,9 @@ impl Primary {
         let (_, from) = hint.max(cx.state.home(bucket));
         let arrivals = cx.state.head.moves.buckets.values().filter_map(|it| it.arrival.as_ref());
         let count = arrivals.filter(|arrival| arrival.from == from).count();
-        if count < ARRIVALS_MAX {
+        let proposed =
+            if mutant!("txn_counts_executed_arrivals") { 0 } else { self.tail.arriving_from(from) };
+        if count + proposed < ARRIVALS_MAX {
             self.fetch(bucket, hint, cx);
         }
     }

@@ -129,6 +129,12 @@ impl Tail {
         self.steps.get(&bucket)
     }
 
+    /// How many buckets are about to be copied from a group.
+    pub fn arriving_from(&self, group: GroupId) -> usize {
+        let is_its = |step: &&Step| matches!(step, Step::Arriving { from, .. } if *from == group);
+        self.steps.values().filter(is_its).count()
+    }
+
     /// Whether a group is about to be founded.
     pub fn founds(&self, group: GroupId) -> bool {
         self.founding.contains(&group)

@@ -1,10 +1,11 @@
 //! Copies of buckets that are made while the bucket changes.
 
 use super::moves::{
-    at, commit_at, copied_once, copy_once, end, home, placed, step, steps, sweep, want,
+    BUCKET, at, commit_at, copied_once, copy_once, end, home, placed, step, steps, sweep, want,
 };
 use super::*;
-use crate::serializable::{Act, Expiry, Step, Version};
+use crate::serializable::tests::world::Disk;
+use crate::serializable::{Act, Expiry, State, Step, Version};
 use quorate_kernel::time::Span;
 
 /// The copy is given up and made again, and all the while one of them serves the bucket.
@@ -56,4 +57,29 @@ fn what_has_expired_while_a_bucket_is_copied_does_not_come_back() {
     again(&mut world);
     assert_eq!(at(&world, TWO, "1x"), (4, None));
     assert_eq!(at(&world, TWO, "1y"), (1, Some("0".into())));
+}
+
+#[test]
+fn few_buckets_of_a_group_are_copied_at_a_time() {
+    let mut world = placed();
+    for bucket in 0..20 {
+        let home = (0, GroupId(1));
+        world.handle_primary(TWO, Input::Want { bucket, home });
+    }
+    commit_all(&mut world);
+    assert_eq!(world.state(TWO).head.moves.buckets.len(), 4);
+}
+
+/// A group that has dropped many keys of a bucket, and not stored that, does not look at all.
+#[test]
+fn what_is_left_of_a_bucket_is_looked_for_within_a_bound() {
+    let (disk, count) = (Disk::default(), 2 * 16 * 64);
+    let mut state = State::new(GroupId(1));
+    let name = |number: usize| key(&std::format!("1{number:08}"));
+    for number in 0..count {
+        state.items.drop_key(name(number));
+        let is_bound = number >= 16 * 64;
+        assert_eq!(state.has_any_of(BUCKET, &disk), is_bound, "{number}");
+    }
+    assert!(!state.has_any_of(BUCKET + 1, &disk));
 }
