@@ -24,9 +24,11 @@ impl State {
                 self.arriving(bucket, (from, version), at.0);
             }
             Step::Arrived { bucket, items } => self.arrived(bucket, items, at),
-            Step::Passed { bucket, as_of, purged } => {
+            Step::Passed { bucket, as_of, purged, releases } => {
                 let arrival = self.arrival(bucket);
                 arrival.since = as_of;
+                arrival.passes = arrival.passes.saturating_add(1);
+                arrival.releases |= releases;
                 arrival.purged.get_or_insert(purged);
             }
             Step::Abandon { bucket, home, version } => {
@@ -74,7 +76,8 @@ impl State {
         self.place(bucket, (version, from), false);
         let moved = self.moved(bucket);
         moved.is_awaited = true;
-        moved.arrival = Some(Arrival { id: op.0, from, since: 0, purged: None });
+        let (since, purged, passes, releases) = (0, None, 0, false);
+        moved.arrival = Some(Arrival { id: op.0, from, since, purged, passes, releases });
     }
 
     fn arrived(&mut self, bucket: u8, items: Vec<(Raw, Stored)>, (op, table): (Op, &dyn Table)) {

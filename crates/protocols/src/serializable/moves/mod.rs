@@ -8,6 +8,7 @@
 //! target: logs Arriving                     the bucket is expected here, and requests wait
 //!         ── Pull ─▶ source ── Page ─▶      target logs Arrived: keys with versions
 //!         logs Passed                       all that there was when the pass began
+//!         ...                               again, until a pass has brought little
 //!         ── Pull, release ─▶ source        takes nothing new on the bucket, waits for its locks
 //!         source logs Release               from here on the bucket is the target's
 //!         ◀── Gone ── source                again until it is answered

@@ -28,6 +28,8 @@ pub struct Moving {
     pub open: BTreeMap<u8, Time>,
     /// Source: targets that are told that a bucket is theirs.
     pub told: BTreeMap<u8, Again>,
+    /// Source: the latest copy of a bucket that was asked for, and by whom.
+    pub seen: BTreeMap<u8, (GroupId, u64)>,
     /// Target: buckets of which keys are about to be dropped, and where the next ones begin.
     pub clearing: BTreeMap<u8, Option<Raw>>,
 }
@@ -39,6 +41,8 @@ pub struct Pull {
     pub again: Again,
     /// Where it begins.
     pub cursor: Raw,
+    /// About how many bytes the pass has brought.
+    pub brought: usize,
     /// What the first page of the pass has told.
     pub began: Option<Began>,
 }

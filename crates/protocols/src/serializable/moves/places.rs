@@ -42,6 +42,10 @@ pub struct Arrival {
     pub since: u64,
     /// The source's last purge of the bucket when the first pass began; none before that has ended.
     pub purged: Option<u64>,
+    /// How many passes have ended.
+    pub passes: u8,
+    /// Whether the bucket is to be handed over before the next one.
+    pub releases: bool,
 }
 
 /// What a group knows of a bucket beyond the founding placement.

@@ -41,6 +41,9 @@ impl Primary {
         // What is purged since the copy began, it lacks: it is told so while all are served here.
         let releases = releases
             .filter(|first| !has_purged(*first, purged) || mutant!("txn_releases_after_a_purge"));
+        if self.is_of_earlier_copy(bucket, (group, id)) && releases.is_some() && !is_its {
+            return;
+        }
         if let Some(purged) = releases.filter(|_| home == state.group) {
             // It is told when it is handed over, and asks again.
             return self.close(bucket, (group, purged), cx);
@@ -52,6 +55,15 @@ impl Primary {
         let (as_of, floor, released) = (state.applied, state.head.floor, is_its.then_some(version));
         let page = Said::Page { id, since, cursor, items, next, as_of, floor, purged, released };
         self.say(group, bucket, page, cx);
+    }
+
+    /// Whether who asks for a bucket has asked for it in the name of a later copy before.
+    fn is_of_earlier_copy(&mut self, bucket: u8, (group, id): (GroupId, u64)) -> bool {
+        let seen = self.moving.seen.entry(bucket).or_insert((group, id));
+        if seen.0 != group || seen.1 < id {
+            *seen = (group, id);
+        }
+        id < seen.1 && !mutant!("txn_releases_to_an_earlier_copy")
     }
 
     /// Keys of a bucket from one on that were changed since an entry, and where the next page

@@ -44,6 +44,8 @@ pub enum Step {
         as_of: u64,
         /// The source's last purge of the bucket when the pass began.
         purged: u64,
+        /// Whether the bucket is to be handed over before the next one.
+        releases: bool,
     },
     /// Target: the copy is given up, and what has come is cleared.
     Abandon {

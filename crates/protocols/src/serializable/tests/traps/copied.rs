@@ -5,7 +5,7 @@ use super::moves::{
 };
 use super::*;
 use crate::serializable::tests::world::Disk;
-use crate::serializable::{Act, Expiry, State, Step, Version};
+use crate::serializable::{Act, Expiry, Said, State, Step, Version};
 use quorate_kernel::time::Span;
 
 /// The copy is given up and made again, and all the while one of them serves the bucket.
@@ -82,4 +82,66 @@ fn what_is_left_of_a_bucket_is_looked_for_within_a_bound() {
         assert_eq!(state.has_any_of(BUCKET, &disk), is_bound, "{number}");
     }
     assert!(!state.has_any_of(BUCKET + 1, &disk));
+}
+
+/// Keys with so many bytes are put, about 1000 at a time.
+fn put_many(world: &mut World, round: u64, count: u64) {
+    let value = "v".repeat(1000);
+    for number in 0..count {
+        let id = tx(1000 + round * 1000 + number, 3);
+        commit_at(world, ONE, id, &std::format!("1m{number:04}"), put(&value));
+        world.commit(ONE, usize::MAX);
+    }
+}
+
+fn passes(world: &World) -> usize {
+    steps(world, TWO).iter().filter(|step| matches!(step, Step::Passed { .. })).count()
+}
+
+/// All is copied; whenever a pass has ended, so many keys are changed. How many were made.
+fn copy_all(changed: u64) -> usize {
+    let mut world = placed();
+    put_many(&mut world, 0, 80);
+    want(&mut world);
+    commit_all(&mut world);
+    let mut before = 0;
+    while step(&mut world) {
+        let count = passes(&world);
+        if count > before && home(&world) == Some(ONE) {
+            put_many(&mut world, count as u64, changed);
+            commit_all(&mut world);
+        }
+        before = count;
+        assert!(count < 20, "it comes to an end");
+    }
+    assert_eq!(home(&world), Some(TWO));
+    before
+}
+
+#[test]
+fn a_bucket_is_handed_over_when_little_of_it_changes() {
+    assert_eq!([copy_all(0), copy_all(1), copy_all(80)], [2, 2, 8]);
+}
+
+#[test]
+fn an_earlier_copy_does_not_make_its_source_hand_the_bucket_over() {
+    let mut world = placed();
+    put_many(&mut world, 0, 300);
+    want(&mut world);
+    commit_all(&mut world);
+    while !steps(&world, TWO).iter().any(|step| matches!(step, Step::Arrived { .. })) {
+        assert!(step(&mut world));
+    }
+    assert_eq!(passes(&world), 0, "there are more pages");
+    let id = world.state(TWO).head.moves.arrival(BUCKET).expect("it is copied").id;
+    for (id, then) in [(id - 1, Some(ONE)), (id, None)] {
+        let said = Said::Pull { id, since: 0, cursor: key("1"), releases: Some(0) };
+        let message = Message::Move { group: GroupId(2), bucket: BUCKET, said };
+        world.handle_primary(ONE, Input::Message(message));
+        commit_all(&mut world);
+        assert_eq!(home(&world), then);
+    }
+    while step(&mut world) {}
+    assert_eq!(home(&world), Some(TWO), "the pass is made again of what is at rest");
+    assert_eq!(at(&world, TWO, "1m0299").0, 1);
 }
