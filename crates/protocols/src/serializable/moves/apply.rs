@@ -31,11 +31,10 @@ impl State {
                 arrival.releases |= releases;
                 arrival.purged.get_or_insert(purged);
             }
-            Step::Abandon { bucket, home, version } => {
-                let arrival = self.arrival(bucket);
-                let is_again = arrival.from == home;
+            Step::Abandon { bucket, home, version, is_awaited } => {
+                invariant!(self.head.moves.arrival(bucket).is_some(), "it was copied");
                 self.place(bucket, (version, home), false);
-                self.moved(bucket).is_awaited = is_again;
+                self.moved(bucket).is_awaited = is_awaited;
             }
             Step::Release { bucket, to, version } => self.released(bucket, to, version),
             Step::Take { bucket, version, floor } => {

@@ -6,6 +6,7 @@ use super::said::Said;
 use super::step::Step;
 use crate::serializable::engine::{Action, Context};
 use crate::serializable::execute::entry::Entry;
+use crate::serializable::lane::Shape;
 use crate::serializable::message::{Message, Refused};
 use crate::serializable::number::Version;
 use crate::serializable::primary::in_hand::Primary;
@@ -30,8 +31,17 @@ pub struct Moving {
     pub told: BTreeMap<u8, Again>,
     /// Source: the latest copy of a bucket that was asked for, and by whom.
     pub seen: BTreeMap<u8, (GroupId, u64)>,
+    /// How many groups should share the buckets, as far as is known here.
+    pub wanted: Option<Shape>,
     /// Target: buckets of which keys are about to be dropped, and where the next ones begin.
     pub clearing: BTreeMap<u8, Option<Raw>>,
+}
+
+impl Moving {
+    /// Whether a bucket may be handed over to a group: it should be there, or nobody has said.
+    pub fn may_have(&self, bucket: u8, group: GroupId) -> bool {
+        self.wanted.is_none_or(|wanted| wanted.of_bucket(bucket) == group)
+    }
 }
 
 /// A pass of a copy.
@@ -101,6 +111,7 @@ impl Primary {
             Said::Elsewhere { home, version } => {
                 self.on_elsewhere(bucket, group, (version, home), cx);
             }
+            Said::Stays { id } => self.on_stays(bucket, (group, id), cx),
             Said::Gone { version } => self.on_gone(bucket, group, version, cx),
             Said::Took { version } => self.on_took(bucket, group, version, cx),
         }

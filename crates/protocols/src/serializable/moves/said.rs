@@ -62,6 +62,12 @@ pub enum Said {
         /// Which handing over.
         version: u64,
     },
+    /// The answer of a group that is not to hand the bucket over to who asks, as far as is known
+    /// where it is led.
+    Stays {
+        /// Of the question.
+        id: u64,
+    },
 }
 
 impl Said {
@@ -77,6 +83,7 @@ impl Said {
                 is_its(cursor) && are_its && goes_on && floor.has_next() && is_version
             }
             Said::Elsewhere { version, .. } => *version < u64::MAX,
+            Said::Stays { .. } => true,
             Said::Gone { version } | Said::Took { version } => (1..u64::MAX).contains(version),
         }
     }

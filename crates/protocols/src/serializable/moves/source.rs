@@ -44,6 +44,10 @@ impl Primary {
         if self.is_of_earlier_copy(bucket, (group, id)) && releases.is_some() && !is_its {
             return;
         }
+        let may_have = self.moving.may_have(bucket, group) || mutant!("txn_releases_to_anyone");
+        if home == state.group && !may_have {
+            return self.say(group, bucket, Said::Stays { id }, cx);
+        }
         if let Some(purged) = releases.filter(|_| home == state.group) {
             // It is told when it is handed over, and asks again.
             return self.close(bucket, (group, purged), cx);
@@ -112,6 +116,10 @@ impl Primary {
         let Closing { to, purged, .. } = closing;
         if self.tail.step_of(bucket).is_some() || !cx.state.is_here(bucket) {
             return;
+        }
+        if !self.moving.may_have(bucket, to) && !mutant!("txn_releases_to_anyone") {
+            self.moving.closing.remove(&bucket);
+            return self.wake(bucket);
         }
         if !mutant!("txn_releases_after_a_purge") {
             if self.tail.purges_of(bucket) {

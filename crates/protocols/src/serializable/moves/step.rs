@@ -55,6 +55,8 @@ pub enum Step {
         home: GroupId,
         /// How often it was handed over until then.
         version: u64,
+        /// Whether it is to come here still.
+        is_awaited: bool,
     },
     /// Source: the bucket is another group's from here on.
     Release {

@@ -111,7 +111,8 @@ impl Primary {
             // What was purged since the first pass began, no page tells.
             probe!("serializable/copied_again");
             let (version, _) = cx.state.home(bucket);
-            return self.step(Step::Abandon { bucket, home: arrival.from, version }, cx);
+            return self
+                .step(Step::Abandon { bucket, home: arrival.from, version, is_awaited: true }, cx);
         }
         let Some(pull) = self.moving.pulls.get_mut(&bucket) else { return };
         if pull.cursor != cursor {
@@ -177,7 +178,27 @@ impl Primary {
         let is_late = version < cx.state.home(bucket).0;
         if is_news && !is_late && self.tail.step_of(bucket).is_none() {
             probe!("serializable/copied_from_another");
-            self.step(Step::Abandon { bucket, home, version }, cx);
+            self.step(Step::Abandon { bucket, home, version, is_awaited: false }, cx);
+        }
+        invariant!(self.moving.pulls.contains_key(&bucket), "what is copied is asked for");
+    }
+
+    /// The source keeps the bucket. If it is not to be here either, the copy is given up; else they
+    /// do not agree yet, and it is asked again.
+    pub(super) fn on_stays(
+        &mut self,
+        bucket: u8,
+        (group, id): (GroupId, u64),
+        cx: &mut Context<'_>,
+    ) {
+        let Some(arrival) = cx.state.head.moves.arrival(bucket) else { return };
+        invariant!(!cx.state.is_here(bucket), "what is copied is not here");
+        let is_its = (arrival.from, arrival.id) == (group, id);
+        let is_wanted = self.moving.may_have(bucket, cx.state.group);
+        if is_its && !is_wanted && self.tail.step_of(bucket).is_none() && self.may_propose() {
+            probe!("serializable/copy_not_wanted");
+            let (version, _) = cx.state.home(bucket);
+            self.step(Step::Abandon { bucket, home: group, version, is_awaited: false }, cx);
         }
         invariant!(self.moving.pulls.contains_key(&bucket), "what is copied is asked for");
     }

@@ -4,8 +4,9 @@ use super::moves::{
     BUCKET, at, commit_at, copied_once, copy_once, end, home, placed, step, steps, sweep, want,
 };
 use super::*;
+use crate::serializable::lane::Shape;
 use crate::serializable::tests::world::Disk;
-use crate::serializable::{Act, Expiry, Said, State, Step, Version};
+use crate::serializable::{Act, Expiry, Refused, Request, Said, State, Step, Version};
 use quorate_kernel::time::Span;
 
 /// The copy is given up and made again, and all the while one of them serves the bucket.
@@ -144,4 +145,33 @@ fn an_earlier_copy_does_not_make_its_source_hand_the_bucket_over() {
     while step(&mut world) {}
     assert_eq!(home(&world), Some(TWO), "the pass is made again of what is at rest");
     assert_eq!(at(&world, TWO, "1m0299").0, 1);
+}
+
+/// While hosts do not agree on how many groups there should be, no bucket goes to and fro.
+#[test]
+fn a_bucket_is_handed_over_to_the_group_that_it_should_be_of() {
+    let mut world = copied_once();
+    let (one, two) = (Shape::new(1), Shape::new(200));
+    assert_eq!((one.of_bucket(BUCKET), two.of_bucket(BUCKET)), (GroupId(1), GroupId(39)));
+    world.handle_primary(ONE, Input::Wanted(one));
+    // Another member of the source's group knows the same when it leads later.
+    world.handle_primary(ONE, Input::Serving);
+    while step(&mut world) {}
+    world.run_ms(5000);
+    assert_eq!(home(&world), Some(ONE));
+    let is_copied = |world: &World| world.state(TWO).head.moves.arrival(BUCKET).is_some();
+    assert!(is_copied(&world), "the second group does not know");
+    world.handle_primary(TWO, Input::Wanted(two));
+    world.run_ms(5000);
+    assert!(!is_copied(&world), "it does not go on for ever");
+    let told = world.ask(TWO, Request::Read { keys: [key("1x")].into() });
+    world.settle();
+    assert_eq!(world.answer(told), Some(&Reply::Refused(Refused::Moved)), "nobody waits for it");
+    // They agree on another number.
+    let both = Shape::new(6);
+    assert_eq!(both.of_bucket(BUCKET), GroupId(2));
+    (ONE..=TWO).for_each(|at| world.handle_primary(at, Input::Wanted(both)));
+    want(&mut world);
+    end(&mut world);
+    assert_eq!(home(&world), Some(TWO));
 }
