@@ -262,7 +262,8 @@ impl State {
         touched
     }
 
-    /// The floor and marks of purges rise whatever the items are: in a copy they may be gone already.
+    /// The floor and marks of purges rise whatever the items are: in a copy they may be gone
+    /// already.
     fn purge(&mut self, keys: Vec<Dropped>, (op, table): (Op, &dyn Table)) -> Vec<Raw> {
         let mut touched = Vec::new();
         for Dropped { key, version, removed_at } in keys {

@@ -23,6 +23,8 @@
 //! - **Locks, votes, undecided transactions**: Release waits until nobody holds a key of the
 //!   bucket; the primary begins nothing on it meanwhile, for a second at most, and tries again
 //!   later. So a transaction of a group that stands still delays the move, and not others for long.
+//! - **A source** hands a bucket over to the group that it should be of, as far as its lane knows:
+//!   else it would go to and fro while hosts do not agree on the number of groups.
 //! - **Outcomes** stay with the group that has logged them. A name is bound to its groups: whoever
 //!   asks again under it asks the same groups for the same shares, wherever the keys are by then,
 //!   and is answered from the outcome. A group that has none logs that the transaction has failed
@@ -38,7 +40,9 @@
 //!   first of its pass.
 //! - A purge drops what a pass would have to bring. Its place in the source's log is kept for each
 //!   bucket, and each page tells it: if there was one since the first pass began, the copy is begun
-//!   anew, and the bucket stays where it is until then. The floor does not show it: what is purged need not have a version above that.
+//!   anew, and the bucket stays where it is until then. The floor does not show it: what is purged
+//!   need not have a version above that.
+//! - If the bucket is handed over within a pass, that is begun anew, with what is at rest.
 //! - Of an earlier copy no page is taken: each copy has a name of its own, the place of its entry.
 //! - A copy begins where no key of the bucket is left of an earlier stay.
 //! - All of it is logged or asked again, so it goes on with another primary on either side.

@@ -17,8 +17,8 @@ use quorate_kernel::probe;
 
 /// How many buckets one group copies of another at a time.
 const ARRIVALS_MAX: usize = 4;
-/// About how many bytes a pass may have brought for the bucket to be handed over before the next one:
-/// nobody serves it in that one.
+/// About how many bytes a pass may have brought for the bucket to be handed over before the next
+/// one: nobody serves it in that one.
 const LITTLE: usize = 64 * 1024;
 /// How many passes are made at most before the bucket is handed over, whatever they bring.
 const PASSES_MAX: u8 = 8;
