@@ -61,6 +61,9 @@ pub enum Input {
         /// How often it was handed over, and who has it, as far as is known.
         home: (u64, GroupId),
     },
+    /// So many groups should share the buckets, as far as is known. Said again now and then: a
+    /// bucket is handed over to no other group than the one that it should be of.
+    Wanted(super::lane::Shape),
     /// A group is to be founded; of the first group. Said again as long as it is not noted.
     Found {
         /// The group.
@@ -145,13 +148,14 @@ impl Context<'_> {
 #[derive(Debug)]
 pub struct Member {
     primary: Option<Primary>,
+    wanted: Option<super::lane::Shape>,
 }
 
 impl Member {
     /// One that does not lead.
     #[must_use]
     pub fn new() -> Member {
-        Member { primary: None }
+        Member { primary: None, wanted: None }
     }
 
     /// Whether it takes itself for the primary.
@@ -171,10 +175,14 @@ impl Member {
         if self.primary.is_none() && mutant!("txn_serve_before_replay") {
             self.primary = Some(Primary::new(cx));
         }
+        if let Input::Wanted(wanted) = input {
+            self.wanted = Some(wanted);
+        }
         match (&mut self.primary, input) {
             (before, Input::Serving) => {
                 let kept = before.take().filter(|_| mutant!("txn_tail_validated_across_views"));
                 let mut primary = Primary::new(cx);
+                primary.moving.wanted = self.wanted;
                 if let Some(kept) = kept {
                     primary.tail = kept.tail;
                 }
@@ -201,6 +209,7 @@ impl Member {
                     Input::Sweep { from, purge } => primary.sweep(&from, purge, cx),
                     Input::ClientGone(client) => primary.client_gone(client, cx),
                     Input::Want { bucket, home } => primary.want(bucket, home, cx),
+                    Input::Wanted(wanted) => primary.moving.wanted = Some(wanted),
                     Input::Found { group, members } => primary.found(group, &members, cx),
                 }
                 primary.settle(cx);

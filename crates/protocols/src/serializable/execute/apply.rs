@@ -8,6 +8,7 @@ use super::entry::{Change, Counted, Dropped, Entry, Prepared, Share};
 use super::head::{Recorded, TakenBack};
 use super::items::Stored;
 use crate::serializable::message::Cause;
+use crate::serializable::moves::bucket_of;
 use crate::serializable::number::{Client, TxId, Version, VoteSeq};
 use crate::serializable::raw::Raw;
 use crate::serializable::state::State;
@@ -82,7 +83,7 @@ impl State {
                 self.client_gone(client);
                 (What::Other, Vec::new())
             }
-            Entry::Purge { keys } => (What::Other, self.purge(keys, table)),
+            Entry::Purge { keys } => (What::Other, self.purge(keys, at)),
             Entry::Expire { clock, keys } => (What::Other, self.expire(keys, clock, at)),
             Entry::Move(step) => {
                 self.step(step, at);
@@ -261,12 +262,16 @@ impl State {
         touched
     }
 
-    /// The floor rises whatever the items are: in a copy they may be gone already.
-    fn purge(&mut self, keys: Vec<Dropped>, table: &dyn Table) -> Vec<Raw> {
+    /// The floor and marks of purges rise whatever the items are: in a copy they may be gone
+    /// already.
+    fn purge(&mut self, keys: Vec<Dropped>, (op, table): (Op, &dyn Table)) -> Vec<Raw> {
         let mut touched = Vec::new();
         for Dropped { key, version, removed_at } in keys {
             if !mutant!("txn_purge_without_floor") {
                 self.head.floor = self.head.floor.max(version);
+            }
+            if !mutant!("txn_purge_leaves_no_mark") {
+                self.head.moves.purged.insert(bucket_of(&key), op.0);
             }
             let Some(item) = self.items.get(&key, table) else { continue };
             if item.op == removed_at && item.content.is_none() {

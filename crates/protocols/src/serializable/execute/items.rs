@@ -61,7 +61,7 @@ impl Stored {
     }
 
     /// About how many bytes it takes.
-    fn size(&self) -> usize {
+    pub fn size(&self) -> usize {
         self.content.as_ref().map_or(0, |(value, _)| value.len()) + 32
     }
 }

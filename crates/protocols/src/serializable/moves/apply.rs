@@ -24,16 +24,17 @@ impl State {
                 self.arriving(bucket, (from, version), at.0);
             }
             Step::Arrived { bucket, items } => self.arrived(bucket, items, at),
-            Step::Passed { bucket, as_of, floor } => {
+            Step::Passed { bucket, as_of, purged, releases } => {
                 let arrival = self.arrival(bucket);
                 arrival.since = as_of;
-                arrival.floor.get_or_insert(floor);
+                arrival.passes = arrival.passes.saturating_add(1);
+                arrival.releases |= releases;
+                arrival.purged.get_or_insert(purged);
             }
-            Step::Abandon { bucket, home, version } => {
-                let arrival = self.arrival(bucket);
-                let is_again = arrival.from == home;
+            Step::Abandon { bucket, home, version, is_awaited } => {
+                invariant!(self.head.moves.arrival(bucket).is_some(), "it was copied");
                 self.place(bucket, (version, home), false);
-                self.moved(bucket).is_awaited = is_again;
+                self.moved(bucket).is_awaited = is_awaited;
             }
             Step::Release { bucket, to, version } => self.released(bucket, to, version),
             Step::Take { bucket, version, floor } => {
@@ -74,7 +75,8 @@ impl State {
         self.place(bucket, (version, from), false);
         let moved = self.moved(bucket);
         moved.is_awaited = true;
-        moved.arrival = Some(Arrival { id: op.0, from, since: 0, floor: None });
+        let (since, purged, passes, releases) = (0, None, 0, false);
+        moved.arrival = Some(Arrival { id: op.0, from, since, purged, passes, releases });
     }
 
     fn arrived(&mut self, bucket: u8, items: Vec<(Raw, Stored)>, (op, table): (Op, &dyn Table)) {

@@ -6,6 +6,7 @@ use super::said::Said;
 use super::step::Step;
 use crate::serializable::engine::{Action, Context};
 use crate::serializable::execute::entry::Entry;
+use crate::serializable::lane::Shape;
 use crate::serializable::message::{Message, Refused};
 use crate::serializable::number::Version;
 use crate::serializable::primary::in_hand::Primary;
@@ -28,6 +29,19 @@ pub struct Moving {
     pub open: BTreeMap<u8, Time>,
     /// Source: targets that are told that a bucket is theirs.
     pub told: BTreeMap<u8, Again>,
+    /// Source: the latest copy of a bucket that was asked for, and by whom.
+    pub seen: BTreeMap<u8, (GroupId, u64)>,
+    /// How many groups should share the buckets, as far as is known here.
+    pub wanted: Option<Shape>,
+    /// Target: buckets of which keys are about to be dropped, and where the next ones begin.
+    pub clearing: BTreeMap<u8, Option<Raw>>,
+}
+
+impl Moving {
+    /// Whether a bucket may be handed over to a group: it should be there, or nobody has said.
+    pub fn may_have(&self, bucket: u8, group: GroupId) -> bool {
+        self.wanted.is_none_or(|wanted| wanted.of_bucket(bucket) == group)
+    }
 }
 
 /// A pass of a copy.
@@ -37,6 +51,8 @@ pub struct Pull {
     pub again: Again,
     /// Where it begins.
     pub cursor: Raw,
+    /// About how many bytes the pass has brought.
+    pub brought: usize,
     /// What the first page of the pass has told.
     pub began: Option<Began>,
 }
@@ -48,6 +64,8 @@ pub struct Began {
     pub as_of: u64,
     /// Its floor.
     pub floor: Version,
+    /// Its last purge of the bucket.
+    pub purged: u64,
     /// Whether the bucket was handed over: its version then.
     pub released: Option<u64>,
 }
@@ -57,6 +75,8 @@ pub struct Began {
 pub struct Closing {
     /// To whom.
     pub to: GroupId,
+    /// Its last purge that the target knows of.
+    pub purged: u64,
     /// Since when nothing is begun on it.
     pub since: Time,
 }
@@ -84,13 +104,14 @@ impl Primary {
             Said::Pull { id, since, cursor, releases } => {
                 self.on_pull(bucket, group, (id, since, cursor), releases, cx);
             }
-            Said::Page { id, since, cursor, items, next, as_of, floor, released } => {
-                let began = Began { as_of, floor, released };
+            Said::Page { id, since, cursor, items, next, as_of, floor, purged, released } => {
+                let began = Began { as_of, floor, purged, released };
                 self.on_page(bucket, group, (id, since, cursor), (items, next, began), cx);
             }
             Said::Elsewhere { home, version } => {
                 self.on_elsewhere(bucket, group, (version, home), cx);
             }
+            Said::Stays { id } => self.on_stays(bucket, (group, id), cx),
             Said::Gone { version } => self.on_gone(bucket, group, version, cx),
             Said::Took { version } => self.on_took(bucket, group, version, cx),
         }
@@ -116,11 +137,12 @@ impl Primary {
             Step::Arriving { bucket, .. } | Step::Passed { bucket, .. } => {
                 self.begin_pass(*bucket, cx);
             }
-            Step::Abandon { bucket, .. } => _ = self.moving.pulls.remove(bucket),
+            Step::Abandon { bucket, .. } => self.has_abandoned(*bucket, cx),
             Step::Take { bucket, .. } => self.has_taken(*bucket, cx),
             Step::Release { bucket, .. } => self.has_released(*bucket, cx),
             Step::Let { bucket, .. } => _ = self.moving.told.remove(bucket),
-            Step::Found { .. } | Step::Arrived { .. } | Step::Clear { .. } => {}
+            Step::Clear { keys } => self.has_cleared(keys, cx),
+            Step::Found { .. } | Step::Arrived { .. } => {}
         }
         if matches!(step, Step::Take { .. } | Step::Release { .. } | Step::Found { .. }) {
             cx.out.push(Action::Placed);

@@ -1,6 +1,5 @@
 //! Where buckets are, as the log of a group has it.
 
-use crate::serializable::number::Version;
 use crate::serializable::raw::Raw;
 use crate::serializable::state::State;
 use crate::vsr::are_members;
@@ -8,12 +7,15 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use quorate_kernel::ids::{GroupId, NodeId};
 use quorate_kernel::invariant;
+use quorate_kernel::mutant;
 use quorate_kernel::process::Table;
 use serde::{Deserialize, Serialize};
 
 /// The group that notes who founds groups; it is there from the beginning.
 pub const STEWARD: GroupId = GroupId(1);
 
+/// How many times keys that were dropped are looked at in one step.
+pub const ROUNDS_MAX: usize = 16;
 /// How many keys are looked at in one step for whether there is any, and about how many bytes.
 const LOOKED_AT: (usize, usize) = (64, 64 * 1024);
 
@@ -38,8 +40,12 @@ pub struct Arrival {
     pub from: GroupId,
     /// All that the source had at this entry of its log is here; 0 before the first pass.
     pub since: u64,
-    /// The source's floor when the first pass began; none before that has ended.
-    pub floor: Option<Version>,
+    /// The source's last purge of the bucket when the first pass began; none before that has ended.
+    pub purged: Option<u64>,
+    /// How many passes have ended.
+    pub passes: u8,
+    /// Whether the bucket is to be handed over before the next one.
+    pub releases: bool,
 }
 
 /// What a group knows of a bucket beyond the founding placement.
@@ -64,13 +70,28 @@ pub struct Moves {
     pub buckets: BTreeMap<u8, Moved>,
     /// At the first group: who founds groups that were added.
     pub founded: BTreeMap<GroupId, Vec<NodeId>>,
+    /// The last entry that has purged tombstones of a bucket: no pass that begins later tells of
+    /// those.
+    pub purged: BTreeMap<u8, u64>,
 }
 
 impl Moves {
-    /// Whether nothing has moved.
+    /// Whether nothing is known.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.buckets.is_empty() && self.founded.is_empty()
+        !self.has_moved() && self.purged.is_empty()
+    }
+
+    /// Whether buckets have moved, or groups were added.
+    #[must_use]
+    pub fn has_moved(&self) -> bool {
+        !(self.buckets.is_empty() && self.founded.is_empty())
+    }
+
+    /// The last entry that has purged tombstones of a bucket; 0 if none has.
+    #[must_use]
+    pub fn purged(&self, bucket: u8) -> u64 {
+        self.purged.get(&bucket).copied().unwrap_or_default()
     }
 
     /// The copy of a bucket that is under way to here.
@@ -105,6 +126,11 @@ impl Moves {
     }
 }
 
+/// Whether tombstones of a bucket were purged since a copy began, so that it may lack them.
+pub fn has_purged(first: u64, now: u64) -> bool {
+    first != now && !mutant!("txn_copies_over_a_purge")
+}
+
 impl State {
     /// Where a bucket is as far as this group's log knows: how often it was handed over, and who
     /// has it.
@@ -128,10 +154,11 @@ impl State {
         self.is_here(bucket_of(key))
     }
 
-    /// Whether anything is stored of a bucket, also a tombstone.
+    /// Whether anything is stored of a bucket, also a tombstone, or may be: it is not looked for
+    /// beyond some thousand keys that were dropped and are still stored.
     pub(in crate::serializable) fn has_any_of(&self, bucket: u8, table: &dyn Table) -> bool {
         let mut from = first_key(bucket);
-        loop {
+        for _ in 0..ROUNDS_MAX {
             let (items, next) = self.items.range(&from, LOOKED_AT, table);
             if items.first().is_some_and(|(key, _)| bucket_of(key) == bucket) {
                 return true;
@@ -142,6 +169,7 @@ impl State {
                 None => return false,
             }
         }
+        true
     }
 
     /// Asserts what must hold of places.

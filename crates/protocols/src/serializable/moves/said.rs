@@ -20,8 +20,9 @@ pub enum Said {
         since: u64,
         /// Where the page begins.
         cursor: Raw,
-        /// Whether the bucket is to be handed over before it is answered.
-        releases: bool,
+        /// Whether the bucket is to be handed over before it is answered: if no later entry than
+        /// this one has purged tombstones of it.
+        releases: Option<u64>,
     },
     /// The answer: keys that were changed since, as they were committed when it was sent.
     Page {
@@ -39,6 +40,8 @@ pub enum Said {
         as_of: u64,
         /// The source's floor.
         floor: Version,
+        /// The source's last entry that has purged tombstones of the bucket; 0 if none has.
+        purged: u64,
         /// Whether the bucket is handed over to who asks: its version then.
         released: Option<u64>,
     },
@@ -59,6 +62,12 @@ pub enum Said {
         /// Which handing over.
         version: u64,
     },
+    /// The answer of a group that is not to hand the bucket over to who asks, as far as is known
+    /// where it is led.
+    Stays {
+        /// Of the question.
+        id: u64,
+    },
 }
 
 impl Said {
@@ -74,6 +83,7 @@ impl Said {
                 is_its(cursor) && are_its && goes_on && floor.has_next() && is_version
             }
             Said::Elsewhere { version, .. } => *version < u64::MAX,
+            Said::Stays { .. } => true,
             Said::Gone { version } | Said::Took { version } => (1..u64::MAX).contains(version),
         }
     }

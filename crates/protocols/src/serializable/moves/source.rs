@@ -2,7 +2,7 @@
 //! a key of it.
 
 use super::moving::Closing;
-use super::places::{bucket_of, first_key};
+use super::places::{bucket_of, first_key, has_purged};
 use super::said::Said;
 use super::step::Step;
 use crate::serializable::engine::Context;
@@ -26,7 +26,7 @@ impl Primary {
         bucket: u8,
         group: GroupId,
         (id, since, cursor): (u64, u64, Raw),
-        releases: bool,
+        releases: Option<u64>,
         cx: &mut Context<'_>,
     ) {
         let state = cx.state;
@@ -37,17 +37,37 @@ impl Primary {
             return self.say(group, bucket, Said::Elsewhere { home, version }, cx);
         }
         invariant!(group != state.group, "nobody asks itself");
-        if home == state.group && releases {
+        let purged = state.head.moves.purged(bucket);
+        // What is purged since the copy began, it lacks: it is told so while all are served here.
+        let releases = releases
+            .filter(|first| !has_purged(*first, purged) || mutant!("txn_releases_after_a_purge"));
+        if self.is_of_earlier_copy(bucket, (group, id)) && releases.is_some() && !is_its {
+            return;
+        }
+        let may_have = self.moving.may_have(bucket, group) || mutant!("txn_releases_to_anyone");
+        if home == state.group && !may_have {
+            return self.say(group, bucket, Said::Stays { id }, cx);
+        }
+        if let Some(purged) = releases.filter(|_| home == state.group) {
             // It is told when it is handed over, and asks again.
-            return self.close(bucket, group, cx);
+            return self.close(bucket, (group, purged), cx);
         }
         if self.tail.step_of(bucket).is_some() {
             return;
         }
         let (items, next) = self.page_of(bucket, since, &cursor, cx);
         let (as_of, floor, released) = (state.applied, state.head.floor, is_its.then_some(version));
-        let page = Said::Page { id, since, cursor, items, next, as_of, floor, released };
+        let page = Said::Page { id, since, cursor, items, next, as_of, floor, purged, released };
         self.say(group, bucket, page, cx);
+    }
+
+    /// Whether who asks for a bucket has asked for it in the name of a later copy before.
+    fn is_of_earlier_copy(&mut self, bucket: u8, (group, id): (GroupId, u64)) -> bool {
+        let seen = self.moving.seen.entry(bucket).or_insert((group, id));
+        if seen.0 != group || seen.1 < id {
+            *seen = (group, id);
+        }
+        id < seen.1 && !mutant!("txn_releases_to_an_earlier_copy")
     }
 
     /// Keys of a bucket from one on that were changed since an entry, and where the next page
@@ -71,13 +91,13 @@ impl Primary {
     }
 
     /// Nothing is begun on a bucket any more, so that it can be handed over.
-    fn close(&mut self, bucket: u8, to: GroupId, cx: &mut Context<'_>) {
+    fn close(&mut self, bucket: u8, (to, purged): (GroupId, u64), cx: &mut Context<'_>) {
         let is_open = self.moving.open.get(&bucket).is_some_and(|until| cx.now < *until);
         if is_open || self.moving.closing.contains_key(&bucket) {
             return;
         }
         self.moving.open.remove(&bucket);
-        self.moving.closing.insert(bucket, Closing { to, since: cx.now });
+        self.moving.closing.insert(bucket, Closing { to, purged, since: cx.now });
         self.release(bucket, cx);
     }
 
@@ -92,9 +112,24 @@ impl Primary {
 
     /// Hands a bucket over, if nobody holds a key of it.
     fn release(&mut self, bucket: u8, cx: &mut Context<'_>) {
-        let Some(Closing { to, .. }) = self.moving.closing.get(&bucket).copied() else { return };
+        let Some(closing) = self.moving.closing.get(&bucket).copied() else { return };
+        let Closing { to, purged, .. } = closing;
         if self.tail.step_of(bucket).is_some() || !cx.state.is_here(bucket) {
             return;
+        }
+        if !self.moving.may_have(bucket, to) && !mutant!("txn_releases_to_anyone") {
+            self.moving.closing.remove(&bucket);
+            return self.wake(bucket);
+        }
+        if !mutant!("txn_releases_after_a_purge") {
+            if self.tail.purges_of(bucket) {
+                return;
+            }
+            if has_purged(purged, cx.state.head.moves.purged(bucket)) {
+                // Who asks again is told so.
+                self.moving.closing.remove(&bucket);
+                return self.wake(bucket);
+            }
         }
         let is_held = cx.state.locks.holds_any_of(bucket) || self.tail.locks.holds_any_of(bucket);
         if is_held && !mutant!("txn_release_skips_locks") {
@@ -155,32 +190,6 @@ impl Primary {
             self.moving.told.iter_mut().filter_map(|(it, again)| again.is_due(now).then_some(*it));
         let due: Vec<u8> = due.collect();
         due.into_iter().for_each(|bucket| self.tell_gone(bucket, cx));
-    }
-
-    /// Takes those keys out that are of buckets of others; those that nobody needs are dropped.
-    /// Whether there are any.
-    pub(in crate::serializable) fn clear(
-        &mut self,
-        items: &mut Vec<(Raw, Stored)>,
-        cx: &mut Context<'_>,
-    ) -> bool {
-        let (state, tail) = (cx.state, &self.tail);
-        let may_go = |bucket: u8| {
-            let moves = &state.head.moves;
-            let is_needed = moves.is_kept(bucket) && !mutant!("txn_clears_what_is_kept");
-            !is_needed && moves.arrival(bucket).is_none() && tail.step_of(bucket).is_none()
-        };
-        let away = |key: &Raw| !state.has(key);
-        let cleared = items.iter().map(|(key, _)| key);
-        let cleared = cleared.filter(|key| away(key) && may_go(bucket_of(key)));
-        let keys: Vec<Raw> = cleared.cloned().collect();
-        let is_served = |key: &Raw| !away(key) && tail.step_of(bucket_of(key)).is_none();
-        items.retain(|(key, _)| is_served(key));
-        let has_any = !keys.is_empty();
-        if has_any {
-            self.step(Step::Clear { keys }, cx);
-        }
-        has_any
     }
 
     /// The next group has a bucket: nothing of it is kept any more.

@@ -42,8 +42,10 @@ pub enum Step {
         bucket: u8,
         /// All that the source had at this entry of its log is here.
         as_of: u64,
-        /// The source's floor when the pass began.
-        floor: Version,
+        /// The source's last purge of the bucket when the pass began.
+        purged: u64,
+        /// Whether the bucket is to be handed over before the next one.
+        releases: bool,
     },
     /// Target: the copy is given up, and what has come is cleared.
     Abandon {
@@ -53,6 +55,8 @@ pub enum Step {
         home: GroupId,
         /// How often it was handed over until then.
         version: u64,
+        /// Whether it is to come here still.
+        is_awaited: bool,
     },
     /// Source: the bucket is another group's from here on.
     Release {
@@ -108,11 +112,10 @@ impl Step {
             Step::Arrived { bucket, items } => {
                 are_items(items) && items.iter().all(|(key, _)| bucket_of(key) == *bucket)
             }
-            Step::Passed { floor, .. } => floor.has_next(),
             Step::Take { version, floor, .. } => *version > 0 && floor.has_next(),
             Step::Release { version, .. } => (1..u64::MAX).contains(version),
             Step::Abandon { version, .. } | Step::Arriving { version, .. } => *version < u64::MAX,
-            Step::Let { .. } => true,
+            Step::Passed { .. } | Step::Let { .. } => true,
             Step::Clear { keys } => keys.iter().all(is_key),
         }
     }

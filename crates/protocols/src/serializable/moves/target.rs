@@ -1,7 +1,7 @@
 //! The group that a bucket moves to: it asks for pages, and logs what they bring.
 
 use super::moving::{Began, Pull};
-use super::places::first_key;
+use super::places::{first_key, has_purged};
 use super::said::Said;
 use super::step::Step;
 use crate::serializable::engine::Context;
@@ -17,6 +17,11 @@ use quorate_kernel::probe;
 
 /// How many buckets one group copies of another at a time.
 const ARRIVALS_MAX: usize = 4;
+/// About how many bytes a pass may have brought for the bucket to be handed over before the next
+/// one: nobody serves it in that one.
+const LITTLE: usize = 64 * 1024;
+/// How many passes are made at most before the bucket is handed over, whatever they bring.
+const PASSES_MAX: u8 = 8;
 
 impl Primary {
     /// A bucket should be here; who has it, as far as is known. Said again as long as it is so.
@@ -29,7 +34,9 @@ impl Primary {
         let (_, from) = hint.max(cx.state.home(bucket));
         let arrivals = cx.state.head.moves.buckets.values().filter_map(|it| it.arrival.as_ref());
         let count = arrivals.filter(|arrival| arrival.from == from).count();
-        if count < ARRIVALS_MAX {
+        let proposed =
+            if mutant!("txn_counts_executed_arrivals") { 0 } else { self.tail.arriving_from(from) };
+        if count + proposed < ARRIVALS_MAX {
             self.fetch(bucket, hint, cx);
         }
     }
@@ -44,7 +51,10 @@ impl Primary {
         }
         let is_left =
             state.has_any_of(bucket, cx.table) && !mutant!("txn_copies_onto_what_is_left");
-        if is_left || !self.may_propose() {
+        if is_left {
+            return self.clear_left(bucket, first_key(bucket), cx);
+        }
+        if !self.may_propose() {
             return;
         }
         let (version, from) = hint.max(state.home(bucket));
@@ -56,7 +66,7 @@ impl Primary {
     /// A pass begins.
     pub(super) fn begin_pass(&mut self, bucket: u8, cx: &mut Context<'_>) {
         let (again, cursor) = (Again::after(cx.now), first_key(bucket));
-        self.moving.pulls.insert(bucket, Pull { again, cursor, began: None });
+        self.moving.pulls.insert(bucket, Pull { again, cursor, brought: 0, began: None });
         self.pull(bucket, cx);
     }
 
@@ -66,7 +76,7 @@ impl Primary {
         let Some(pull) = self.moving.pulls.get_mut(&bucket) else { return };
         pull.again = Again::after(cx.now);
         let (id, since, cursor) = (arrival.id, arrival.since, pull.cursor.clone());
-        let (from, releases) = (arrival.from, arrival.floor.is_some());
+        let (from, releases) = (arrival.from, arrival.purged.filter(|_| arrival.releases));
         self.say(from, bucket, Said::Pull { id, since, cursor, releases }, cx);
     }
 
@@ -103,12 +113,31 @@ impl Primary {
             // It was handed over again since: a primary that leads no more has not heard of it.
             return;
         }
+        if arrival.purged.is_some_and(|first| has_purged(first, page.purged)) {
+            // What was purged since the first pass began, no page tells.
+            probe!("serializable/copied_again");
+            let (version, _) = cx.state.home(bucket);
+            return self
+                .step(Step::Abandon { bucket, home: arrival.from, version, is_awaited: true }, cx);
+        }
         let Some(pull) = self.moving.pulls.get_mut(&bucket) else { return };
-        let began = *pull.began.get_or_insert(page);
-        let is_late = page.as_of < began.as_of || page.released != began.released;
-        if pull.cursor != cursor || is_late {
+        if pull.cursor != cursor {
             return;
         }
+        let began = *pull.began.get_or_insert(page);
+        let is_late = page.as_of < began.as_of;
+        let is_handed = began.released.is_none() && page.released.is_some();
+        if is_handed && !is_late && !mutant!("txn_pass_outlives_release") {
+            // It was handed over within the pass: that brings all when it is begun anew.
+            probe!("serializable/passed_again");
+            return self.begin_pass(bucket, cx);
+        }
+        if is_late || page.released != began.released {
+            return;
+        }
+        let sizes = items.iter().map(|(key, item)| key.len() + item.size());
+        pull.brought += sizes.sum::<usize>();
+        let brought = pull.brought;
         if !items.is_empty() {
             self.step(Step::Arrived { bucket, items }, cx);
         }
@@ -120,25 +149,23 @@ impl Primary {
                 }
                 self.pull(bucket, cx);
             }
-            None => self.end_pass(bucket, began, cx),
+            None => self.end_pass(bucket, brought, began, cx),
         }
     }
 
-    fn end_pass(&mut self, bucket: u8, began: Began, cx: &mut Context<'_>) {
+    fn end_pass(&mut self, bucket: u8, brought: usize, began: Began, cx: &mut Context<'_>) {
         let Some(arrival) = cx.state.head.moves.arrival(bucket) else { return };
-        let Began { as_of, floor, released } = began;
+        let Began { as_of, floor, purged, released } = began;
         let released = released.or_else(|| {
             let is_early = mutant!("txn_take_before_release");
             is_early.then(|| cx.state.home(bucket).0 + 1)
         });
-        // What was purged since the first pass began, no page has told.
-        let is_purged = arrival.floor.is_some_and(|first| first != floor);
         match released {
-            None => self.step(Step::Passed { bucket, as_of, floor }, cx),
-            Some(_) if is_purged && !mutant!("txn_copies_over_a_purge") => {
-                probe!("serializable/copied_again");
-                let (version, _) = cx.state.home(bucket);
-                self.step(Step::Abandon { bucket, home: arrival.from, version }, cx);
+            None => {
+                let is_last = arrival.passes.saturating_add(1) >= PASSES_MAX
+                    && !mutant!("txn_passes_for_ever");
+                let releases = brought <= LITTLE || is_last || mutant!("txn_releases_too_early");
+                self.step(Step::Passed { bucket, as_of, purged, releases }, cx);
             }
             Some(version) => self.step(Step::Take { bucket, version, floor }, cx),
         }
@@ -158,7 +185,27 @@ impl Primary {
         let is_late = version < cx.state.home(bucket).0;
         if is_news && !is_late && self.tail.step_of(bucket).is_none() {
             probe!("serializable/copied_from_another");
-            self.step(Step::Abandon { bucket, home, version }, cx);
+            self.step(Step::Abandon { bucket, home, version, is_awaited: false }, cx);
+        }
+        invariant!(self.moving.pulls.contains_key(&bucket), "what is copied is asked for");
+    }
+
+    /// The source keeps the bucket. If it is not to be here either, the copy is given up; else they
+    /// do not agree yet, and it is asked again.
+    pub(super) fn on_stays(
+        &mut self,
+        bucket: u8,
+        (group, id): (GroupId, u64),
+        cx: &mut Context<'_>,
+    ) {
+        let Some(arrival) = cx.state.head.moves.arrival(bucket) else { return };
+        invariant!(!cx.state.is_here(bucket), "what is copied is not here");
+        let is_its = (arrival.from, arrival.id) == (group, id);
+        let is_wanted = self.moving.may_have(bucket, cx.state.group);
+        if is_its && !is_wanted && self.tail.step_of(bucket).is_none() && self.may_propose() {
+            probe!("serializable/copy_not_wanted");
+            let (version, _) = cx.state.home(bucket);
+            self.step(Step::Abandon { bucket, home: group, version, is_awaited: false }, cx);
         }
         invariant!(self.moving.pulls.contains_key(&bucket), "what is copied is asked for");
     }

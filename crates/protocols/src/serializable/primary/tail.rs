@@ -9,7 +9,8 @@ use crate::serializable::execute::entry::{Change, Entry};
 use crate::serializable::execute::head::{of_ended, of_remembered};
 use crate::serializable::execute::items::Stored;
 use crate::serializable::execute::locks::Locks;
-use crate::serializable::moves::Step;
+use crate::serializable::moves::places::first_key;
+use crate::serializable::moves::{Step, bucket_of};
 use crate::serializable::number::{TxId, Version, VoteSeq};
 use crate::serializable::raw::Raw;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -117,9 +118,21 @@ impl Tail {
         self.purged.contains(key)
     }
 
+    /// Whether tombstones of a bucket are about to be dropped.
+    pub fn purges_of(&self, bucket: u8) -> bool {
+        let next = self.purged.range(first_key(bucket)..).next();
+        next.is_some_and(|key| bucket_of(key) == bucket)
+    }
+
     /// The entry about the place of a bucket that is in flight.
     pub fn step_of(&self, bucket: u8) -> Option<&Step> {
         self.steps.get(&bucket)
+    }
+
+    /// How many buckets are about to be copied from a group.
+    pub fn arriving_from(&self, group: GroupId) -> usize {
+        let is_its = |step: &&Step| matches!(step, Step::Arriving { from, .. } if *from == group);
+        self.steps.values().filter(is_its).count()
     }
 
     /// Whether a group is about to be founded.

@@ -87,8 +87,8 @@ fn the_bytes_of_what_moves_stay() {
         Step::Found { group: GroupId(3), members },
         Step::Arriving { bucket, from: GroupId(1), version: 0 },
         Step::Arrived { bucket, items: vec![(key("1x"), item)] },
-        Step::Passed { bucket, as_of: 7, floor: Version(1) },
-        Step::Abandon { bucket, home: GroupId(1), version: 0 },
+        Step::Passed { bucket, as_of: 7, purged: 1, releases: true },
+        Step::Abandon { bucket, home: GroupId(1), version: 0, is_awaited: true },
         Step::Release { bucket, to: GroupId(2), version: 3 },
         Step::Take { bucket, version: 3, floor: Version(1) },
         Step::Let { bucket, version: 3 },
@@ -98,8 +98,8 @@ fn the_bytes_of_what_moves_stay() {
         "020b0003020102",
         "020b01310100",
         "020b023101023178010203040101760109",
-        "020b03310701",
-        "020b04310100",
+        "020b0331070101",
+        "020b0431010001",
         "020b05310203",
         "020b06310301",
         "020b073103",
@@ -114,7 +114,7 @@ fn the_bytes_of_what_moves_stay() {
     let moved = Moved { version: 3, home, is_kept, is_awaited, arrival };
     head.moves.buckets.insert(bucket, moved);
     let bytes = keys::encode_head(&head);
-    assert_eq!(hex(&bytes), std::format!("{}0131030201000000", hex(&before)));
+    assert_eq!(hex(&bytes), std::format!("{}013103020100000000", hex(&before)));
     assert_eq!(keys::read_head(&bytes), Some(head));
     assert_eq!(keys::read_head(&bytes[..bytes.len() - 1]), None, "not if they are cut");
 }

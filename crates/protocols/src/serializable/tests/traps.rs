@@ -2,6 +2,7 @@
 
 mod ahead;
 mod bounds;
+mod copied;
 mod gone;
 mod groups;
 mod handed;

@@ -68,7 +68,7 @@ impl Serializable {
     ) {
         let Some(hosted) = self.groups.get(&group) else { return };
         let state = &hosted.state;
-        if state.head.moves.is_empty() {
+        if !state.head.moves.has_moved() {
             // Nobody takes its keys to be elsewhere, nor others' to be here.
             return;
         }
@@ -167,6 +167,7 @@ impl Serializable {
     /// groups founded that should be there.
     pub(crate) fn tick_places(&mut self, group: GroupId, cx: &mut Context<'_>) {
         let wanted = self.homes.wanted();
+        self.handle(group, Input::Wanted(wanted), cx);
         let away = self.homes.away().filter(|bucket| wanted.of_bucket(*bucket) == group);
         let away: Vec<(u8, (u64, GroupId))> =
             away.map(|bucket| (bucket, self.homes.home(bucket))).collect();

@@ -43,6 +43,7 @@ fn a_page_of_an_earlier_copy_or_of_another_pass_is_not_taken() {
         next: None,
         as_of: 1,
         floor: Version(0),
+        purged: 0,
         released,
     };
     let before = steps(&world, TWO).len();

@@ -1,0 +1,177 @@
+//! Copies of buckets that are made while the bucket changes.
+
+use super::moves::{
+    BUCKET, at, commit_at, copied_once, copy_once, end, home, placed, step, steps, sweep, want,
+};
+use super::*;
+use crate::serializable::lane::Shape;
+use crate::serializable::tests::world::Disk;
+use crate::serializable::{Act, Expiry, Refused, Request, Said, State, Step, Version};
+use quorate_kernel::time::Span;
+
+/// The copy is given up and made again, and all the while one of them serves the bucket.
+fn again(world: &mut World) {
+    let is_given_up =
+        |world: &World| steps(world, TWO).iter().any(|step| matches!(step, Step::Abandon { .. }));
+    while !is_given_up(world) {
+        assert!(step(world), "{:?}", world.trace);
+        assert_eq!(home(world), Some(ONE), "it is served");
+    }
+    commit_all(world);
+    assert_eq!(at(world, TWO, "1y").1, None, "what has come is cleared at once");
+    want(world);
+    end(world);
+    assert_eq!(home(world), Some(TWO));
+}
+
+#[test]
+fn a_bucket_is_served_until_it_is_copied_again_after_a_purge() {
+    let mut world = copied_once();
+    commit_at(&mut world, ONE, tx(2, 1), "1x", Act::Delete);
+    commit_all(&mut world);
+    sweep(&mut world, ONE, 1000);
+    assert_eq!(at(&world, TWO, "1y").1, Some("0".into()));
+    again(&mut world);
+    assert_eq!(at(&world, TWO, "1x"), (2, None));
+}
+
+/// What is purged may have a version that is not above the floor, as it had one before that rose.
+#[test]
+fn what_has_expired_while_a_bucket_is_copied_does_not_come_back() {
+    let mut world = placed();
+    let ends = Act::Put { value: key("1"), expiry: Expiry::At(1_001_000) };
+    commit_at(&mut world, ONE, tx(2, 1), "1x", ends);
+    for counter in 3..6 {
+        commit_at(&mut world, ONE, tx(counter, 1), "2f", put("f"));
+        world.settle();
+    }
+    commit_at(&mut world, ONE, tx(6, 1), "2f", Act::Delete);
+    world.settle();
+    sweep(&mut world, ONE, 1000);
+    assert_eq!(world.state(ONE).head.floor, Version(4), "another bucket was purged");
+    copy_once(&mut world);
+    assert_eq!(at(&world, ONE, "1x"), (2, Some("1".into())), "it is alive");
+    world.now = world.now + Span::secs(2);
+    sweep(&mut world, ONE, 0);
+    sweep(&mut world, ONE, 1000);
+    assert_eq!(world.state(ONE).head.floor, Version(4), "it has not risen");
+    again(&mut world);
+    assert_eq!(at(&world, TWO, "1x"), (4, None));
+    assert_eq!(at(&world, TWO, "1y"), (1, Some("0".into())));
+}
+
+#[test]
+fn few_buckets_of_a_group_are_copied_at_a_time() {
+    let mut world = placed();
+    for bucket in 0..20 {
+        let home = (0, GroupId(1));
+        world.handle_primary(TWO, Input::Want { bucket, home });
+    }
+    commit_all(&mut world);
+    assert_eq!(world.state(TWO).head.moves.buckets.len(), 4);
+}
+
+/// A group that has dropped many keys of a bucket, and not stored that, does not look at all.
+#[test]
+fn what_is_left_of_a_bucket_is_looked_for_within_a_bound() {
+    let (disk, count) = (Disk::default(), 2 * 16 * 64);
+    let mut state = State::new(GroupId(1));
+    let name = |number: usize| key(&std::format!("1{number:08}"));
+    for number in 0..count {
+        state.items.drop_key(name(number));
+        let is_bound = number >= 16 * 64;
+        assert_eq!(state.has_any_of(BUCKET, &disk), is_bound, "{number}");
+    }
+    assert!(!state.has_any_of(BUCKET + 1, &disk));
+}
+
+/// Keys with so many bytes are put, about 1000 at a time.
+fn put_many(world: &mut World, round: u64, count: u64) {
+    let value = "v".repeat(1000);
+    for number in 0..count {
+        let id = tx(1000 + round * 1000 + number, 3);
+        commit_at(world, ONE, id, &std::format!("1m{number:04}"), put(&value));
+        world.commit(ONE, usize::MAX);
+    }
+}
+
+fn passes(world: &World) -> usize {
+    steps(world, TWO).iter().filter(|step| matches!(step, Step::Passed { .. })).count()
+}
+
+/// All is copied; whenever a pass has ended, so many keys are changed. How many were made.
+fn copy_all(changed: u64) -> usize {
+    let mut world = placed();
+    put_many(&mut world, 0, 80);
+    want(&mut world);
+    commit_all(&mut world);
+    let mut before = 0;
+    while step(&mut world) {
+        let count = passes(&world);
+        if count > before && home(&world) == Some(ONE) {
+            put_many(&mut world, count as u64, changed);
+            commit_all(&mut world);
+        }
+        before = count;
+        assert!(count < 20, "it comes to an end");
+    }
+    assert_eq!(home(&world), Some(TWO));
+    before
+}
+
+#[test]
+fn a_bucket_is_handed_over_when_little_of_it_changes() {
+    assert_eq!([copy_all(0), copy_all(1), copy_all(80)], [2, 2, 8]);
+}
+
+#[test]
+fn an_earlier_copy_does_not_make_its_source_hand_the_bucket_over() {
+    let mut world = placed();
+    put_many(&mut world, 0, 300);
+    want(&mut world);
+    commit_all(&mut world);
+    while !steps(&world, TWO).iter().any(|step| matches!(step, Step::Arrived { .. })) {
+        assert!(step(&mut world));
+    }
+    assert_eq!(passes(&world), 0, "there are more pages");
+    let id = world.state(TWO).head.moves.arrival(BUCKET).expect("it is copied").id;
+    for (id, then) in [(id - 1, Some(ONE)), (id, None)] {
+        let said = Said::Pull { id, since: 0, cursor: key("1"), releases: Some(0) };
+        let message = Message::Move { group: GroupId(2), bucket: BUCKET, said };
+        world.handle_primary(ONE, Input::Message(message));
+        commit_all(&mut world);
+        assert_eq!(home(&world), then);
+    }
+    while step(&mut world) {}
+    assert_eq!(home(&world), Some(TWO), "the pass is made again of what is at rest");
+    assert_eq!(at(&world, TWO, "1m0299").0, 1);
+}
+
+/// While hosts do not agree on how many groups there should be, no bucket goes to and fro.
+#[test]
+fn a_bucket_is_handed_over_to_the_group_that_it_should_be_of() {
+    let mut world = copied_once();
+    let (one, two) = (Shape::new(1), Shape::new(200));
+    assert_eq!((one.of_bucket(BUCKET), two.of_bucket(BUCKET)), (GroupId(1), GroupId(39)));
+    world.handle_primary(ONE, Input::Wanted(one));
+    // Another member of the source's group knows the same when it leads later.
+    world.handle_primary(ONE, Input::Serving);
+    while step(&mut world) {}
+    world.run_ms(5000);
+    assert_eq!(home(&world), Some(ONE));
+    let is_copied = |world: &World| world.state(TWO).head.moves.arrival(BUCKET).is_some();
+    assert!(is_copied(&world), "the second group does not know");
+    world.handle_primary(TWO, Input::Wanted(two));
+    world.run_ms(5000);
+    assert!(!is_copied(&world), "it does not go on for ever");
+    let told = world.ask(TWO, Request::Read { keys: [key("1x")].into() });
+    world.settle();
+    assert_eq!(world.answer(told), Some(&Reply::Refused(Refused::Moved)), "nobody waits for it");
+    // They agree on another number.
+    let both = Shape::new(6);
+    assert_eq!(both.of_bucket(BUCKET), GroupId(2));
+    (ONE..=TWO).for_each(|at| world.handle_primary(at, Input::Wanted(both)));
+    want(&mut world);
+    end(&mut world);
+    assert_eq!(home(&world), Some(TWO));
+}
