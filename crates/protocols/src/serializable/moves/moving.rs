@@ -55,6 +55,9 @@ pub struct Pull {
     pub brought: usize,
     /// What the first page of the pass has told.
     pub began: Option<Began>,
+    /// The source's last purge of the bucket when the first pass began, as long as that is not
+    /// logged.
+    pub first: Option<u64>,
 }
 
 /// How the source was when a pass began.
@@ -62,6 +65,8 @@ pub struct Pull {
 pub struct Began {
     /// What it had executed.
     pub as_of: u64,
+    /// How often the bucket was handed over until it had it.
+    pub stay: u64,
     /// Its floor.
     pub floor: Version,
     /// Its last purge of the bucket.
@@ -101,11 +106,11 @@ impl Primary {
     ) {
         invariant!(group != cx.state.group, "a group speaks to others");
         match said {
-            Said::Pull { id, since, cursor, releases } => {
-                self.on_pull(bucket, group, (id, since, cursor), releases, cx);
+            Said::Pull { id, since, cursor, stay, releases } => {
+                self.on_pull(bucket, group, (id, since, cursor), (stay, releases), cx);
             }
-            Said::Page { id, since, cursor, items, next, as_of, floor, purged, released } => {
-                let began = Began { as_of, floor, purged, released };
+            Said::Page { id, since, cursor, items, next, as_of, stay, floor, purged, released } => {
+                let began = Began { as_of, stay, floor, purged, released };
                 self.on_page(bucket, group, (id, since, cursor), (items, next, began), cx);
             }
             Said::Elsewhere { home, version } => {

@@ -20,6 +20,8 @@ pub enum Said {
         since: u64,
         /// Where the page begins.
         cursor: Raw,
+        /// How often the bucket was handed over until the source had it.
+        stay: u64,
         /// Whether the bucket is to be handed over before it is answered: if no later entry than
         /// this one has purged tombstones of it.
         releases: Option<u64>,
@@ -38,6 +40,8 @@ pub enum Said {
         next: Option<Raw>,
         /// The source's entry as of which they are.
         as_of: u64,
+        /// How often the bucket was handed over until the source had it.
+        stay: u64,
         /// The source's floor.
         floor: Version,
         /// The source's last entry that has purged tombstones of the bucket; 0 if none has.
@@ -75,11 +79,12 @@ impl Said {
     pub(in crate::serializable) fn is_sound(&self, bucket: u8) -> bool {
         match self {
             Said::Pull { cursor, .. } => bucket_of(cursor) == bucket && !cursor.is_empty(),
-            Said::Page { cursor, items, next, floor, released, .. } => {
+            Said::Page { cursor, items, next, floor, stay, released, .. } => {
                 let is_its = |key: &Raw| bucket_of(key) == bucket && !key.is_empty();
                 let are_its = are_items(items) && items.iter().all(|(key, _)| is_its(key));
                 let goes_on = next.as_ref().is_none_or(|next| is_its(next) && next > cursor);
-                let is_version = released.is_none_or(|version| version > 0 && version < u64::MAX);
+                let is_next = released.is_none_or(|version| Some(version) == stay.checked_add(1));
+                let is_version = is_next && *stay < u64::MAX - 1;
                 is_its(cursor) && are_its && goes_on && floor.has_next() && is_version
             }
             Said::Elsewhere { version, .. } => *version < u64::MAX,

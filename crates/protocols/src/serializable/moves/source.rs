@@ -26,7 +26,7 @@ impl Primary {
         bucket: u8,
         group: GroupId,
         (id, since, cursor): (u64, u64, Raw),
-        releases: Option<u64>,
+        (asked, releases): (u64, Option<u64>),
         cx: &mut Context<'_>,
     ) {
         let state = cx.state;
@@ -38,9 +38,11 @@ impl Primary {
         }
         invariant!(group != state.group, "nobody asks itself");
         let purged = state.head.moves.purged(bucket);
+        let stay = version - u64::from(is_its);
         // What is purged since the copy began, it lacks: it is told so while all are served here.
         let releases = releases
-            .filter(|first| !has_purged(*first, purged) || mutant!("txn_releases_after_a_purge"));
+            .filter(|first| !has_purged(*first, purged) || mutant!("txn_releases_after_a_purge"))
+            .filter(|_| asked == stay || mutant!("txn_releases_another_stay"));
         if self.is_of_earlier_copy(bucket, (group, id)) && releases.is_some() && !is_its {
             return;
         }
@@ -57,7 +59,8 @@ impl Primary {
         }
         let (items, next) = self.page_of(bucket, since, &cursor, cx);
         let (as_of, floor, released) = (state.applied, state.head.floor, is_its.then_some(version));
-        let page = Said::Page { id, since, cursor, items, next, as_of, floor, purged, released };
+        let page =
+            Said::Page { id, since, cursor, items, next, as_of, stay, floor, purged, released };
         self.say(group, bucket, page, cx);
     }
 

@@ -66,7 +66,8 @@ impl Primary {
     /// A pass begins.
     pub(super) fn begin_pass(&mut self, bucket: u8, cx: &mut Context<'_>) {
         let (again, cursor) = (Again::after(cx.now), first_key(bucket));
-        self.moving.pulls.insert(bucket, Pull { again, cursor, brought: 0, began: None });
+        let first = self.moving.pulls.get(&bucket).and_then(|pull| pull.first);
+        self.moving.pulls.insert(bucket, Pull { again, cursor, brought: 0, began: None, first });
         self.pull(bucket, cx);
     }
 
@@ -77,7 +78,8 @@ impl Primary {
         pull.again = Again::after(cx.now);
         let (id, since, cursor) = (arrival.id, arrival.since, pull.cursor.clone());
         let (from, releases) = (arrival.from, arrival.purged.filter(|_| arrival.releases));
-        self.say(from, bucket, Said::Pull { id, since, cursor, releases }, cx);
+        let (stay, _) = cx.state.home(bucket);
+        self.say(from, bucket, Said::Pull { id, since, cursor, stay, releases }, cx);
     }
 
     pub(super) fn tick_pulls(&mut self, cx: &mut Context<'_>) {
@@ -108,22 +110,30 @@ impl Primary {
         }
         invariant!(!cx.state.is_here(bucket), "what is copied is not here");
         let (known, _) = cx.state.home(bucket);
-        let is_of_earlier = page.released.is_some_and(|version| version <= known);
-        if is_of_earlier && !mutant!("txn_takes_an_earlier_stay") {
+        if page.stay < known && !mutant!("txn_takes_an_earlier_stay") {
             // It was handed over again since: a primary that leads no more has not heard of it.
             return;
         }
-        if arrival.purged.is_some_and(|first| has_purged(first, page.purged)) {
-            // What was purged since the first pass began, no page tells.
+        let Some(pull) = self.moving.pulls.get(&bucket).filter(|pull| pull.cursor == cursor) else {
+            return;
+        };
+        // Another group has had it since the copy began: what was purged there, no page tells.
+        let is_of_later = page.stay > known && !mutant!("txn_goes_on_with_a_later_stay");
+        let lacks_a_purge = match arrival.purged.or(pull.first) {
+            Some(first) => has_purged(first, page.purged),
+            // Another primary has begun the first pass, and when is not known.
+            None => {
+                let has_any = cx.state.has_any_of(bucket, cx.table);
+                has_any && !mutant!("txn_goes_on_with_a_pass_of_another")
+            }
+        };
+        if is_of_later || lacks_a_purge {
             probe!("serializable/copied_again");
-            let (version, _) = cx.state.home(bucket);
-            return self
-                .step(Step::Abandon { bucket, home: arrival.from, version, is_awaited: true }, cx);
+            let (home, version) = (arrival.from, page.stay.max(known));
+            return self.step(Step::Abandon { bucket, home, version, is_awaited: true }, cx);
         }
         let Some(pull) = self.moving.pulls.get_mut(&bucket) else { return };
-        if pull.cursor != cursor {
-            return;
-        }
+        pull.first.get_or_insert(page.purged);
         let began = *pull.began.get_or_insert(page);
         let is_late = page.as_of < began.as_of;
         let is_handed = began.released.is_none() && page.released.is_some();
@@ -155,7 +165,7 @@ impl Primary {
 
     fn end_pass(&mut self, bucket: u8, brought: usize, began: Began, cx: &mut Context<'_>) {
         let Some(arrival) = cx.state.head.moves.arrival(bucket) else { return };
-        let Began { as_of, floor, purged, released } = began;
+        let Began { as_of, floor, purged, released, .. } = began;
         let released = released.or_else(|| {
             let is_early = mutant!("txn_take_before_release");
             is_early.then(|| cx.state.home(bucket).0 + 1)

@@ -74,11 +74,11 @@ fn messages_come_back_and_nonsense_does_not() {
         of_bucket(Said::Gone { version: 1 }),
         of_bucket(Said::Elsewhere { home: GroupId(3), version: 0 }),
         of_bucket(Said::Stays { id: 7 }),
-        of_bucket(Said::Pull { id: 7, since: 8, cursor: key("1"), releases: Some(1) }),
+        of_bucket(Said::Pull { id: 7, since: 8, cursor: key("1"), stay: 0, releases: Some(1) }),
     ];
     for wrong in [
         Said::Took { version: 0 },
-        Said::Pull { id: 7, since: 8, cursor: key("2"), releases: Some(1) },
+        Said::Pull { id: 7, since: 8, cursor: key("2"), stay: 0, releases: Some(1) },
     ] {
         assert!(crosses(&of_bucket(wrong)).is_err(), "of no bucket, or no version");
     }

@@ -11,6 +11,7 @@ mod moves;
 mod names;
 mod one_group;
 mod reads;
+mod stays;
 mod taken_back;
 mod told;
 

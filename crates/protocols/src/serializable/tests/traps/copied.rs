@@ -136,7 +136,7 @@ fn an_earlier_copy_does_not_make_its_source_hand_the_bucket_over() {
     assert_eq!(passes(&world), 0, "there are more pages");
     let id = world.state(TWO).head.moves.arrival(BUCKET).expect("it is copied").id;
     for (id, then) in [(id - 1, Some(ONE)), (id, None)] {
-        let said = Said::Pull { id, since: 0, cursor: key("1"), releases: Some(0) };
+        let said = Said::Pull { id, since: 0, cursor: key("1"), stay: 0, releases: Some(0) };
         let message = Message::Move { group: GroupId(2), bucket: BUCKET, said };
         world.handle_primary(ONE, Input::Message(message));
         commit_all(&mut world);

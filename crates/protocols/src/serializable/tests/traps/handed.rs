@@ -36,6 +36,7 @@ fn a_page_of_an_earlier_copy_or_of_another_pass_is_not_taken() {
     let mut world = copied_once();
     let arrival = world.state(TWO).head.moves.arrival(BUCKET).cloned().expect("it is copied");
     let old = |id, since, released| Said::Page {
+        stay: 0,
         id,
         since,
         cursor: Raw(Bytes::from_static(&[BUCKET])),

@@ -2,10 +2,8 @@
 
 use super::*;
 use crate::serializable::lane::Shape;
-use crate::serializable::moves::places::first_key;
 use crate::serializable::{
-    Act, Cause, Commit, Entry, Message, Outcome, Rank, Raw, Refused, Request, Said, Step, TxId,
-    Version,
+    Act, Cause, Commit, Entry, Outcome, Rank, Raw, Refused, Request, Step, TxId, Version,
 };
 use crate::vsr::Op;
 use bytes::Bytes;
@@ -318,30 +316,4 @@ fn what_is_kept_for_the_next_group_is_not_cleared() {
     sweep(&mut world, ONE, 0);
     end(&mut world);
     assert_eq!(at(&world, TWO, "1x"), (2, Some("1".into())));
-}
-
-/// The primary of the group that a bucket comes from was cut off long ago, and shows it as it was
-/// when it handed it over another time.
-#[test]
-fn a_page_of_an_earlier_stay_is_not_taken() {
-    let mut world = copied_once();
-    let arrival = world.state(TWO).head.moves.arrival(BUCKET).expect("it is copied").clone();
-    let (known, _) = world.state(TWO).home(BUCKET);
-    let said = Said::Page {
-        id: arrival.id,
-        since: arrival.since,
-        cursor: first_key(BUCKET),
-        items: Vec::new(),
-        next: None,
-        as_of: u64::MAX,
-        floor: Version::default(),
-        purged: arrival.purged.unwrap_or_default(),
-        released: Some(known),
-    };
-    let message = Message::Move { group: GroupId(1), bucket: BUCKET, said };
-    world.handle_primary(TWO, Input::Message(message));
-    commit_all(&mut world);
-    assert_eq!(home(&world), Some(ONE));
-    end(&mut world);
-    assert_eq!((home(&world), at(&world, TWO, "1x")), (Some(TWO), (1, Some("0".into()))));
 }
