@@ -209,14 +209,16 @@ fn answers_of_a_host_that_has_left_are_kept_no_longer() {
 
 #[test]
 fn a_session_lasts_its_time_out_after_the_last_word_to_its_client() {
+    // Silent hosts are looked for each second, and say each half of one that they are there.
     for phase in 0..12 {
         let (mut world, leader, other) = three();
         let watcher = world.open(3 - leader - other);
         // The primary has led for longer than any time-out.
         keep(&mut world, &watcher, Span(2 * TIMEOUT.0));
         let stays = world.open(other);
+        world.run(Span::millis(80 * phase));
         assert!(world.one(&stays, ephemeral("/stays")).is_ok());
-        world.run(Span::millis(45 * phase));
+        world.run(Span::millis(430));
         assert_eq!(world.act(&stays, Act::Ping), Ok(Reply::Done));
         let answered = world.now;
         world.crash(other);
