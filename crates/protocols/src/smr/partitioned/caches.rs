@@ -35,7 +35,7 @@ pub enum Caching {
     /// A command goes on with its copies at once, and is executed anew if one of them turns out to
     /// be stale. Until all of them are validated it has no effect and is not answered. It may see
     /// copies of different moments meanwhile, so [`Machine::execute`] must not rest on what holds
-    /// between objects of different partitions.
+    /// between objects of which one is of another partition.
     Speculative,
 }
 

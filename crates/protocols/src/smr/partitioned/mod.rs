@@ -68,8 +68,9 @@
 //! - Objects move with the switch itself, while commands of its partitions wait: nothing is copied
 //!   before. So few buckets are moved at a time, no more than others keep ([`OUTBOX_BYTES_MAX`]).
 //! - An object is held by one partition or by all of them, none by some.
-//! - A partition that has nothing any more goes on until its clients are answered and the others
-//!   keep nothing for it. Whose replicas these are is for others to decide, as is what moves.
+//! - A partition that has nothing any more goes on until its clients are answered, it keeps nothing
+//!   for the others, which may have what it gave away nowhere else, and they keep nothing for it.
+//!   Whose replicas these are is for others to decide, as is what moves.
 //! - A replica that is down, and is still one ([`Replica::set_layout`]), is waited for when others
 //!   have kept [`OUTBOX_BYTES_MAX`] for it.
 //! - A node that has lost what it stored goes on from a copy ([`Replica::copy`]), and takes a later
