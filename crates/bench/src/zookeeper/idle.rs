@@ -85,9 +85,14 @@ fn row(config: &IdleConfig, target: &Target) -> Result<IdleRow, BenchError> {
     let address = *live.endpoints.first().ok_or_else(missing)?;
     let mut writer = Client::connect(address)?;
     writer.ask(&request(1, opcode::CREATE, SHARED))?;
-    let mut clients = Vec::new();
+    let (mut clients, mut kept) = (Vec::<Client>::new(), Instant::now());
     for number in 0..config.sessions {
         config.check()?;
+        if kept.elapsed() > PING {
+            // The first ones would lose their sessions until the last one is there.
+            clients.iter_mut().try_for_each(|client| client.ask(&ping()))?;
+            kept = Instant::now();
+        }
         let mut client = Client::connect(address)?;
         let own = (1..config.watches).map(|at| format!("{SHARED}-{number}-{at}"));
         for (path, xid) in std::iter::once(SHARED.to_owned()).chain(own).zip(1..) {
