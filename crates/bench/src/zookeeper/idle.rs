@@ -151,7 +151,7 @@ struct Client {
     address: SocketAddr,
     stream: TcpStream,
     frames: Frames,
-    /// What was read and not looked at, and how much of it there is.
+    /// What was read and not looked at.
     input: Vec<u8>,
 }
 
@@ -183,16 +183,32 @@ impl Client {
     /// Waits for an answer that is no error. That there is no such node is none.
     fn answer(&mut self) -> Result<(), BenchError> {
         loop {
-            let mut rest = &self.input[..];
-            let told = self.frames.next(&mut rest);
-            let left = rest.len();
-            self.input.drain(..self.input.len() - left);
-            match told.map_err(|source| BenchError::Protocol { address: self.address, source })? {
+            match self.next()? {
                 Some(ReplyKind::Error) => return Err(self.lost(self.frames.error_word())),
                 Some(_) => return Ok(()),
                 None => self.read()?,
             }
         }
+    }
+
+    /// Waits for the one event of the node that all watch.
+    fn event(&mut self) -> Result<(), BenchError> {
+        loop {
+            self.next()?;
+            if self.frames.events() > 0 {
+                return Ok(());
+            }
+            self.read()?;
+        }
+    }
+
+    /// The next answer in what was read.
+    fn next(&mut self) -> Result<Option<ReplyKind>, BenchError> {
+        let mut rest = &self.input[..];
+        let told = self.frames.next(&mut rest);
+        let left = rest.len();
+        self.input.drain(..self.input.len() - left);
+        told.map_err(|source| BenchError::Protocol { address: self.address, source })
     }
 
     fn read(&mut self) -> Result<(), BenchError> {
@@ -205,21 +221,6 @@ impl Client {
             }
             Err(error) => Err(self.lost(error)),
         }
-    }
-
-    /// Waits for the one event of the node that all watch.
-    fn event(&mut self) -> Result<(), BenchError> {
-        while self.frames.events() == 0 {
-            let mut rest = &self.input[..];
-            let told = self.frames.next(&mut rest);
-            told.map_err(|source| BenchError::Protocol { address: self.address, source })?;
-            let left = rest.len();
-            self.input.drain(..self.input.len() - left);
-            if self.frames.events() == 0 {
-                self.read()?;
-            }
-        }
-        Ok(())
     }
 }
 
