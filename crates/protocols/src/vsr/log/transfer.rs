@@ -191,8 +191,7 @@ impl Replica {
     /// the position before.
     fn are_of_epoch(&self, entries: &[Entry]) -> bool {
         let epoch = self.epoch();
-        let is_end = |entry: &&Entry| entry.new_members().is_some() && entry.view.epoch >= epoch;
-        let mut of_epoch = entries.iter().take_while(|entry| !is_end(entry));
+        let mut of_epoch = entries.iter().take_while(|entry| !self.ends_epoch(entry));
         self.closing().is_some() || of_epoch.all(|entry| entry.view.epoch <= epoch)
     }
 
@@ -294,6 +293,11 @@ impl Replica {
         }
     }
 
+    /// Whether nothing of this replica's epoch can follow an entry.
+    fn ends_epoch(&self, entry: &Entry) -> bool {
+        entry.new_members().is_some() && entry.view.epoch >= self.epoch()
+    }
+
     /// What of the chosen log counts: `rest` follows `op`, up to where it is here already; it ends
     /// at `end`.
     fn without_its_end(&self, op: Op, mut rest: Vec<Entry>, end: Op) -> (Op, Vec<Entry>, Op) {
@@ -302,9 +306,8 @@ impl Replica {
         if upto < op {
             return (upto, Vec::new(), upto);
         }
-        let epoch = self.epoch();
-        let ends = |entry: &Entry| entry.new_members().is_some() && entry.view.epoch >= epoch;
-        match rest.iter().position(ends).filter(|_| self.election.is_earlier) {
+        let last = rest.iter().position(|entry| self.ends_epoch(entry));
+        match last.filter(|_| self.election.is_earlier) {
             Some(count) => {
                 rest.truncate(count);
                 let end = Op(op.0 + count as u64);
@@ -339,8 +342,7 @@ impl Replica {
 
     /// Whether entries can follow those that are gathered, in the log of the view that has begun.
     fn may_gather(&self, matched: Op, rest: &[Entry]) -> bool {
-        let epoch = self.epoch();
-        let ends = |entry: &Entry| entry.new_members().is_some() && entry.view.epoch >= epoch;
+        let ends = |entry: &Entry| self.ends_epoch(entry);
         let has_ended = match &self.stage {
             Some(Stage { entries, .. }) if !entries.is_empty() => entries.last().is_some_and(ends),
             _ => self.closing().is_some_and(|last| last <= matched),
