@@ -2,7 +2,7 @@
 
 use super::moves::{BUCKET, at, commit_at, copied_once, end, home, placed, steps, sweep, want};
 use super::*;
-use crate::serializable::{Act, Raw, Said, Version, bucket_of};
+use crate::serializable::{Act, Raw, Said, Step, Version, bucket_of};
 use bytes::Bytes;
 use quorate_kernel::ids::NodeId;
 use std::vec::Vec;
@@ -24,6 +24,8 @@ fn a_bucket_comes_back_onto_nothing_of_its_earlier_stay() {
     world.handle_primary(ONE, back.clone());
     world.settle();
     assert_eq!(home(&world), Some(TWO), "it has to be cleared first");
+    let has_begun = steps(&world, ONE).iter().any(|step| matches!(step, Step::Arriving { .. }));
+    assert!(!has_begun, "a copy that would have to be given up is not begun");
     sweep(&mut world, ONE, 0);
     world.handle_primary(ONE, back);
     end(&mut world);
