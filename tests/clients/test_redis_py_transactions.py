@@ -232,11 +232,29 @@ class Suite:
         self.gone(name)
         self.assertTrue(one.acquire())
 
+    def test_keys_are_renamed_and_copied_with_their_ends(self):
+        one, two, three = key("one"), key("two"), key("three")
+        with self.assertRaisesRegex(redis.ResponseError, "no such key"):
+            self.client.rename(one, two)
+        self.assertFalse(self.client.copy(one, two))
+        self.client.set(one, "1", ex=1000)
+        self.client.set(two, "2")
+        self.assertFalse(self.client.renamenx(one, two))
+        self.assertFalse(self.client.copy(one, two))
+        self.assertTrue(self.client.copy(one, two, replace=True))
+        self.assertTrue(self.client.rename(one, three))
+        self.assertEqual(self.client.mget(one, two, three), [None, b"1", b"1"])
+        for name in (two, three):
+            self.assertTrue(990 < self.client.ttl(name) <= 1000)
+        told = self.client.pipeline().set(one, "5").renamenx(one, two).rename(one, two).execute()
+        self.assertEqual([bool(it) for it in told], [True, False, True])
+        self.assertEqual((self.client.get(two), self.client.ttl(two)), (b"5", -1))
+
     @unittest.skipUnless(IS_QUORATE, "plain Redis can do these")
     def test_what_is_not_there_is_refused(self):
         name = key("refused")
         with self.assertRaises(redis.ResponseError):
-            self.client.rename(name, key("other"))
+            self.client.restore(name, 0, b"")
         with self.assertRaises(redis.ResponseError):
             self.client.eval("return 1", 0)
         self.assertIsNone(self.client.get(name))

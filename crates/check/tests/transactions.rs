@@ -232,7 +232,10 @@ fn apply(items: &[Item], told: &Completion, map: &Map) -> Option<Map> {
                 now.remove(&key);
             }
             Item::Check { .. } | Item::Get { .. } => {}
-            Item::Change { .. } | Item::Expire { .. } | Item::Lifetime { .. } => {
+            Item::Change { .. }
+            | Item::Expire { .. }
+            | Item::Lifetime { .. }
+            | Item::Copy { .. } => {
                 unreachable!("nobody asks for it here")
             }
         }

@@ -11,7 +11,7 @@ use quorate_api::v1::changed::Told;
 use quorate_api::v1::condition::Holds;
 use quorate_api::v1::item::Action;
 use quorate_api::v1::{
-    self, Condition, ExpireWhen, Item, ItemAnswer, Kind, Read, Removal, Unchanged,
+    self, Condition, Copied, ExpireWhen, Item, ItemAnswer, Kind, Read, Removal, Unchanged,
 };
 use std::time::{Duration, SystemTime};
 
@@ -50,6 +50,8 @@ pub enum ItemOutcome {
     Expiry(bool),
     /// How long the key has its value.
     Lifetime(Lifetime),
+    /// What became of a copy.
+    Copied(Copied),
 }
 
 impl Transaction {
@@ -175,6 +177,26 @@ impl Transaction {
         self.with(key, Action::Lifetime(Read {}))
     }
 
+    /// Gives another key the value of this one, and its time to expire if it has one; where the
+    /// other one has a value only if that is to be replaced. Which of the three it came to is told.
+    #[must_use]
+    pub fn copy(self, key: impl Into<Bytes>, to: impl Into<Bytes>, replaces: bool) -> Transaction {
+        let (to, removes) = (to.into(), false);
+        self.with(key, Action::Copy(v1::CopyTo { to, replaces, removes }))
+    }
+
+    /// The same, and this key is removed.
+    #[must_use]
+    pub fn rename(
+        self,
+        key: impl Into<Bytes>,
+        to: impl Into<Bytes>,
+        replaces: bool,
+    ) -> Transaction {
+        let (to, removes) = (to.into(), true);
+        self.with(key, Action::Copy(v1::CopyTo { to, replaces, removes }))
+    }
+
     /// Adds to a decimal integer of 64 bits; an absent key counts as 0.
     #[must_use]
     pub fn add(self, key: impl Into<Bytes>, number: i64) -> Transaction {
@@ -252,6 +274,7 @@ fn told(item: &Item, answer: ItemAnswer) -> Result<ItemOutcome, ClientError> {
         Some(Action::Change(_)) => changed(answer)?,
         Some(Action::Expire(_) | Action::Persist(_)) => ItemOutcome::Expiry(answer.expiry_changed),
         Some(Action::Lifetime(_)) => ItemOutcome::Lifetime(expiry::lifetime(answer.lifetime)?),
+        Some(Action::Copy(_)) => ItemOutcome::Copied(answer.copied()),
         Some(Action::Put(_) | Action::Check(_)) | None => ItemOutcome::Done,
     })
 }
@@ -292,8 +315,9 @@ mod tests {
             .put_if_expiring("a", false, "v", Expiry::Keep)
             .expire_after("a", Duration::from_millis(9), ExpireWhen::IfNone)
             .persist("a")
-            .lifetime("a");
-        let ends = [Some(soon.into()), Some(Expiry::Keep.into()), None, None, None];
+            .lifetime("a")
+            .rename("a", "b", true);
+        let ends = [Some(soon.into()), Some(Expiry::Keep.into()), None, None, None, None];
         assert!(asked.items.iter().map(|item| item.expiry).eq(ends));
         let end = Some(v1::expire::End::AfterMs(9));
         let expire = Action::Expire(v1::Expire { end, when: ExpireWhen::IfNone.into() });
@@ -306,6 +330,10 @@ mod tests {
         let lifetime = Some(v1::Lifetime { state });
         let endless = ItemAnswer { lifetime, ..ItemAnswer::default() };
         assert_eq!(of(4, endless), Ok(ItemOutcome::Lifetime(Lifetime::Endless)));
+        let copied = ItemAnswer { copied: Copied::Occupied.into(), ..ItemAnswer::default() };
+        assert_eq!(of(5, copied), Ok(ItemOutcome::Copied(Copied::Occupied)));
+        let copy = v1::CopyTo { to: Bytes::from("b"), replaces: true, removes: true };
+        assert_eq!(asked.items[5].action, Some(Action::Copy(copy)));
         assert!(matches!(of(4, done), Err(ClientError::Nonsense(_))));
     }
 

@@ -59,6 +59,43 @@ fn changes_answer_as_those_of_redis() {
 }
 
 #[test]
+fn keys_are_renamed_and_copied_as_by_redis() {
+    let mut world = world();
+    world.set_keyspaces(vec![keyspace("default", 1, &CHANGES), keyspace("other", 2, &CHANGES)]);
+    for (line, said) in [
+        ("RENAME a b", "-ERR no such key\r\n"),
+        ("RENAMENX a b", "-ERR no such key\r\n"),
+        ("COPY a b", ":0\r\n"),
+        ("MSET a 1 b 2", "+OK\r\n"),
+        ("RENAMENX a b", ":0\r\n"),
+        ("COPY a b", ":0\r\n"),
+        ("COPY a b REPLACE", ":1\r\n"),
+        ("GET b", "$1\r\n1\r\n"),
+        ("RENAME a b", "+OK\r\n"),
+        ("EXISTS a", ":0\r\n"),
+        ("RENAMENX b a", ":1\r\n"),
+        ("RENAME a a", "+OK\r\n"),
+        ("RENAMENX a a", ":0\r\n"),
+        ("COPY a c DB 0", ":1\r\n"),
+        ("MGET a b c", "*3\r\n$1\r\n1\r\n$-1\r\n$1\r\n1\r\n"),
+        ("COPY a a", "-ERR source and destination objects are the same\r\n"),
+        ("COPY a b DB", "-ERR syntax error\r\n"),
+        ("COPY a b NX", "-ERR syntax error\r\n"),
+        ("COPY a b DB 7", "-ERR DB index is out of range\r\n"),
+        ("RENAME a", "-ERR wrong number of arguments for 'rename' command\r\n"),
+    ] {
+        assert_eq!(world.ask(line), said, "{line}");
+    }
+    let refused = world.ask("COPY a b DB 1");
+    let why = "a transaction is about one keyspace, and the keys of DB are of another";
+    assert_eq!(refused, format!("-ERR {why}; nothing was done\r\n"));
+    world.receive(b"MULTI\r\nSET a 5\r\nRENAME a b\r\nCOPY a b\r\nRENAME a c\r\nGET b\r\nEXEC\r\n");
+    let said = String::from_utf8(world.settle()).expect("text");
+    let told = "*5\r\n+OK\r\n+OK\r\n:0\r\n-ERR no such key\r\n$1\r\n5\r\n";
+    assert_eq!(said, format!("+OK\r\n{}{told}", "+QUEUED\r\n".repeat(5)));
+}
+
+#[test]
 fn a_change_that_cannot_be_done_stays_in_its_slot() {
     let mut world = world();
     world.receive(b"SET a x\r\nMULTI\r\nINCR n\r\nINCR a\r\nSETNX a 1\r\nGETSET b 7\r\nEXEC\r\n");

@@ -240,7 +240,7 @@ fn what_a_register_cannot_do() {
         ("WATCH a", "-ERR WATCH needs an engine with transactions; this keyspace is linearizable"),
         ("EXPIRE a 5", "-ERR EXPIRE needs an engine with expiry; this keyspace is linearizable"),
         ("PERSIST a", "-ERR PERSIST needs an engine with expiry; this keyspace is linearizable"),
-        ("RENAME a b", "-ERR RENAME needs renaming a key, which this server does not offer\r\n"),
+        ("MOVE a 1", "-ERR MOVE needs moving a key, which this server does not offer\r\n"),
         ("COPY a b", "-ERR COPY needs copying a key, which this server does not offer\r\n"),
         ("SETEX a 5 x", "-ERR SETEX needs an engine with expiry; this keyspace is linearizable"),
         ("SET a 1 KEEPTTL", "-ERR SET KEEPTTL needs an engine with expiry; this keyspace is "),
@@ -332,7 +332,7 @@ fn introspection() {
         $9\r\nfind_keys\r\n*4\r\n$4\r\ntype\r\n$5\r\nrange\r\n$4\r\nspec\r\n*6\r\n$7\r\nlastkey\r\n:0\r\n\
         $7\r\nkeystep\r\n:1\r\n$5\r\nlimit\r\n:0\r\n*0\r\n";
     table(&[
-        ("COMMAND INFO get foo rename", &format!("*3\r\n{get}$-1\r\n$-1\r\n")),
+        ("COMMAND INFO get foo restore", &format!("*3\r\n{get}$-1\r\n$-1\r\n")),
         ("COMMAND GETKEYS get a", "*1\r\n$1\r\na\r\n"),
         ("COMMAND GETKEYS mset a b c d", "*2\r\n$1\r\na\r\n$1\r\nc\r\n"),
         ("COMMAND GETKEYS del a b", "*2\r\n$1\r\na\r\n$1\r\nb\r\n"),

@@ -112,6 +112,18 @@ class GetLifetime:
 
 
 @dataclasses.dataclass(frozen=True)
+class Copy:
+    """Gives another key the value of a key, and its time to expire if it has one; where the other
+    one has a value only if it `replaces` it. With `removes` the key is removed, so that it has
+    another name then. It is told what became of it: `DONE`, `NO_SOURCE` or `OCCUPIED`."""
+
+    key: Text
+    to: Text
+    replaces: bool = False
+    removes: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
 class Unchanged:
     """What a change is told that was not done, though all else was: the name of the reason, such
     as `CONDITION`, `NOT_AN_INTEGER` or `OVERFLOW`."""
@@ -121,10 +133,21 @@ class Unchanged:
 
 #: What a transaction is made of.
 Item = (
-    Get | Put | Delete | Check | PutIf | Add | Append | SetRange | Expire | Persist | GetLifetime
+    Get
+    | Put
+    | Delete
+    | Check
+    | PutIf
+    | Add
+    | Append
+    | SetRange
+    | Expire
+    | Persist
+    | GetLifetime
+    | Copy
 )
 #: What an item is told.
-Told = bytes | bool | int | Lifetime | Unchanged | None
+Told = bytes | bool | int | str | Lifetime | Unchanged | None
 
 
 def to_message(item: Item) -> kv_pb2.Item:
@@ -167,6 +190,10 @@ def to_message(item: Item) -> kv_pb2.Item:
             message.persist.SetInParent()
         case GetLifetime():
             message.lifetime.SetInParent()
+        case Copy():
+            message.copy.to = as_bytes(item.to)
+            message.copy.replaces = item.replaces
+            message.copy.removes = item.removes
     return message
 
 
@@ -183,6 +210,8 @@ def _told(item: Item, answer: kv_pb2.ItemAnswer) -> Told:
         return answer.existed
     if isinstance(item, (Expire, Persist)):
         return answer.expiry_changed
+    if isinstance(item, Copy):
+        return kv_pb2.Copied.Name(answer.copied).removeprefix("COPIED_")
     if isinstance(item, GetLifetime):
         return expiries.lifetime(answer.lifetime)
     if isinstance(item, Get) and answer.reading.WhichOneof("state") == "value":

@@ -255,7 +255,7 @@ pub struct TransactRequest {
     #[prost(message, optional, tag = "3")]
     pub options: ::core::option::Option<WriteOptions>,
 }
-/// One item of a transaction, about one key.
+/// One item of a transaction, about one key; a copy is about two.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Item {
     /// The key: up to 65,280 bytes of any kind; an engine may take a little less.
@@ -265,7 +265,7 @@ pub struct Item {
     #[prost(message, optional, tag = "7")]
     pub expiry: ::core::option::Option<Expiry>,
     /// What is done with it.
-    #[prost(oneof = "item::Action", tags = "2, 3, 4, 5, 6, 8, 9, 10")]
+    #[prost(oneof = "item::Action", tags = "2, 3, 4, 5, 6, 8, 9, 10, 11")]
     pub action: ::core::option::Option<item::Action>,
 }
 /// Nested message and enum types in `Item`.
@@ -299,7 +299,24 @@ pub mod item {
         /// It is read when the key expires.
         #[prost(message, tag = "10")]
         Lifetime(super::Read),
+        /// Another key is given its value, and its time to expire if it has one. A copy that cannot be
+        /// made changes nothing, and the other items are done all the same.
+        #[prost(message, tag = "11")]
+        Copy(super::CopyTo),
     }
+}
+/// Where a key is copied to.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct CopyTo {
+    /// The other key. If it is the same one nothing changes.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub to: ::prost::bytes::Bytes,
+    /// Whether it is copied though the other key has a value, which is replaced then.
+    #[prost(bool, tag = "2")]
+    pub replaces: bool,
+    /// Whether the key is removed, so that it has another name then.
+    #[prost(bool, tag = "3")]
+    pub removes: bool,
 }
 /// A time at which a key expires, in place of the one that it has, or of none.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
@@ -488,6 +505,9 @@ pub struct ItemAnswer {
     /// given, or has expired if that has passed. Of persist: whether it would have expired.
     #[prost(bool, tag = "5")]
     pub expiry_changed: bool,
+    /// Of a copy: what became of it.
+    #[prost(enumeration = "Copied", tag = "6")]
+    pub copied: i32,
 }
 /// Lists keys.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -583,6 +603,43 @@ pub struct Entry {
     /// were asked for.
     #[prost(message, optional, tag = "2")]
     pub reading: ::core::option::Option<Reading>,
+}
+/// What became of a copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum Copied {
+    /// The item was no copy.
+    Unspecified = 0,
+    /// It was made.
+    Done = 1,
+    /// The key has no value.
+    NoSource = 2,
+    /// The other key has a value, and was not to be replaced.
+    Occupied = 3,
+}
+impl Copied {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "COPIED_UNSPECIFIED",
+            Self::Done => "COPIED_DONE",
+            Self::NoSource => "COPIED_NO_SOURCE",
+            Self::Occupied => "COPIED_OCCUPIED",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "COPIED_UNSPECIFIED" => Some(Self::Unspecified),
+            "COPIED_DONE" => Some(Self::Done),
+            "COPIED_NO_SOURCE" => Some(Self::NoSource),
+            "COPIED_OCCUPIED" => Some(Self::Occupied),
+            _ => None,
+        }
+    }
 }
 /// On which condition a key is given a time at which it expires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]

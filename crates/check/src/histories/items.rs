@@ -6,7 +6,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use quorate_kernel::change::{Change, Changed};
 use quorate_kernel::expiry::{Expiry, Lifetime};
-use quorate_kernel::transaction::{Condition, Item, ItemOutcome};
+use quorate_kernel::transaction::{Condition, Copied, Item, ItemOutcome};
 
 /// How many items of one transaction are shown.
 const SHOWN_MAX: usize = 12;
@@ -43,6 +43,11 @@ pub(crate) fn asked(items: &[Item]) -> String {
             Item::Expire { at: None, .. } => format!("let {key} not end"),
             Item::Expire { at: Some(at), when, .. } => format!("end {key} at {}, {when:?}", at.0),
             Item::Lifetime { .. } => format!("get the end of {key}"),
+            Item::Copy { to, replaces, removes, .. } => {
+                let verb = if *removes { "rename" } else { "copy" };
+                let unless = if *replaces { "" } else { " if there is none" };
+                format!("{verb} {key} to {}{unless}", shown(to))
+            }
         }
     };
     listed(items.iter().map(word), items.len())
@@ -66,6 +71,9 @@ pub(crate) fn told(items: &[ItemOutcome]) -> String {
         ItemOutcome::Lifetime(Lifetime::Absent) => "is not there".to_string(),
         ItemOutcome::Lifetime(Lifetime::Endless) => "does not end".to_string(),
         ItemOutcome::Lifetime(Lifetime::Until(at)) => format!("ends at {}", at.0),
+        ItemOutcome::Copied(Copied::Done) => "copied".to_string(),
+        ItemOutcome::Copied(Copied::NoSource) => "not copied: was not there".to_string(),
+        ItemOutcome::Copied(Copied::Occupied) => "not copied: there is another".to_string(),
     };
     listed(items.iter().map(word), items.len())
 }

@@ -9,7 +9,7 @@ use quorate_kernel::change::{Changed, Unchanged};
 use quorate_kernel::expiry::Lifetime;
 use quorate_kernel::operation::{Outcome, Refusal};
 use quorate_kernel::time::WallTime;
-use quorate_kernel::transaction::ItemOutcome;
+use quorate_kernel::transaction::{Copied, ItemOutcome};
 
 /// An engine answered something else than was asked. Clients get an error; writes may have
 /// happened.
@@ -49,6 +49,12 @@ pub(crate) enum Single {
     First,
     /// 1 if all was done, 0 if a check did not hold.
     AllOrNone,
+    /// 1 if the copy was made.
+    Copy,
+    /// `+OK`; an error if there was nothing to rename.
+    Rename,
+    /// 1 if the key was renamed, 0 if the other name is taken; an error if there was nothing.
+    RenameNx,
 }
 
 /// How a command says a time, and is told one.
@@ -120,6 +126,16 @@ impl Single {
                 CommandReply::Integer(unit.told(*lifetime, now))
             }
             (_, [ItemOutcome::Unchanged(why)]) => unchanged(*why),
+            (Single::Copy, [ItemOutcome::Copied(copied)]) => {
+                CommandReply::Integer(i64::from(*copied == Copied::Done))
+            }
+            (Single::Rename | Single::RenameNx, [ItemOutcome::Copied(Copied::NoSource)]) => {
+                CommandReply::Error(String::from("ERR no such key"))
+            }
+            (Single::Rename, [ItemOutcome::Copied(Copied::Done)]) => CommandReply::OK,
+            (Single::RenameNx, [ItemOutcome::Copied(copied)]) => {
+                CommandReply::Integer(i64::from(*copied == Copied::Done))
+            }
             (Single::Change, [ItemOutcome::Written | ItemOutcome::Changed(Changed::Put)]) => {
                 CommandReply::OK
             }

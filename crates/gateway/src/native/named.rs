@@ -92,6 +92,28 @@ fn ending(item: &Item) -> Option<(u8, i64)> {
     }
 }
 
+/// What tells one kind of item from another.
+fn tag(item: &Item) -> u8 {
+    match item {
+        Item::Get { .. } => 4,
+        Item::Put { .. } => 5,
+        Item::Delete { .. } => 6,
+        Item::Check { holds: Condition::Absent, .. } => 7,
+        Item::Check { holds: Condition::Present, .. } => 8,
+        Item::Check { holds: Condition::Value(_), .. } => 9,
+        Item::Change { change, .. } => match change {
+            Change::PutIf { exists, .. } => 10 + u8::from(*exists),
+            Change::Add(_) => 12,
+            Change::AddFloat(_) => 13,
+            Change::Append(_) => 14,
+            Change::SetRange { .. } => 15,
+        },
+        Item::Expire { .. } => 16,
+        Item::Lifetime { .. } => 17,
+        Item::Copy { replaces, removes, .. } => 28 + 2 * u8::from(*replaces) + u8::from(*removes),
+    }
+}
+
 /// A hash of what a write asks. Times that count from now on are in it as they were asked: when it
 /// is sent again they are later by the clock.
 fn digest(asked: &Asked) -> u64 {
@@ -126,23 +148,7 @@ fn digest(asked: &Asked) -> u64 {
         }
         Operation::Transact { items, .. } => {
             for (place, item) in items.iter().enumerate() {
-                let tag = match item {
-                    Item::Get { .. } => 4,
-                    Item::Put { .. } => 5,
-                    Item::Delete { .. } => 6,
-                    Item::Check { holds: Condition::Absent, .. } => 7,
-                    Item::Check { holds: Condition::Present, .. } => 8,
-                    Item::Check { holds: Condition::Value(_), .. } => 9,
-                    Item::Change { change, .. } => match change {
-                        Change::PutIf { exists, .. } => 10 + u8::from(*exists),
-                        Change::Add(_) => 12,
-                        Change::AddFloat(_) => 13,
-                        Change::Append(_) => 14,
-                        Change::SetRange { .. } => 15,
-                    },
-                    Item::Expire { .. } => 16,
-                    Item::Lifetime { .. } => 17,
-                };
+                let tag = tag(item);
                 let number = match item {
                     Item::Change { change: Change::Add(number), .. } => number.to_le_bytes(),
                     Item::Change { change: Change::SetRange { offset, .. }, .. } => {
@@ -150,7 +156,10 @@ fn digest(asked: &Asked) -> u64 {
                     }
                     _ => [0; 8],
                 };
-                let value = item.value().map_or(&b""[..], |value| value);
+                let value = match item {
+                    Item::Copy { to, .. } => to,
+                    _ => item.value().map_or(&b""[..], |value| value),
+                };
                 add(tag, [item.key(), value, &number]);
                 if let Some((tag, at)) = ending(item) {
                     let is_relative = relative.binary_search(&place).is_ok();

@@ -13,7 +13,7 @@ use quorate_api::v1::{self, Absent, ItemAnswer, Reading, WriteOptions};
 use quorate_host::wall;
 use quorate_kernel::operation::{Operation, Outcome};
 use quorate_kernel::time::WallTime;
-use quorate_kernel::transaction::{Condition, Item, ItemOutcome, check_bounds};
+use quorate_kernel::transaction::{Condition, Copied, Item, ItemOutcome, check_bounds};
 
 impl Native {
     /// `Kv.Transact`.
@@ -84,7 +84,7 @@ fn asked((at, item): (usize, v1::Item)) -> Result<Timed, Problem> {
     let Some(action) = action else {
         return Err(lacks(
             "the item says nothing of what to do",
-            "set check, get, put, delete, change, expire, persist or lifetime",
+            "set check, get, put, delete, change, expire, persist, lifetime or copy",
         ));
     };
     if expiry.is_some() && !puts(&action) {
@@ -96,6 +96,9 @@ fn asked((at, item): (usize, v1::Item)) -> Result<Timed, Problem> {
         Action::Expire(asked) => return expiry::of_expire(key, asked, &field),
         Action::Persist(v1::Removal {}) => expiry::persist(key),
         Action::Lifetime(v1::Read {}) => Item::Lifetime { key },
+        Action::Copy(v1::CopyTo { to, replaces, removes }) => {
+            Item::Copy { key, to, replaces, removes }
+        }
         Action::Get(v1::Read {}) => Item::Get { key },
         Action::Put(value) => Item::Put { key, value, expiry },
         Action::Delete(v1::Removal {}) => Item::Delete { key },
@@ -144,6 +147,14 @@ fn answer(told: ItemOutcome, now: WallTime) -> ItemAnswer {
             let lifetime = Some(expiry::lifetime(lifetime, now));
             ItemAnswer { lifetime, ..ItemAnswer::default() }
         }
+        ItemOutcome::Copied(copied) => {
+            let copied = match copied {
+                Copied::Done => v1::Copied::Done,
+                Copied::NoSource => v1::Copied::NoSource,
+                Copied::Occupied => v1::Copied::Occupied,
+            };
+            ItemAnswer { copied: copied.into(), ..ItemAnswer::default() }
+        }
     }
 }
 
@@ -191,6 +202,10 @@ mod tests {
             ),
             (Some(Action::Persist(v1::Removal {})), expiry::persist(key())),
             (Some(Action::Lifetime(v1::Read {})), Item::Lifetime { key: key() }),
+            (
+                Some(Action::Copy(v1::CopyTo { to: value(), replaces: true, removes: false })),
+                Item::Copy { key: key(), to: value(), replaces: true, removes: false },
+            ),
         ];
         for (action, expected) in table {
             assert_eq!(item(action), Ok(expected));
@@ -237,6 +252,10 @@ mod tests {
         let value = Bytes::from_static(b"v");
         assert_eq!(of(ItemOutcome::Value(Some(value.clone()))), (Some(State::Value(value)), false));
         assert!(answer(ItemOutcome::Expiry { changed: true }, WallTime(100)).expiry_changed);
+        let copied = |copied| answer(ItemOutcome::Copied(copied), WallTime(100)).copied();
+        assert_eq!(copied(Copied::Done), v1::Copied::Done);
+        assert_eq!(copied(Copied::NoSource), v1::Copied::NoSource);
+        assert_eq!(copied(Copied::Occupied), v1::Copied::Occupied);
         let until = Lifetime::Until(WallTime(130));
         let told = answer(ItemOutcome::Lifetime(until), WallTime(100));
         assert_eq!(told.lifetime, Some(expiry::lifetime(until, WallTime(100))));

@@ -8,7 +8,7 @@ use crate::expiry::{Expiry, Lifetime, When};
 use crate::limits::TRANSACTION_BYTES_MAX;
 use crate::operation::{Operation, Outcome, Refusal};
 use crate::time::WallTime;
-use crate::transaction::{Item, ItemOutcome};
+use crate::transaction::{Copied, Item, ItemOutcome};
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec;
@@ -130,15 +130,22 @@ impl Items {
         mut read: impl FnMut(&Bytes) -> C,
     ) -> Evaluation<C> {
         let (mut cells, mut told) = (BTreeMap::new(), Vec::with_capacity(self.list.len()));
-        let (mut grown, mut bytes) = (BTreeMap::new(), 0);
+        let (mut grown, mut bytes) = (BTreeMap::new(), 0_usize);
         for (at, item) in self.list.iter().enumerate() {
             let key = item.key();
             let entry = cells.entry(key.clone()).or_insert_with(|| (read(key), false));
-            match step(at, item, bytes_max, &mut entry.0) {
+            let outcome = if let Item::Copy { key, to, replaces, removes } = item {
+                cells.entry(to.clone()).or_insert_with(|| (read(to), false));
+                bytes = bytes.saturating_add(cells[key].0.value().map_or(0, |it| it.len()));
+                copy((key, to), (*replaces, *removes), &mut cells).map(ItemOutcome::Copied)
+            } else {
+                entry.1 |= item.is_write();
+                step(at, item, bytes_max, &mut entry.0)
+            };
+            match outcome {
                 Ok(outcome) => told.push(outcome),
                 Err(refusal) => return Evaluation { cells, told: Err(refusal) },
             }
-            entry.1 |= item.is_write();
             // What is shown, and what was made of values that grow: one that is shown or put anew
             // is copied when it grows again.
             bytes += told.last().map_or(0, ItemOutcome::bytes);
@@ -155,7 +162,11 @@ impl Items {
                     | ItemOutcome::Expiry { .. }
                     | ItemOutcome::Lifetime(_),
                 ) => {}
-                Some(_) => drop(grown.remove(key)),
+                Some(_) => {
+                    for key in item.keys() {
+                        grown.remove(key);
+                    }
+                }
             }
             let (length, limit) = (bytes, TRANSACTION_BYTES_MAX);
             if length > limit && !self.is_single {
@@ -194,6 +205,35 @@ impl<C> Evaluation<C> {
     }
 }
 
+/// Does a copy between two of the cells, and marks what it writes.
+fn copy<C: Cell>(
+    (key, to): (&Bytes, &Bytes),
+    (replaces, removes): (bool, bool),
+    cells: &mut BTreeMap<Bytes, (C, bool)>,
+) -> Result<Copied, Refusal> {
+    let (from, _) = &cells[key];
+    let (value, lifetime) = (from.value(), from.lifetime());
+    let Some(value) = value else { return Ok(Copied::NoSource) };
+    let (target, is_written) = cells.get_mut(to).expect("it was read");
+    if target.value().is_some() && !replaces {
+        return Ok(Copied::Occupied);
+    }
+    if key == to {
+        return Ok(Copied::Done);
+    }
+    let expiry = match lifetime {
+        Lifetime::Until(at) => Expiry::At(at),
+        Lifetime::Absent | Lifetime::Endless => Expiry::Never,
+    };
+    target.put(&value, expiry)?;
+    *is_written = true;
+    if let (true, Some((from, is_written))) = (removes, cells.get_mut(key)) {
+        from.delete();
+        *is_written = true;
+    }
+    Ok(Copied::Done)
+}
+
 fn step<C: Cell>(
     at: usize,
     item: &Item,
@@ -221,6 +261,7 @@ fn step<C: Cell>(
         }
         Item::Expire { at, when, .. } => ItemOutcome::Expiry { changed: cell.expire(*at, *when) },
         Item::Lifetime { .. } => ItemOutcome::Lifetime(cell.lifetime()),
+        Item::Copy { .. } => unreachable!("it is about two cells"),
     })
 }
 
@@ -286,6 +327,36 @@ mod tests {
         let last = ItemOutcome::Unchanged(Unchanged::TooLong);
         assert_eq!(done.told.clone(), Ok(vec![first, length(9), last.clone(), last]));
         assert!(done.written().eq([(bytes("a"), Some(bytes("102345678")))]));
+    }
+
+    #[test]
+    fn a_copy_takes_what_items_before_it_left_and_writes_what_it_changes_alone() {
+        let copy = |key, to, replaces, removes| {
+            let (key, to) = (bytes(key), bytes(to));
+            Item::Copy { key, to, replaces, removes }
+        };
+        let all = items(vec![
+            copy("none", "a", true, true),
+            copy("a", "b", false, true),
+            copy("a", "a", true, true),
+            copy("a", "a", false, true),
+            put("a", "2"),
+            copy("a", "b", true, true),
+            copy("b", "c", false, false),
+        ]);
+        let done = all.evaluate(9, |key| (key == "a" || key == "b").then(|| bytes("1")));
+        use Copied::{Done, NoSource, Occupied};
+        let told = [NoSource, Occupied, Done, Occupied].map(ItemOutcome::Copied).to_vec();
+        let told = [told, vec![ItemOutcome::Written], vec![ItemOutcome::Copied(Done); 2]].concat();
+        assert_eq!(done.told.clone(), Ok(told));
+        let two = Some(bytes("2"));
+        let left = [(bytes("a"), None), (bytes("b"), two.clone()), (bytes("c"), two)];
+        assert!(done.written().eq(left), "where nothing was to copy nothing is written");
+
+        let long = Bytes::from(vec![0; TRANSACTION_BYTES_MAX / 2 + 1]);
+        let two = items(vec![copy("a", "b", true, false), copy("a", "c", true, false)]);
+        let refused = two.evaluate(9, |_| Some(long.clone())).told;
+        assert!(matches!(refused, Err(Refusal::TooLarge { what: "transaction", .. })));
     }
 
     #[test]

@@ -134,7 +134,7 @@ impl Operation {
             Operation::Transact { items, .. } => &items[..],
             _ => &[],
         };
-        self.key().into_iter().chain(items.iter().map(Item::key))
+        self.key().into_iter().chain(items.iter().flat_map(Item::keys))
     }
 
     /// Whether the operation may change data.

@@ -61,6 +61,18 @@ pub enum Item {
         /// Which key.
         key: Bytes,
     },
+    /// Gives another key what a key has: its value, and its end. If it cannot be done both stay as
+    /// they are, and the other items are done all the same.
+    Copy {
+        /// What is copied.
+        key: Bytes,
+        /// What has it then. If it is the same key nothing changes.
+        to: Bytes,
+        /// Whether it may have a value already.
+        replaces: bool,
+        /// Whether the key that is copied is removed.
+        removes: bool,
+    },
 }
 
 /// What must hold of a key.
@@ -99,10 +111,23 @@ pub enum ItemOutcome {
     },
     /// How long the key is there.
     Lifetime(Lifetime),
+    /// What became of a copy.
+    Copied(Copied),
+}
+
+/// What became of a copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Copied {
+    /// It was made.
+    Done,
+    /// There is nothing to copy.
+    NoSource,
+    /// The other key has a value, which is not replaced.
+    Occupied,
 }
 
 impl Item {
-    /// The key that it is about.
+    /// The key that it is about; that of which it reads, if it is about two.
     #[must_use]
     pub fn key(&self) -> &Bytes {
         match self {
@@ -112,8 +137,18 @@ impl Item {
             | Item::Delete { key }
             | Item::Change { key, .. }
             | Item::Expire { key, .. }
-            | Item::Lifetime { key } => key,
+            | Item::Lifetime { key }
+            | Item::Copy { key, .. } => key,
         }
+    }
+
+    /// All keys that it is about.
+    pub fn keys(&self) -> impl Iterator<Item = &Bytes> {
+        let other = match self {
+            Item::Copy { to, .. } => Some(to),
+            _ => None,
+        };
+        core::iter::once(self.key()).chain(other)
     }
 
     /// The value that it carries, if any.
@@ -124,11 +159,7 @@ impl Item {
                 Some(value)
             }
             Item::Change { change, .. } => change.bytes(),
-            Item::Check { .. }
-            | Item::Get { .. }
-            | Item::Delete { .. }
-            | Item::Expire { .. }
-            | Item::Lifetime { .. } => None,
+            _ => None,
         }
     }
 
@@ -136,9 +167,11 @@ impl Item {
     #[must_use]
     pub fn is_write(&self) -> bool {
         match self {
-            Item::Put { .. } | Item::Delete { .. } | Item::Change { .. } | Item::Expire { .. } => {
-                true
-            }
+            Item::Put { .. }
+            | Item::Delete { .. }
+            | Item::Change { .. }
+            | Item::Expire { .. }
+            | Item::Copy { .. } => true,
             Item::Check { .. } | Item::Get { .. } | Item::Lifetime { .. } => false,
         }
     }
@@ -165,10 +198,10 @@ impl Item {
         at.0 = at.0.saturating_add(by);
     }
 
-    /// How many bytes its key and value have.
+    /// How many bytes its keys and value have.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        self.key().len() + self.value().map_or(0, Bytes::len)
+        self.keys().map(Bytes::len).sum::<usize>() + self.value().map_or(0, Bytes::len)
     }
 
     /// The item that does what an operation on one key does by itself, if there is one.
@@ -197,6 +230,7 @@ impl Item {
             }
             ItemOutcome::Expiry { .. } => matches!(self, Item::Expire { .. }),
             ItemOutcome::Lifetime(_) => matches!(self, Item::Lifetime { .. }),
+            ItemOutcome::Copied(_) => matches!(self, Item::Copy { .. }),
         }
     }
 }
@@ -220,13 +254,7 @@ impl ItemOutcome {
         match self {
             ItemOutcome::Value(value) => value.as_ref().map_or(0, Bytes::len),
             ItemOutcome::Changed(Changed::Float(number)) => number.len(),
-            ItemOutcome::Checked
-            | ItemOutcome::Written
-            | ItemOutcome::Deleted { .. }
-            | ItemOutcome::Changed(_)
-            | ItemOutcome::Unchanged(_)
-            | ItemOutcome::Expiry { .. }
-            | ItemOutcome::Lifetime(_) => 0,
+            _ => 0,
         }
     }
 }
@@ -242,7 +270,8 @@ impl From<ItemOutcome> for Outcome {
             other @ (ItemOutcome::Changed(_)
             | ItemOutcome::Unchanged(_)
             | ItemOutcome::Expiry { .. }
-            | ItemOutcome::Lifetime(_)) => Outcome::Transacted(alloc::vec![other]),
+            | ItemOutcome::Lifetime(_)
+            | ItemOutcome::Copied(_)) => Outcome::Transacted(alloc::vec![other]),
         }
     }
 }
@@ -262,7 +291,7 @@ pub fn check_bounds(items: &[Item], value_bytes_max: usize) -> Result<(), Refusa
         false => Err(Refusal::TooLarge { what, length, limit }),
     };
     for item in items {
-        within("key", item.key().len(), KEY_BYTES_MAX)?;
+        item.keys().try_for_each(|key| within("key", key.len(), KEY_BYTES_MAX))?;
         // What a key is compared with may have been put while longer values were taken.
         let is_compared = matches!(item, Item::Check { .. });
         let limit = if is_compared { TRANSACTION_BYTES_MAX } else { value_bytes_max };
@@ -354,6 +383,10 @@ mod tests {
         assert_eq!(told(vec![put(1, 1); limit + 1]), many);
         let (length, limit) = (KEY_BYTES_MAX + 1, KEY_BYTES_MAX);
         assert_eq!(told(vec![put(length, 1)]), too_large("key", length, limit));
+        let (key, to) = (long(1), long(length));
+        let copy = Item::Copy { key, to, replaces: true, removes: false };
+        assert_eq!(copy.bytes(), length + 1);
+        assert_eq!(told(vec![copy]), too_large("key", length, limit));
         let (half, limit) = (TRANSACTION_BYTES_MAX / 2, TRANSACTION_BYTES_MAX);
         assert_eq!(told(vec![put(0, half), put(0, half)]), Ok(()));
         let whole = told(vec![put(0, half), put(1, half)]);

@@ -8,6 +8,13 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class Copied(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    COPIED_UNSPECIFIED: _ClassVar[Copied]
+    COPIED_DONE: _ClassVar[Copied]
+    COPIED_NO_SOURCE: _ClassVar[Copied]
+    COPIED_OCCUPIED: _ClassVar[Copied]
+
 class ExpireWhen(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     EXPIRE_WHEN_ALWAYS: _ClassVar[ExpireWhen]
@@ -32,6 +39,10 @@ class ScanOrder(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     SCAN_ORDER_UNSPECIFIED: _ClassVar[ScanOrder]
     SCAN_ORDER_HASH: _ClassVar[ScanOrder]
     SCAN_ORDER_KEY: _ClassVar[ScanOrder]
+COPIED_UNSPECIFIED: Copied
+COPIED_DONE: Copied
+COPIED_NO_SOURCE: Copied
+COPIED_OCCUPIED: Copied
 EXPIRE_WHEN_ALWAYS: ExpireWhen
 EXPIRE_WHEN_IF_NONE: ExpireWhen
 EXPIRE_WHEN_IF_SOME: ExpireWhen
@@ -164,7 +175,7 @@ class TransactRequest(_message.Message):
     def __init__(self, keyspace: _Optional[str] = ..., items: _Optional[_Iterable[_Union[Item, _Mapping]]] = ..., options: _Optional[_Union[_common_pb2.WriteOptions, _Mapping]] = ...) -> None: ...
 
 class Item(_message.Message):
-    __slots__ = ("key", "check", "get", "put", "delete", "change", "expire", "persist", "lifetime", "expiry")
+    __slots__ = ("key", "check", "get", "put", "delete", "change", "expire", "persist", "lifetime", "copy", "expiry")
     KEY_FIELD_NUMBER: _ClassVar[int]
     CHECK_FIELD_NUMBER: _ClassVar[int]
     GET_FIELD_NUMBER: _ClassVar[int]
@@ -174,6 +185,7 @@ class Item(_message.Message):
     EXPIRE_FIELD_NUMBER: _ClassVar[int]
     PERSIST_FIELD_NUMBER: _ClassVar[int]
     LIFETIME_FIELD_NUMBER: _ClassVar[int]
+    COPY_FIELD_NUMBER: _ClassVar[int]
     EXPIRY_FIELD_NUMBER: _ClassVar[int]
     key: bytes
     check: Condition
@@ -184,8 +196,19 @@ class Item(_message.Message):
     expire: Expire
     persist: Removal
     lifetime: Read
+    copy: CopyTo
     expiry: Expiry
-    def __init__(self, key: _Optional[bytes] = ..., check: _Optional[_Union[Condition, _Mapping]] = ..., get: _Optional[_Union[Read, _Mapping]] = ..., put: _Optional[bytes] = ..., delete: _Optional[_Union[Removal, _Mapping]] = ..., change: _Optional[_Union[Change, _Mapping]] = ..., expire: _Optional[_Union[Expire, _Mapping]] = ..., persist: _Optional[_Union[Removal, _Mapping]] = ..., lifetime: _Optional[_Union[Read, _Mapping]] = ..., expiry: _Optional[_Union[Expiry, _Mapping]] = ...) -> None: ...
+    def __init__(self, key: _Optional[bytes] = ..., check: _Optional[_Union[Condition, _Mapping]] = ..., get: _Optional[_Union[Read, _Mapping]] = ..., put: _Optional[bytes] = ..., delete: _Optional[_Union[Removal, _Mapping]] = ..., change: _Optional[_Union[Change, _Mapping]] = ..., expire: _Optional[_Union[Expire, _Mapping]] = ..., persist: _Optional[_Union[Removal, _Mapping]] = ..., lifetime: _Optional[_Union[Read, _Mapping]] = ..., copy: _Optional[_Union[CopyTo, _Mapping]] = ..., expiry: _Optional[_Union[Expiry, _Mapping]] = ...) -> None: ...
+
+class CopyTo(_message.Message):
+    __slots__ = ("to", "replaces", "removes")
+    TO_FIELD_NUMBER: _ClassVar[int]
+    REPLACES_FIELD_NUMBER: _ClassVar[int]
+    REMOVES_FIELD_NUMBER: _ClassVar[int]
+    to: bytes
+    replaces: bool
+    removes: bool
+    def __init__(self, to: _Optional[bytes] = ..., replaces: _Optional[bool] = ..., removes: _Optional[bool] = ...) -> None: ...
 
 class Expire(_message.Message):
     __slots__ = ("after_ms", "at_ms", "when")
@@ -282,18 +305,20 @@ class TransactResponse(_message.Message):
     def __init__(self, answers: _Optional[_Iterable[_Union[ItemAnswer, _Mapping]]] = ..., coordinator: _Optional[_Union[_common_pb2.Coordinator, _Mapping]] = ..., is_repeated: _Optional[bool] = ...) -> None: ...
 
 class ItemAnswer(_message.Message):
-    __slots__ = ("reading", "existed", "changed", "lifetime", "expiry_changed")
+    __slots__ = ("reading", "existed", "changed", "lifetime", "expiry_changed", "copied")
     READING_FIELD_NUMBER: _ClassVar[int]
     EXISTED_FIELD_NUMBER: _ClassVar[int]
     CHANGED_FIELD_NUMBER: _ClassVar[int]
     LIFETIME_FIELD_NUMBER: _ClassVar[int]
     EXPIRY_CHANGED_FIELD_NUMBER: _ClassVar[int]
+    COPIED_FIELD_NUMBER: _ClassVar[int]
     reading: _common_pb2.Reading
     existed: bool
     changed: Changed
     lifetime: Lifetime
     expiry_changed: bool
-    def __init__(self, reading: _Optional[_Union[_common_pb2.Reading, _Mapping]] = ..., existed: _Optional[bool] = ..., changed: _Optional[_Union[Changed, _Mapping]] = ..., lifetime: _Optional[_Union[Lifetime, _Mapping]] = ..., expiry_changed: _Optional[bool] = ...) -> None: ...
+    copied: Copied
+    def __init__(self, reading: _Optional[_Union[_common_pb2.Reading, _Mapping]] = ..., existed: _Optional[bool] = ..., changed: _Optional[_Union[Changed, _Mapping]] = ..., lifetime: _Optional[_Union[Lifetime, _Mapping]] = ..., expiry_changed: _Optional[bool] = ..., copied: _Optional[_Union[Copied, str]] = ...) -> None: ...
 
 class ScanRequest(_message.Message):
     __slots__ = ("keyspace", "cursor", "to", "limit", "page_keys", "with_values", "timeout_ms")

@@ -11,7 +11,11 @@ use super::write::json;
 use alloc::format;
 use alloc::string::{String, ToString};
 use bytes::Bytes;
-use quorate_kernel::transaction::{Condition, Item, ItemOutcome};
+use quorate_kernel::transaction::{Condition, Copied, Item, ItemOutcome};
+
+/// What became of a copy, by the word of it.
+const COPIED: [(&str, Copied); 3] =
+    [("done", Copied::Done), ("no_source", Copied::NoSource), ("occupied", Copied::Occupied)];
 
 /// An item as JSON.
 pub(super) fn json_of_item(item: &Item) -> String {
@@ -31,6 +35,10 @@ pub(super) fn json_of_item(item: &Item) -> String {
         }
         Item::Expire { at, when, .. } => of("expire", &json_of_expire(*at, *when)),
         Item::Lifetime { .. } => of("lifetime", ""),
+        Item::Copy { to, replaces, removes, .. } => {
+            let to = json(to);
+            of("copy", &format!(r#","to":{to},"replaces":{replaces},"removes":{removes}"#))
+        }
     }
 }
 
@@ -52,6 +60,10 @@ pub(super) fn json_of_outcome(outcome: &ItemOutcome) -> String {
             format!(r#"{{"outcome":"expiry","changed":{changed}}}"#)
         }
         ItemOutcome::Lifetime(lifetime) => json_of_lifetime(*lifetime),
+        ItemOutcome::Copied(copied) => {
+            let (word, _) = COPIED.iter().find(|(_, it)| it == copied).expect("each has a word");
+            format!(r#"{{"outcome":"copied","is":"{word}"}}"#)
+        }
     }
 }
 
@@ -73,13 +85,17 @@ pub(super) fn item_of(fields: &mut Fields) -> Result<Item, String> {
             Ok(Item::Put { key, value, expiry: expiry_of(fields)? })
         }
         "delete" => Ok(Item::Delete { key }),
+        "copy" => {
+            let (to, replaces) = (fields.bytes("to")?, fields.flag("replaces")?);
+            Ok(Item::Copy { key, to, replaces, removes: fields.flag("removes")? })
+        }
         _ => {
             let item = change_of(&name, &key, fields)?;
             let item = item.map_or_else(|| expire_of(&name, &key, fields), |it| Ok(Some(it)))?;
             item.ok_or_else(|| {
                 format!(
                     "unknown item {name:?}; expected \"check\", \"get\", \"put\", \"delete\", \
-                     \"expire\", \"lifetime\", {NAMES}"
+                     \"copy\", \"expire\", \"lifetime\", {NAMES}"
                 )
             })
         }
@@ -94,6 +110,12 @@ pub(super) fn outcome_of_item(fields: &mut Fields) -> Result<ItemOutcome, String
         "value" => Ok(ItemOutcome::Value(fields.nullable("value", bytes_of)?)),
         "written" => Ok(ItemOutcome::Written),
         "deleted" => Ok(ItemOutcome::Deleted { existed: fields.flag("existed")? }),
+        "copied" => {
+            let word = fields.text("is")?;
+            let copied = COPIED.iter().find(|(it, _)| *it == word);
+            let (_, copied) = copied.ok_or_else(|| format!("no copy is {word:?}"))?;
+            Ok(ItemOutcome::Copied(*copied))
+        }
         _ => {
             let told = outcome_of_change(&name, fields)?;
             let told = told.map_or_else(|| outcome_of_expiry(&name, fields), |it| Ok(Some(it)))?;
@@ -101,7 +123,7 @@ pub(super) fn outcome_of_item(fields: &mut Fields) -> Result<ItemOutcome, String
                 format!(
                     "unknown outcome {name:?} of an item; expected \"checked\", \"value\", \
                      \"written\", \"deleted\", \"put\", \"integer\", \"float\", \"length\", \
-                     \"unchanged\", \"expiry\" or \"lifetime\""
+                     \"unchanged\", \"copied\", \"expiry\" or \"lifetime\""
                 )
             })
         }

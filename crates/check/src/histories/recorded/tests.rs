@@ -9,7 +9,7 @@ use quorate_kernel::change::{Change, Changed, Unchanged};
 use quorate_kernel::expiry::{Expiry, Lifetime, When};
 use quorate_kernel::operation::Cursor;
 use quorate_kernel::time::{Time, WallTime};
-use quorate_kernel::transaction::{Condition, Item, ItemOutcome};
+use quorate_kernel::transaction::{Condition, Copied, Item, ItemOutcome};
 
 fn text_of(history: &History) -> String {
     let mut text = String::new();
@@ -50,9 +50,19 @@ fn item() -> impl Strategy<Value = (Item, ItemOutcome)> {
             .prop_map(|(key, told)| (Item::Lifetime { key }, ItemOutcome::Lifetime(told))),
         (bytes(), any::<bool>())
             .prop_map(|(key, existed)| (Item::Delete { key }, ItemOutcome::Deleted { existed })),
+        (bytes(), bytes(), any::<[bool; 2]>(), copied()).prop_map(
+            |(key, to, [replaces, removes], told)| (
+                Item::Copy { key, to, replaces, removes },
+                ItemOutcome::Copied(told)
+            )
+        ),
         (bytes(), change(), changed())
             .prop_map(|(key, change, told)| (Item::Change { key, change }, told)),
     ]
+}
+
+fn copied() -> impl Strategy<Value = Copied> {
+    prop_oneof![Just(Copied::Done), Just(Copied::NoSource), Just(Copied::Occupied)]
 }
 
 fn expiry() -> impl Strategy<Value = Expiry> {
@@ -315,7 +325,7 @@ fn a_transaction_is_recorded_with_its_items_and_what_each_was_told() {
         (
             r#"[{"item":"get","key":"k"},{"item":"scan","key":"k"}]"#,
             "item 1 of \"items\": unknown item \"scan\"; expected \"check\", \"get\", \"put\", \
-             \"delete\", \"expire\", \"lifetime\", \"put_if\", \"add\", \"add_float\", \
+             \"delete\", \"copy\", \"expire\", \"lifetime\", \"put_if\", \"add\", \"add_float\", \
              \"append\" or \"set_range\"",
         ),
         ("[7]", r#"item 0 of "items" is no object"#),

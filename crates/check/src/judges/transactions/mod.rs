@@ -62,7 +62,9 @@ fn is_beyond(entry: &Entry) -> bool {
     let is_known = |change: &Change| is_told && matches!(change, Change::PutIf { .. });
     let is_done = *entry.completion() != Completion::Refused;
     let unknown = |item: &Item| {
-        item.is_about_expiry() || matches!(item, Item::Change { change, .. } if !is_known(change))
+        item.is_about_expiry()
+            || matches!(item, Item::Change { change, .. } if !is_known(change))
+            || matches!(item, Item::Copy { .. })
     };
     is_done && items.iter().any(unknown)
 }
@@ -72,9 +74,9 @@ fn is_beyond(entry: &Entry) -> bool {
 #[must_use]
 pub fn judge(history: &History, steps_max: u64) -> Verdict {
     if history.entries().iter().any(is_beyond) {
-        let why = "what a change in place leaves is not known here, but for a put that asks if \
-                   there is a value and was told, nor when keys end by themselves; additions to \
-                   numbers are judged as counters";
+        let why = "what a change in place or a copy leaves is not known here, but for a put that \
+                   asks if there is a value and was told, nor when keys end by themselves; \
+                   additions to numbers are judged as counters";
         return Verdict::Unknown { why: why.into() };
     }
     let (mut verdict, mut steps_left) = (Verdict::Holds, steps_max);

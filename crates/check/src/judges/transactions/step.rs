@@ -150,7 +150,10 @@ impl<'a> Builder<'a, '_> {
                     self.write(key, Some(value));
                 }
             }
-            Item::Change { .. } | Item::Expire { .. } | Item::Lifetime { .. } => {
+            Item::Change { .. }
+            | Item::Expire { .. }
+            | Item::Lifetime { .. }
+            | Item::Copy { .. } => {
                 unreachable!("it is known before that it cannot be judged")
             }
         }

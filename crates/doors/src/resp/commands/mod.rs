@@ -3,6 +3,7 @@
 
 mod changes;
 mod connection;
+mod copies;
 mod expiry;
 mod follow;
 mod hello;

@@ -2,8 +2,8 @@
 
 use super::unable::{refused, types};
 use super::{
-    Cx, Handled, changes, connection, expiry, follow, introspection, keys, server, siblings,
-    strings, transactions,
+    Cx, Handled, changes, connection, copies, expiry, follow, introspection, keys, server,
+    siblings, strings, transactions,
 };
 use crate::resp::error::{CommandError, Lack, shown};
 use crate::resp::reply::Encoder;
@@ -177,6 +177,7 @@ impl Table {
             changes::SPECS,
             siblings::SPECS,
             keys::SPECS,
+            copies::SPECS,
             expiry::SPECS,
             connection::SPECS,
             follow::SPECS,

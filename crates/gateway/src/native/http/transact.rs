@@ -18,7 +18,7 @@ use quorate_kernel::change::{Change, Changed};
 use quorate_kernel::expiry::{Expiry, Lifetime};
 use quorate_kernel::limits::{TRANSACTION_BYTES_MAX, TRANSACTION_ITEMS_MAX};
 use quorate_kernel::time::WallTime;
-use quorate_kernel::transaction::{Condition, Item, ItemOutcome};
+use quorate_kernel::transaction::{Condition, Copied, Item, ItemOutcome};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -27,12 +27,14 @@ const BODY_BYTES_MAX: usize = TRANSACTION_BYTES_MAX / 3 * 4 + 1024 * 1024;
 /// What is right.
 const FORM: &str = "send an object with `items`, a list of at most 1024 objects with `op` (`get`, \
                     `put`, `delete`, `check`, `put_if`, `add`, `add_float`, `append`, \
-                    `set_range`, `expire`, `persist` or `lifetime`), `key` or `key_base64`; of \
+                    `set_range`, `expire`, `persist`, `lifetime` or `copy`), `key` or \
+                    `key_base64`; of \
                     `put`, `put_if`, `add_float`, `append` and `set_range` `value` or \
                     `value_base64`, of a check one of these or `exists`, true or false, of \
                     `put_if` `exists`, of `add` `number`, of `set_range` `offset`, of `expire` \
                     `expire_after_ms` or `expire_at_ms`, and `when` if it has a condition, of \
-                    `put` and `put_if` one of these or `keep_expiry`, true, if the key expires";
+                    `put` and `put_if` one of these or `keep_expiry`, true, if the key expires; \
+                    of `copy` `to` or `to_base64`, and `replaces` or `removes`, true, if it does";
 
 /// `POST /v1/transactions/{keyspace}`.
 pub async fn post(State(native): State<Native>, request: Request) -> Response {
@@ -103,6 +105,14 @@ fn shown(key: &Bytes, told: &ItemOutcome, now: WallTime) -> Value {
             object.insert(String::from("exists"), (*lifetime != Lifetime::Absent).into());
             object.insert(String::from("remaining_ms"), left.into());
         }
+        ItemOutcome::Copied(copied) => {
+            let word = match copied {
+                Copied::Done => "done",
+                Copied::NoSource => "no_source",
+                Copied::Occupied => "occupied",
+            };
+            object.insert(String::from("copied"), word.into());
+        }
     }
     Value::Object(object)
 }
@@ -128,6 +138,7 @@ enum Op {
     Expire,
     Persist,
     Lifetime,
+    Copy,
 }
 
 #[derive(Deserialize)]
@@ -145,6 +156,10 @@ struct Row {
     expire_at_ms: Option<u64>,
     keep_expiry: Option<bool>,
     when: Option<When>,
+    to: Option<String>,
+    to_base64: Option<String>,
+    replaces: Option<bool>,
+    removes: Option<bool>,
 }
 
 /// The items in a JSON body.
@@ -159,11 +174,16 @@ fn items(body: &Bytes, allowance: &Allowance) -> Result<Vec<Timed>, Problem> {
 fn item(at: usize, row: Row) -> Result<Timed, Problem> {
     let Row { op, key, key_base64, value, value_base64, exists, number, offset, .. } = row;
     let Row { expire_after_ms, expire_at_ms, keep_expiry, when, .. } = row;
+    let Row { to, to_base64, replaces, removes, .. } = row;
     let field = format!("items[{at}]");
     let wrong = |what: &str| problem::invalid(&field, what, FORM);
     let key = ask::either(&field, key, key_base64)?.ok_or_else(|| wrong("there is no key"))?;
     let value = ask::either(&field, value, value_base64)?;
+    let to = ask::either(&field, to, to_base64)?;
     let has = (value, exists, number, offset);
+    if op != Op::Copy && (to.is_some() || replaces.is_some() || removes.is_some()) {
+        return Err(wrong("it has `to`, `replaces` or `removes`, which are of `copy` alone"));
+    }
     let fields = Fields { expire_after_ms, expire_at_ms, keep_expiry };
     if op == Op::Expire {
         return match has {
@@ -181,7 +201,14 @@ fn item(at: usize, row: Row) -> Result<Timed, Problem> {
         return Err(wrong("it says when the key expires, but puts nothing"));
     }
     let (expiry, is_relative) = of_put(expires, &field)?;
-    let item = plain(op, key, has, expiry).map_err(wrong)?;
+    let item = match (op, to) {
+        (Op::Copy, Some(to)) if has == (None, None, None, None) => {
+            let [replaces, removes] = [replaces, removes].map(Option::unwrap_or_default);
+            Item::Copy { key, to, replaces, removes }
+        }
+        (Op::Copy, _) => return Err(wrong("it has not just two keys, `replaces` and `removes`")),
+        _ => plain(op, key, has, expiry).map_err(wrong)?,
+    };
     Ok(Timed { item, is_relative })
 }
 
@@ -218,7 +245,7 @@ fn plain(op: Op, key: Bytes, has: Has, expiry: Expiry) -> Result<Item, &'static 
         }
         (Op::Check, _) => return Err("a check has not just one of a value and `exists`"),
         (Op::Put | Op::AddFloat | Op::Append, _) => return Err("it has not just a value"),
-        (Op::Get | Op::Delete | Op::Expire | Op::Persist | Op::Lifetime, _) => {
+        (Op::Get | Op::Delete | Op::Expire | Op::Persist | Op::Lifetime | Op::Copy, _) => {
             return Err("it has more than a key");
         }
         (Op::PutIf, _) => return Err("it has not just a value and `exists`"),
@@ -251,7 +278,8 @@ mod tests {
             {"op":"add","key":"a","number":-5},{"op":"append","key":"a","value_base64":"/w=="},
             {"op":"put_if","key":"a","value":"","exists":false},
             {"op":"set_range","key":"a","value":"","offset":4},
-            {"op":"add_float","key":"a","value":"1.5"}]}"#;
+            {"op":"add_float","key":"a","value":"1.5"},
+            {"op":"copy","key":"a","to_base64":"/w==","removes":true}]}"#;
         let (a, ff) = (|| Bytes::from_static(b"a"), || Bytes::from_static(b"\xff"));
         let change = |change| Item::Change { key: a(), change };
         let expected = vec![
@@ -265,6 +293,7 @@ mod tests {
             change(Change::PutIf { exists: false, value: Bytes::new(), expiry: Expiry::Never }),
             change(Change::SetRange { offset: 4, bytes: Bytes::new() }),
             change(Change::AddFloat(Bytes::from_static(b"1.5"))),
+            Item::Copy { key: a(), to: ff(), replaces: false, removes: true },
         ];
         assert_eq!(of(text), Ok(expected));
     }
@@ -301,6 +330,10 @@ mod tests {
         assert_eq!(of(Lifetime::Absent), left(false, None));
         assert_eq!(of(Lifetime::Endless), left(true, None));
         assert_eq!(of(Lifetime::Until(WallTime(107))), left(true, Some(7)));
+        let copied = |word| json!({ "key": "k", "copied": word });
+        assert_eq!(told(ItemOutcome::Copied(Copied::Done)), copied("done"));
+        assert_eq!(told(ItemOutcome::Copied(Copied::NoSource)), copied("no_source"));
+        assert_eq!(told(ItemOutcome::Copied(Copied::Occupied)), copied("occupied"));
         let changed = json!({ "key": "k", "expiry_changed": true });
         assert_eq!(told(ItemOutcome::Expiry { changed: true }), changed);
     }
@@ -327,6 +360,10 @@ mod tests {
             r#"{"items":[{"op":"put","key":"a","value":"b","when":"always"}]}"#,
             r#"{"items":[{"op":"get","key":"a","keep_expiry":true}]}"#,
             r#"{"items":[{"op":"expire","key":"a"}]}"#,
+            r#"{"items":[{"op":"copy","key":"a"}]}"#,
+            r#"{"items":[{"op":"copy","key":"a","to":"b","value":"c"}]}"#,
+            r#"{"items":[{"op":"get","key":"a","to":"b"}]}"#,
+            r#"{"items":[{"op":"delete","key":"a","replaces":true}]}"#,
             r#"{"items":[{"op":"expire","key":"a","keep_expiry":true}]}"#,
             r#"{"items":[{"op":"expire","key":"a","value":"","expire_at_ms":1}]}"#,
             r#"{"items":[{"op":"expire","key":"a","expire_at_ms":1,"when":"never"}]}"#,

@@ -2,6 +2,7 @@
 
 mod altered;
 mod changes;
+mod copies;
 mod customers;
 mod expiry;
 mod frames;

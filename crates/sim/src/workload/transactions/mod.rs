@@ -266,6 +266,7 @@ fn word(outcome: &Outcome) -> u64 {
                 ItemOutcome::Lifetime(Lifetime::Absent) => 10,
                 ItemOutcome::Lifetime(Lifetime::Endless) => 11,
                 ItemOutcome::Lifetime(Lifetime::Until(at)) => 12 + at.0 as u64,
+                ItemOutcome::Copied(copied) => 13 + *copied as u64,
             };
             word.wrapping_mul(31).wrapping_add(told)
         }),

@@ -18,9 +18,6 @@ pub(crate) const SPECS: &[Spec] = &[
     service("setbit", "bits of a value"),
     service("move", "moving a key"),
     service("restore", "restoring a key"),
-    service("copy", "copying a key"),
-    service("rename", "renaming a key"),
-    service("renamenx", "renaming a key"),
     service("flushdb", "emptying a keyspace"),
     service("flushall", "emptying a keyspace"),
 ];

@@ -31,6 +31,7 @@ pub fn of_item(item: &Item, asked: WallMs) -> Option<Act> {
         Item::Change { change, .. } => changing(change, asked),
         Item::Expire { at, when, .. } => expiring(*at, *when, asked),
         Item::Check { .. } | Item::Get { .. } | Item::Lifetime { .. } => return None,
+        Item::Copy { .. } => unreachable!("what is copied is known to the sheet alone"),
     })
 }
 
@@ -101,6 +102,13 @@ impl Found {
         let of =
             |(value, expires): &(Raw, _)| Content { value: value.0.clone(), expires: *expires };
         Found { content: content.map(of), asked }
+    }
+
+    /// The act that leaves a key as it is here.
+    pub fn left(self) -> Act {
+        let Some(Content { value, expires }) = self.content else { return Act::Delete };
+        let expiry = expires.map_or(Expiry::Never, Expiry::At);
+        Act::Put { value: Raw(value), expiry }
     }
 
     fn act(&mut self, act: &Act, bytes_max: usize) -> Result<Done, Unchanged> {

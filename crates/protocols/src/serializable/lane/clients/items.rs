@@ -7,7 +7,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec;
 use alloc::vec::Vec;
 use bytes::Bytes;
-use quorate_kernel::evaluate::Items;
+use quorate_kernel::evaluate::{Evaluation, Items};
 use quorate_kernel::ids::GroupId;
 use quorate_kernel::mutant;
 use quorate_kernel::operation::{Outcome, Refusal};
@@ -37,10 +37,18 @@ impl Sheet {
         self.items.list()
     }
 
+    /// Whether an act on one key follows from what another has. Then all keys are read, all of it
+    /// is evaluated here, and what is left in each key is put, if the versions that were read are
+    /// still current: the paper's own form of a transaction (§4.2).
+    fn copies(&self) -> bool {
+        self.items().iter().any(|item| matches!(item, Item::Copy { .. }))
+    }
+
     /// The keys that must be read before it is known what to do.
     pub fn to_read(&self) -> impl Iterator<Item = Raw> {
-        let reads = self.items().iter().filter(|item| !item.is_write());
-        reads.map(|item| place::stored(item.key()))
+        let copies = self.copies();
+        let reads = self.items().iter().filter(move |item| copies || !item.is_write());
+        reads.flat_map(Item::keys).map(|key| place::stored(key))
     }
 
     /// How many bytes the values are that were read.
@@ -49,9 +57,12 @@ impl Sheet {
         contents.map(|(value, _)| value.len()).sum()
     }
 
-    /// Whether it changes something.
-    pub fn is_write(&self) -> bool {
-        self.items().iter().any(Item::is_write)
+    /// Whether it changes something, by what was read.
+    pub fn changes(&self) -> bool {
+        match self.copies() {
+            true => !self.acts().is_empty(),
+            false => self.items().iter().any(Item::is_write),
+        }
     }
 
     /// The versions that it rests on.
@@ -61,6 +72,10 @@ impl Sheet {
 
     /// What it does, in order.
     pub fn acts(&self) -> Vec<(Raw, Act)> {
+        if self.copies() {
+            let written = self.evaluated().written();
+            return written.map(|(key, found)| (place::stored(&key), found.left())).collect();
+        }
         let act = |item: &Item| Some((place::stored(item.key()), acts::of_item(item, self.asked)?));
         self.items().iter().filter_map(act).collect()
     }
@@ -71,8 +86,12 @@ impl Sheet {
     /// # Errors
     /// A check does not hold, or the answer is too long.
     pub fn evaluate(&self) -> Result<Vec<ItemOutcome>, Refusal> {
+        self.evaluated().told
+    }
+
+    fn evaluated(&self) -> Evaluation<Found> {
         let found = |key: &Bytes| Found::of(self.got.get(&place::stored(key)), self.asked);
-        self.items.evaluate(self.value_max, found).told
+        self.items.evaluate(self.value_max, found)
     }
 
     /// The answer, with what each group's acts have answered; none if these are not those of what
@@ -94,6 +113,10 @@ impl Sheet {
                 return has_no_act.then_some(Outcome::Refused(refusal));
             }
         };
+        if self.copies() {
+            let mut results = results.iter().flat_map(|(_, results)| results);
+            return results.all(Result::is_ok).then(|| self.outcome(told));
+        }
         let mut of: BTreeMap<GroupId, _> =
             results.iter().map(|(group, results)| (*group, results.iter())).collect();
         for (item, told) in self.items().iter().zip(&mut told).filter(|(item, _)| item.is_write()) {

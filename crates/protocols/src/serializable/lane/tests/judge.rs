@@ -112,7 +112,10 @@ fn done(
             }
             Item::Delete { .. } => acts.push((key, Act::Delete)),
             Item::Get { .. } | Item::Check { .. } => {}
-            Item::Change { .. } | Item::Expire { .. } | Item::Lifetime { .. } => {
+            Item::Change { .. }
+            | Item::Expire { .. }
+            | Item::Lifetime { .. }
+            | Item::Copy { .. } => {
                 unreachable!("nobody asks for it here")
             }
         }
