@@ -26,6 +26,7 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
+use alloc::vec;
 use quorate_kernel::ids::LaneId;
 use quorate_kernel::limits::{
     CLIENT_OPERATIONS_MAX, CLIENT_QUEUE_BYTES_MAX, CLIENT_READ_BYTES_MAX,
@@ -196,6 +197,11 @@ impl Session {
                 self.barrier = true;
                 self.ask_page(out);
             }
+            Plan::Flush(flush) => {
+                self.queue(Work::Flush(Box::new(flush)), lane, bytes, is_silent);
+                self.barrier = true;
+                self.ask_page(out);
+            }
         }
     }
 
@@ -281,14 +287,22 @@ impl Session {
         probe!("resp/command_takes_turns");
     }
 
-    /// Asks for the next page of the last command, once no other operation is under way.
+    /// Asks for the next page of the last command, or has its keys deleted, once no other operation
+    /// is under way.
     fn ask_page(&mut self, out: &mut dyn Requests) {
         if !self.flights.is_empty() {
             return;
         }
-        let Some(Pending { work: Work::Pages(pages), .. }) = self.pending.back() else { return };
-        let operation = pages.operation();
-        self.launch(0, (operation, None), out);
+        let held = self.pending.back().map_or(0, |command| command.work.held());
+        let operations = match self.pending.back_mut().map(|command| &mut command.work) {
+            Some(Work::Pages(pages)) => vec![pages.operation()],
+            Some(Work::Flush(flush)) => flush.operations(),
+            _ => return,
+        };
+        self.held = self.held - held + self.pending.back().map_or(0, |it| it.work.held());
+        for (index, operation) in operations.into_iter().enumerate() {
+            self.launch(index as u32, (operation, None), out);
+        }
     }
 
     /// Whether one more operation may start: the values under way, those held and the output are
@@ -321,6 +335,7 @@ fn on_outcome(
         }
         Work::Single(single) => Some(Single::answer(*single, outcome, now)),
         Work::Pages(pages) => pages.on_outcome(outcome),
+        Work::Flush(flush) => flush.on_outcome(outcome),
         Work::Many(many) => {
             many.on_outcome(index, outcome);
             (is_last && !many.has_more()).then(|| match many.is_watch() {

@@ -102,7 +102,7 @@ impl Queue {
                 }
                 Part::Many(many)
             }
-            Plan::Pages(_) | Plan::Transact(..) => return Err(cannot()),
+            Plan::Pages(_) | Plan::Flush(_) | Plan::Transact(..) => return Err(cannot()),
         };
         if self.items.len() > before && *self.keyspace.get_or_insert(keyspace) != keyspace {
             return Err(CommandError::Elsewhere { what: "the keys of earlier commands" });

@@ -1,5 +1,9 @@
 //! Commands on their way: which operations they start, and what their outcomes add up to.
 
+mod flush;
+
+pub(crate) use flush::Flush;
+
 use super::error;
 use super::glob;
 use super::many::Many;
@@ -227,6 +231,8 @@ pub(crate) enum Work {
     Many(Box<Many>),
     /// Pages are asked for.
     Pages(Box<Pages>),
+    /// Pages are asked for, and their keys deleted.
+    Flush(Box<Flush>),
     /// A transaction is under way.
     Transaction(Box<Transaction>),
 }
@@ -239,6 +245,7 @@ impl Work {
             Work::Single(_) | Work::Transaction(_) => 0,
             Work::Many(many) => many.held(),
             Work::Pages(pages) => pages.held(),
+            Work::Flush(flush) => flush.held(),
         }
     }
 }

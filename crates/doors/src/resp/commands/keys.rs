@@ -6,7 +6,7 @@ use crate::resp::error::CommandError;
 use crate::resp::many::{Each, Many};
 use crate::resp::requests::frame::Command;
 use crate::resp::single::Single;
-use crate::resp::work::Pages;
+use crate::resp::work::{Flush, Pages};
 use quorate_kernel::operation::Operation;
 
 /// How many keys a page of `SCAN` has unless the client says.
@@ -39,6 +39,7 @@ pub(crate) const SPECS: &[Spec] = &[
     spec("keys", 2, &["readonly"], NO_KEYS, "1.0.0", "Find all keys matching the given pattern", keys),
     spec("scan", -2, &["readonly"], NO_KEYS, "2.8.0", "Incrementally iterate the keys space", scan),
     spec("randomkey", 1, &["readonly"], NO_KEYS, "1.0.0", "Return a random key from the keyspace", randomkey),
+    spec("flushdb", -1, &["write"], NO_KEYS, "1.0.0", "Delete all keys of the keyspace, one by one", flushdb),
     spec("dbsize", 1, &["readonly", "fast"], NO_KEYS, "1.0.0", "Return about how many keys the keyspace has", dbsize),
 ];
 
@@ -109,6 +110,15 @@ fn cursor(text: &[u8]) -> Option<u64> {
 
 fn randomkey(cx: &mut Cx<'_>, _command: &mut Command) -> Handled {
     Ok(Plan::Pages(Pages::random(cx.rng.next())))
+}
+
+/// `ASYNC` and `SYNC` come to the same: it is answered when all is deleted.
+fn flushdb(_cx: &mut Cx<'_>, command: &mut Command) -> Handled {
+    let is_known = |option| is(option, "ASYNC") || is(option, "SYNC");
+    if command.len() > 2 || command.len() == 2 && !is_known(command.arg(1)) {
+        return Err(CommandError::Syntax);
+    }
+    Ok(Plan::Flush(Flush::new()))
 }
 
 fn dbsize(_cx: &mut Cx<'_>, _command: &mut Command) -> Handled {

@@ -29,7 +29,7 @@ use super::shared::{Shared, selected};
 use super::single::Single;
 use super::state::Client;
 use super::transaction::Transaction;
-use super::work::Pages;
+use super::work::{Flush, Pages};
 use crate::host::{Clock, Serving};
 use alloc::boxed::Box;
 use alloc::string::ToString;
@@ -75,6 +75,8 @@ pub(crate) enum Plan {
     Many(Many),
     /// Pages of keys.
     Pages(Pages),
+    /// Pages of keys, which are deleted.
+    Flush(Flush),
     /// One operation over several keys.
     Transact(Box<Transaction>, Operation),
 }
@@ -89,6 +91,9 @@ impl Plan {
             }
             Plan::Many(_) => Some(Capability::Values).filter(|needs| !served.can(*needs)),
             Plan::Pages(_) => Some(Capability::Listing).filter(|needs| !served.can(*needs)),
+            Plan::Flush(_) => [Capability::Listing, Capability::Values]
+                .into_iter()
+                .find(|needs| !served.can(*needs)),
         };
         if let Some(needs) = lacks {
             served.require(needs, &command.to_ascii_uppercase(), None)?;

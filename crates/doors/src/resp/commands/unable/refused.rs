@@ -18,8 +18,7 @@ pub(crate) const SPECS: &[Spec] = &[
     service("setbit", "bits of a value"),
     service("move", "moving a key"),
     service("restore", "restoring a key"),
-    service("flushdb", "emptying a keyspace"),
-    service("flushall", "emptying a keyspace"),
+    service("flushall", "emptying all keyspaces"),
 ];
 
 /// Why a command cannot be done in the connection's keyspace.
