@@ -83,6 +83,10 @@ fn keys_are_renamed_and_copied_as_by_redis() {
         ("COPY a b NX", "-ERR syntax error\r\n"),
         ("COPY a b DB 7", "-ERR DB index is out of range\r\n"),
         ("RENAME a", "-ERR wrong number of arguments for 'rename' command\r\n"),
+        ("FLUSHDB now", "-ERR syntax error\r\n"),
+        ("FLUSHDB ASYNC", "+OK\r\n"),
+        ("KEYS *", "*0\r\n"),
+        ("FLUSHDB", "+OK\r\n"),
     ] {
         assert_eq!(world.ask(line), said, "{line}");
     }
