@@ -35,7 +35,7 @@ NATIVE = ["grpc", "http", "python", "kazoo"]
 OF_ZOOKEEPER = ["go-redis", "java", "kazoo"]
 # What needs the virtual environment.
 PYTHON = {
-    "redis-py": "test_redis_py test_redis_py_transactions",
+    "redis-py": "test_redis_py test_redis_py_transactions test_caches",
     "grpc": "test_grpc",
     "http": "test_http",
     "python": "test_python test_python_transactions",

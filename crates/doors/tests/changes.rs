@@ -54,6 +54,8 @@ fn changes_answer_as_those_of_redis() {
     ] {
         assert_eq!(world.ask(line), said, "{line}");
     }
+    let refused = world.ask("EVALSHA 0 0");
+    assert_eq!(refused, "-ERR EVALSHA needs scripts, which this server does not offer\r\n");
     let refused = world.ask("SET a 1 EX 5");
     assert!(refused.starts_with("-ERR SET EX needs an engine with expiry"), "{refused}");
 }

@@ -13,12 +13,22 @@ const fn service(name: &'static str, what: &'static str) -> Spec {
     refused(name, -1, NO_KEYS, Lack::Service(what))
 }
 
+const SCRIPTS: &str = "scripts";
+
 /// The commands that no engine of the product can do yet.
 pub(crate) const SPECS: &[Spec] = &[
     service("setbit", "bits of a value"),
     service("move", "moving a key"),
     service("restore", "restoring a key"),
     service("flushall", "emptying all keyspaces"),
+    service("eval", SCRIPTS),
+    service("eval_ro", SCRIPTS),
+    service("evalsha", SCRIPTS),
+    service("evalsha_ro", SCRIPTS),
+    service("fcall", SCRIPTS),
+    service("fcall_ro", SCRIPTS),
+    service("function", SCRIPTS),
+    service("script", SCRIPTS),
 ];
 
 /// Why a command cannot be done in the connection's keyspace.
