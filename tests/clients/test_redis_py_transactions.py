@@ -76,6 +76,12 @@ class Suite:
         self.assertEqual([told[0], told[2]], [True, 5])
         self.assertIsInstance(told[1], redis.ResponseError)
         self.assertEqual(self.client.get(name), b"text!")
+        pipeline.set(name, 7).execute_command("INCRBY", name, "x")
+        pipeline.execute_command("SET", name, 8, "EX", 0).incr(name)
+        told = pipeline.execute(raise_on_error=False)
+        self.assertEqual([told[0], told[3]], [True, 8])
+        for error in told[1:3]:
+            self.assertIsInstance(error, redis.ResponseError)
 
     def test_watch(self):
         name = key("watched")

@@ -109,6 +109,10 @@ fn a_change_that_cannot_be_done_stays_in_its_slot() {
     let told = "*4\r\n:1\r\n-ERR value is not an integer or out of range\r\n:0\r\n$-1\r\n";
     assert_eq!(said, format!("+OK\r\n+OK\r\n{}{told}", "+QUEUED\r\n".repeat(4)));
     assert_eq!(world.ask("GET b"), "$1\r\n7\r\n");
+    world.receive(b"MULTI\r\nSET b 1\r\nINCRBY b x\r\nSET b 2 NX XX\r\nINCR b\r\nEXEC\r\n");
+    let said = String::from_utf8(world.settle()).expect("text");
+    let told = "-ERR value is not an integer or out of range\r\n-ERR syntax error\r\n:2\r\n";
+    assert_eq!(said, format!("+OK\r\n{}*4\r\n+OK\r\n{told}", "+QUEUED\r\n".repeat(4)));
     world.ask("MULTI");
     let refused = world.ask("MSETNX k 1");
     assert_eq!(refused, "-ERR MSETNX cannot be done in a transaction; DISCARD ends it\r\n");

@@ -128,6 +128,20 @@ pub(crate) enum CommandError {
 }
 
 impl CommandError {
+    /// Whether an argument is wrong, as Redis finds out when the command is executed: behind
+    /// `MULTI` it is the reply in the command's place, and the others are done.
+    pub(crate) fn is_of_argument(&self) -> bool {
+        matches!(
+            self,
+            CommandError::Syntax
+                | CommandError::UnknownOption(_)
+                | CommandError::NotInteger
+                | CommandError::ExpireTime(_)
+                | CommandError::Database
+                | CommandError::Text(_)
+        )
+    }
+
     /// The error for a command that does not exist, with the arguments Redis would repeat.
     pub(crate) fn unknown(command: &Command) -> CommandError {
         let mut args = String::new();

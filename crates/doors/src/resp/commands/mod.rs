@@ -146,7 +146,12 @@ fn queue(cx: &mut Cx<'_>, spec: &Spec, command: &mut Command) -> Handled {
     let plan = match spec.keys {
         NO_KEYS => transactions::beside_keys(cx, spec, command)?,
         _ => {
-            let plan = spec.run(cx, command)?;
+            let plan = match spec.run(cx, command) {
+                Err(error) if error.is_of_argument() => {
+                    Plan::Now(CommandReply::Error(error.to_string()))
+                }
+                handled => handled?,
+            };
             plan.lane(cx.keyspace()?, spec.name)?;
             plan
         }
