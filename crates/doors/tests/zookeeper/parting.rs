@@ -118,13 +118,15 @@ fn a_session_that_has_ended_is_told_by_its_requests() {
 #[test]
 fn what_is_too_much_for_the_engine_has_a_code() {
     let what = "transaction";
-    let refusals =
-        [Refusal::TooLarge { what, length: 2, limit: 1 }, Refusal::TooMany { count: 2, limit: 1 }];
-    for why in refusals {
+    for (why, code) in [
+        (Refusal::TooLarge { what, length: 2, limit: 1 }, -125),
+        (Refusal::TooMany { count: 2, limit: 1 }, -125),
+        (Refusal::Node(Failure::BadArguments), -8),
+    ] {
         let mut world = World::open();
         world.receive(&about(1, 2, "/a", &[("version", "ffffffff")]));
         world.complete(0, refused(why));
-        assert_eq!(hex(&world.take()), hex(&answer(1, 0, -125, &[])));
+        assert_eq!(hex(&world.take()), hex(&answer(1, 0, code, &[])));
         assert!(world.session.wants_input());
     }
 }

@@ -102,6 +102,7 @@ impl Code {
         match refusal {
             Refusal::NoSession => Some(Code::SESSION_EXPIRED),
             Refusal::TooLarge { .. } | Refusal::TooMany { .. } => Some(Code::QUOTA_EXCEEDED),
+            Refusal::Node(Failure::BadArguments) => Some(Code::BAD_ARGUMENTS),
             _ => None,
         }
     }
