@@ -57,6 +57,18 @@ pub trait Cell {
         self.value().map_or(Lifetime::Absent, |_| Lifetime::Endless)
     }
 
+    /// Takes what another cell has, which has a value: that, and its end.
+    ///
+    /// # Errors
+    /// The engine does not take it. The cell is as it was.
+    fn copy(&mut self, from: &Self) -> Result<(), Refusal> {
+        let expiry = match from.lifetime() {
+            Lifetime::Until(at) => Expiry::At(at),
+            Lifetime::Absent | Lifetime::Endless => Expiry::Never,
+        };
+        from.value().map_or(Ok(()), |value| self.put(&value, expiry))
+    }
+
     /// Sets or drops the key's end; whether it did so, or has removed the key. Asked only of
     /// engines whose keys end.
     fn expire(&mut self, _at: Option<WallTime>, _when: When) -> bool {
@@ -211,27 +223,24 @@ fn copy<C: Cell>(
     (replaces, removes): (bool, bool),
     cells: &mut BTreeMap<Bytes, (C, bool)>,
 ) -> Result<Copied, Refusal> {
-    let (from, _) = &cells[key];
-    let (value, lifetime) = (from.value(), from.lifetime());
-    let Some(value) = value else { return Ok(Copied::NoSource) };
-    let (target, is_written) = cells.get_mut(to).expect("it was read");
-    if target.value().is_some() && !replaces {
+    if cells[key].0.value().is_none() {
+        return Ok(Copied::NoSource);
+    }
+    if cells[to].0.value().is_some() && !replaces {
         return Ok(Copied::Occupied);
     }
     if key == to {
         return Ok(Copied::Done);
     }
-    let expiry = match lifetime {
-        Lifetime::Until(at) => Expiry::At(at),
-        Lifetime::Absent | Lifetime::Endless => Expiry::Never,
-    };
-    target.put(&value, expiry)?;
-    *is_written = true;
-    if let (true, Some((from, is_written))) = (removes, cells.get_mut(key)) {
+    let (mut target, _) = cells.remove(to).expect("it was read");
+    let (from, is_removed) = cells.get_mut(key).expect("it was read");
+    let taken = target.copy(from);
+    if removes && taken.is_ok() {
         from.delete();
-        *is_written = true;
+        *is_removed = true;
     }
-    Ok(Copied::Done)
+    cells.insert(to.clone(), (target, true));
+    taken.map(|()| Copied::Done)
 }
 
 fn step<C: Cell>(

@@ -15,7 +15,7 @@ use quorate_kernel::limits::{
 };
 use quorate_kernel::operation::{Outcome, Refusal};
 use quorate_kernel::rope::Rope;
-use quorate_kernel::transaction::ItemOutcome;
+use quorate_kernel::transaction::{Copied, ItemOutcome};
 
 impl door::Session for Session {
     fn feed(&mut self, input: &mut BytesMut, clock: Clock, out: &mut dyn Requests) {
@@ -55,7 +55,8 @@ impl door::Session for Session {
                             self.client.watched.on_read(*key, &value.clone().into());
                         }
                         // It tells as well that there is no value.
-                        ItemOutcome::Lifetime(Lifetime::Absent) => {
+                        ItemOutcome::Lifetime(Lifetime::Absent)
+                        | ItemOutcome::Copied(Copied::NoSource) => {
                             self.client.watched.on_read(*key, &None.into());
                         }
                         _ => {}

@@ -143,6 +143,13 @@ impl Cell for Found {
         Ok(told.map(|done| changed(&done).expect("a change tells of a change")))
     }
 
+    /// Whether its time has come is for the clock of its group's primary to say, as it was of the
+    /// key that is copied.
+    fn copy(&mut self, from: &Found) -> Result<(), Refusal> {
+        self.content.clone_from(&from.content);
+        Ok(())
+    }
+
     fn lifetime(&self) -> Lifetime {
         let Some(content) = &self.content else { return Lifetime::Absent };
         content.expires.map_or(Lifetime::Endless, |at| {

@@ -143,3 +143,29 @@ impl Sheet {
         self.items.outcome(told)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::serializable::Expiry;
+    use quorate_kernel::operation::Operation;
+
+    /// The clock of this host may be ahead of that which says when the key ends.
+    #[test]
+    fn a_copy_ends_when_the_key_does_whatever_the_time_is_here() {
+        let [one, two] = ["a", "b"].map(|key| Bytes::from_static(key.as_bytes()));
+        let copy = Item::Copy { key: one.clone(), to: two.clone(), replaces: true, removes: true };
+        let items = vec![copy, Item::Get { key: two.clone() }];
+        let items = Items::of(Operation::Transact { items, name: None }).expect("it has items");
+        let mut sheet = Sheet::new(items, 100, 1000);
+        let value = Raw(Bytes::from_static(b"v"));
+        let has = |content| Read { version: Version(1), content };
+        sheet.got.insert(place::stored(&one), has(Some((value.clone(), Some(999)))));
+        sheet.got.insert(place::stored(&two), has(None));
+        let put = Act::Put { value: value.clone(), expiry: Expiry::At(999) };
+        let acts = [(place::stored(&one), Act::Delete), (place::stored(&two), put)];
+        assert_eq!(sheet.acts(), acts);
+        let told = sheet.evaluate().expect("it can be done");
+        assert_eq!(told[1], ItemOutcome::Value(Some(value.0)));
+    }
+}
