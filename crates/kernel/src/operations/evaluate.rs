@@ -64,7 +64,7 @@ pub trait Cell {
     fn copy(&mut self, from: &Self) -> Result<(), Refusal> {
         let expiry = match from.lifetime() {
             Lifetime::Until(at) => Expiry::At(at),
-            Lifetime::Absent | Lifetime::Endless => Expiry::Never,
+            _ => Expiry::Never,
         };
         from.value().map_or(Ok(()), |value| self.put(&value, expiry))
     }
@@ -154,32 +154,26 @@ impl Items {
                 entry.1 |= item.is_write();
                 step(at, item, bytes_max, &mut entry.0)
             };
-            match outcome {
-                Ok(outcome) => told.push(outcome),
+            let outcome = match outcome {
+                Ok(outcome) => outcome,
                 Err(refusal) => return Evaluation { cells, told: Err(refusal) },
-            }
+            };
             // What is shown, and what was made of values that grow: one that is shown or put anew
             // is copied when it grows again.
-            bytes += told.last().map_or(0, ItemOutcome::bytes);
-            match told.last() {
-                Some(ItemOutcome::Changed(Changed::Length(length))) => {
+            bytes += outcome.bytes();
+            match &outcome {
+                ItemOutcome::Changed(Changed::Length(length)) => {
                     let length = usize::try_from(*length).unwrap_or(usize::MAX);
                     let before = grown.insert(key, length).unwrap_or(0);
                     bytes = bytes.saturating_add(length.saturating_sub(before));
                 }
-                None
-                | Some(
-                    ItemOutcome::Unchanged(_)
-                    | ItemOutcome::Checked
-                    | ItemOutcome::Expiry { .. }
-                    | ItemOutcome::Lifetime(_),
-                ) => {}
-                Some(_) => {
-                    for key in item.keys() {
-                        grown.remove(key);
-                    }
-                }
+                ItemOutcome::Unchanged(_)
+                | ItemOutcome::Checked
+                | ItemOutcome::Expiry { .. }
+                | ItemOutcome::Lifetime(_) => {}
+                _ => item.keys().for_each(|key| _ = grown.remove(key)),
             }
+            told.push(outcome);
             let (length, limit) = (bytes, TRANSACTION_BYTES_MAX);
             if length > limit && !self.is_single {
                 let told = Err(Refusal::TooLarge { what: "transaction", length, limit });
@@ -217,7 +211,7 @@ impl<C> Evaluation<C> {
     }
 }
 
-/// Does a copy between two of the cells, and marks what it writes.
+/// Does a copy between two of the cells.
 fn copy<C: Cell>(
     (key, to): (&Bytes, &Bytes),
     (replaces, removes): (bool, bool),
@@ -233,11 +227,11 @@ fn copy<C: Cell>(
         return Ok(Copied::Done);
     }
     let (mut target, _) = cells.remove(to).expect("it was read");
-    let (from, is_removed) = cells.get_mut(key).expect("it was read");
+    let (from, is_written) = cells.get_mut(key).expect("it was read");
     let taken = target.copy(from);
     if removes && taken.is_ok() {
         from.delete();
-        *is_removed = true;
+        *is_written = true;
     }
     cells.insert(to.clone(), (target, true));
     taken.map(|()| Copied::Done)
@@ -355,8 +349,8 @@ mod tests {
         ]);
         let done = all.evaluate(9, |key| (key == "a" || key == "b").then(|| bytes("1")));
         use Copied::{Done, NoSource, Occupied};
-        let told = [NoSource, Occupied, Done, Occupied].map(ItemOutcome::Copied).to_vec();
-        let told = [told, vec![ItemOutcome::Written], vec![ItemOutcome::Copied(Done); 2]].concat();
+        let told = [NoSource, Occupied, Done, Occupied, Done, Done].map(ItemOutcome::Copied);
+        let told = [&told[..4], &[ItemOutcome::Written], &told[4..]].concat();
         assert_eq!(done.told.clone(), Ok(told));
         let two = Some(bytes("2"));
         let left = [(bytes("a"), None), (bytes("b"), two.clone()), (bytes("c"), two)];
