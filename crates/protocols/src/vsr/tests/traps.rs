@@ -2,6 +2,7 @@
 
 mod acknowledgements;
 mod bounds;
+mod chosen;
 mod copies;
 mod earlier;
 mod elections;
