@@ -6,6 +6,7 @@ mod chosen;
 mod copies;
 mod earlier;
 mod elections;
+mod ended;
 mod epochs;
 mod held;
 mod left;
