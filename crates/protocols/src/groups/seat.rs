@@ -150,6 +150,7 @@ pub fn counts_on(message: &vsr::Message) -> bool {
             | vsr::Message::Prepare { .. }
             | vsr::Message::StartViewChange { .. }
             | vsr::Message::DoViewChange { .. }
+            | vsr::Message::DoViewChangeWithoutEnd { .. }
             | vsr::Message::StartView { .. }
             | vsr::Message::StartEpoch { .. }
             | vsr::Message::Recovery { .. }

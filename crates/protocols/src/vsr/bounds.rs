@@ -58,6 +58,9 @@ fn each_number(message: &Message, view_is: &mut dyn FnMut(ViewNumber), op_is: &m
         Message::DoViewChange { view, normal, end, commit, lost } => {
             show(&[*view, *normal, lost.unwrap_or_default()], &[*end, *commit]);
         }
+        Message::DoViewChangeWithoutEnd { view, normal, end, commit, lost } => {
+            show(&[*view, *normal, *lost], &[*end, *commit]);
+        }
         Message::StartView { view, last, commit } => {
             show(&[*view, last.view], &[last.op, *commit]);
         }
@@ -90,6 +93,9 @@ fn is_consistent(message: &Message) -> bool {
         Message::StartViewChange { at, view } => at.epoch == view.epoch && at < view,
         Message::DoViewChange { view, normal, end, commit, lost } => {
             normal <= view && commit <= end && lost.is_none_or(|since| since <= *view)
+        }
+        Message::DoViewChangeWithoutEnd { view, normal, end, commit, lost } => {
+            normal <= view && commit <= end && lost <= view
         }
         Message::StartView { view, last, .. } => last.view <= *view,
         Message::NewState { before, entries, commit, end, .. } => {

@@ -80,6 +80,11 @@ pub(super) fn choose(
     let have_voted = configuration.members.iter().all(has_voted);
     // Without a majority nothing would be committed, and the log that was chosen may be too short.
     let may_start = is_majority && have_voted;
+    if may_start && votes.values().any(|vote| vote.lacks_end) {
+        // The members of the next epoch may have gone on already, and be whole.
+        probe!("vsr/votes_without_an_end");
+        return None;
+    }
     if !may_start || (durability == Durability::Memory && newest.is_some()) {
         return None;
     }
@@ -125,7 +130,7 @@ impl Replica {
             probe!("vsr/waits_for_a_whole_copy");
             return;
         }
-        if loses && self.head.is_closing && self.closing().is_none() {
+        if loses && self.lacks_end() {
             // The members of the next epoch may have gone on already, and be whole.
             probe!("vsr/lost_a_change");
             return;
@@ -142,6 +147,12 @@ impl Replica {
             return;
         }
         self.go_on_with_what_is_left(loses, cx);
+    }
+
+    /// Whether the entry that ends this epoch was in the log, of a member that has lost data, and is
+    /// in it no more.
+    pub(super) fn lacks_end(&self) -> bool {
+        self.head.is_closing && self.closing().is_none()
     }
 
     /// Whether what this epoch began with is not here, and who was removed must still have it: no

@@ -190,6 +190,21 @@ pub enum Message {
         /// Where its log ends.
         end: Op,
     },
+    /// The DOVIEWCHANGE of a member that has lost data, and with it the entry that ends the epoch:
+    /// others may have gone on in the next one. It counts beside those that have lost nothing, and
+    /// with it no view starts with what is left. Durable.
+    DoViewChangeWithoutEnd {
+        /// As in a `DoViewChange`.
+        view: ViewNumber,
+        /// As in a `DoViewChange`.
+        normal: ViewNumber,
+        /// As in a `DoViewChange`.
+        end: Op,
+        /// As in a `DoViewChange`.
+        commit: Op,
+        /// Since which view the sender goes on with what it has not lost.
+        lost: ViewNumber,
+    },
 }
 
 impl Message {

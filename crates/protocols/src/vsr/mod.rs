@@ -110,8 +110,9 @@
 //! - The same if another change of members follows before a majority has told: they wait for those
 //!   only who were removed by the last one.
 //! - If all members forget while the entry that ends the epoch was in a log, they do not go on by
-//!   themselves: the next epoch may have begun elsewhere. With `memory` the data is gone then
-//!   anyway, and the keyspace can be made anew.
+//!   themselves: the next epoch may have begun elsewhere. Nor do members that never had it go on
+//!   with what is left, beside one that has lost it. With `memory` the data is gone then anyway,
+//!   and the keyspace can be made anew.
 //! - A member that lacks much of a view's log holds it in memory until it is whole.
 //! - A wish is forgotten with its view: whoever wishes repeats it.
 //!

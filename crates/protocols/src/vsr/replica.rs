@@ -4,7 +4,7 @@ use super::action::{Action, Context, Event, Proposed, Refused};
 use super::keys;
 use super::message::Message;
 use super::number::ViewNumber;
-use super::state::{Replica, Status};
+use super::state::{Replica, Status, Vote};
 use super::timer::TICK;
 use bytes::Bytes;
 use quorate_kernel::effects::Release;
@@ -47,7 +47,11 @@ impl Replica {
                 self.on_start_view_change(from, at, view, cx);
             }
             Message::DoViewChange { view, normal, end, commit, lost } => {
-                let vote = super::state::Vote { normal, end, commit, lost };
+                let vote = Vote { normal, end, commit, lost, lacks_end: false };
+                self.on_do_view_change(from, view, vote, cx);
+            }
+            Message::DoViewChangeWithoutEnd { view, normal, end, commit, lost } => {
+                let vote = Vote { normal, end, commit, lost: Some(lost), lacks_end: true };
                 self.on_do_view_change(from, view, vote, cx);
             }
             Message::StartView { view, last, commit } => {
@@ -198,7 +202,8 @@ impl Replica {
     /// Writes the head: it is durable before anything that rests on it leaves.
     pub(super) fn save(&mut self, cx: &mut Context<'_>) {
         self.head.base = self.log.base();
-        let is_unknown = self.head.has_forgotten && self.head.is_closing;
+        let is_lost = self.head.lost.is_some() && !mutant!("forgets_a_lost_end");
+        let is_unknown = (self.head.has_forgotten || is_lost) && self.head.is_closing;
         self.head.is_closing = self.closing().is_some() || is_unknown;
         let (key, value) = (keys::head(self.group), Some(self.head.stored()));
         cx.out.push(Action::Write { class: Class::State, key, value });

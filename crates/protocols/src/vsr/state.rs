@@ -116,6 +116,8 @@ pub struct Vote {
     /// Since which view the sender goes on with what it has not lost, if its status was not normal
     /// since.
     pub lost: Option<ViewNumber>,
+    /// Whether the entry that ends the epoch was in its log, and is lost.
+    pub lacks_end: bool,
 }
 
 /// What the primary of a view that has begun gathers to start it. Volatile.

@@ -35,6 +35,8 @@ pub struct Moving {
     pub wanted: Option<Shape>,
     /// Target: buckets of which keys are about to be dropped, and where the next ones begin.
     pub clearing: BTreeMap<u8, Option<Raw>>,
+    /// Target: buckets that are not here, and are looked through for what is left of them.
+    pub looks: BTreeMap<u8, Looked>,
 }
 
 impl Moving {
@@ -42,6 +44,16 @@ impl Moving {
     pub fn may_have(&self, bucket: u8, group: GroupId) -> bool {
         self.wanted.is_none_or(|wanted| wanted.of_bucket(bucket) == group)
     }
+}
+
+/// How far a bucket was looked through. Nothing of it comes here but by a copy, of which the first
+/// page ends this.
+#[derive(Debug)]
+pub struct Looked {
+    /// No key before this one is left.
+    pub upto: Raw,
+    /// Who has the bucket, as far as is known, if the look goes on.
+    pub wanted: Option<(u64, GroupId)>,
 }
 
 /// A pass of a copy.
@@ -138,6 +150,11 @@ impl Primary {
 
     /// An entry about buckets was executed.
     pub(in crate::serializable) fn has_stepped(&mut self, step: &Step, cx: &mut Context<'_>) {
+        // What was looked through before a copy is not looked at again at its first page.
+        let bucket = step.bucket().filter(|_| !matches!(step, Step::Arriving { .. }));
+        if let Some(bucket) = bucket {
+            self.moving.looks.remove(&bucket);
+        }
         match step {
             Step::Arriving { bucket, .. } | Step::Passed { bucket, .. } => {
                 self.begin_pass(*bucket, cx);
@@ -172,6 +189,7 @@ impl Primary {
         self.tick_pulls(cx);
         self.tick_closing(cx);
         self.tick_told(cx);
+        self.tick_looks(cx);
     }
 
     /// Why a key is not served, if so: its bucket is not here, or is about to be handed over.

@@ -19,6 +19,17 @@ pub const ROUNDS_MAX: usize = 16;
 /// How many keys are looked at in one step for whether there is any, and about how many bytes.
 const LOOKED_AT: (usize, usize) = (64, 64 * 1024);
 
+/// What a look for the keys of a bucket has come to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Look {
+    /// The first key that is left.
+    Found(Raw),
+    /// None is left before this one: there is more to look at.
+    Upto(Raw),
+    /// None is left.
+    Nothing,
+}
+
 /// The bucket of a stored key: its first byte.
 #[must_use]
 pub fn bucket_of(key: &[u8]) -> u8 {
@@ -154,22 +165,27 @@ impl State {
         self.is_here(bucket_of(key))
     }
 
-    /// Whether anything is stored of a bucket, also a tombstone, or may be: it is not looked for
+    /// Looks for the first key that is stored of a bucket, also a tombstone, from a key on; not
     /// beyond some thousand keys that were dropped and are still stored.
-    pub(in crate::serializable) fn has_any_of(&self, bucket: u8, table: &dyn Table) -> bool {
-        let mut from = first_key(bucket);
+    pub(in crate::serializable) fn look_for(
+        &self,
+        bucket: u8,
+        mut from: Raw,
+        table: &dyn Table,
+    ) -> Look {
         for _ in 0..ROUNDS_MAX {
             let (items, next) = self.items.range(&from, LOOKED_AT, table);
-            if items.first().is_some_and(|(key, _)| bucket_of(key) == bucket) {
-                return true;
+            if let Some((key, _)) = items.first() {
+                let is_of = bucket_of(key) == bucket;
+                return if is_of { Look::Found(key.clone()) } else { Look::Nothing };
             }
             // Keys that were dropped lately are looked at, and not shown.
-            match next.filter(|key| items.is_empty() && bucket_of(key) == bucket) {
+            match next.filter(|key| bucket_of(key) == bucket) {
                 Some(next) => from = next,
-                None => return false,
+                None => return Look::Nothing,
             }
         }
-        true
+        Look::Upto(from)
     }
 
     /// Asserts what must hold of places.

@@ -1,7 +1,7 @@
 //! The group that a bucket moves to: it asks for pages, and logs what they bring.
 
-use super::moving::{Began, Pull};
-use super::places::{first_key, has_purged};
+use super::moving::{Began, Looked, Pull};
+use super::places::{Look, bucket_of, first_key, has_purged};
 use super::said::Said;
 use super::step::Step;
 use crate::serializable::engine::Context;
@@ -49,10 +49,11 @@ impl Primary {
         if state.is_here(bucket) || is_busy || self.tail.step_of(bucket).is_some() {
             return;
         }
-        let is_left =
-            state.has_any_of(bucket, cx.table) && !mutant!("txn_copies_onto_what_is_left");
-        if is_left {
-            return self.clear_left(bucket, first_key(bucket), cx);
+        match self.look(bucket, hint, cx) {
+            _ if mutant!("txn_copies_onto_what_is_left") => {}
+            Look::Found(key) => return self.clear_left(bucket, key, cx),
+            Look::Upto(_) => return,
+            Look::Nothing => {}
         }
         if !self.may_propose() {
             return;
@@ -60,6 +61,36 @@ impl Primary {
         let (version, from) = hint.max(state.home(bucket));
         if from != state.group {
             self.step(Step::Arriving { bucket, from, version }, cx);
+        }
+    }
+
+    /// Looks for what is left of a bucket, from where an earlier look has come to: what is dropped
+    /// stays in memory, and in the store, for as long as little is logged.
+    fn look(&mut self, bucket: u8, hint: (u64, GroupId), cx: &Context<'_>) -> Look {
+        let look = self.look_on(bucket, cx);
+        let (upto, wanted) = match &look {
+            Look::Found(key) => (key.clone(), None),
+            Look::Upto(key) => (key.clone(), Some(hint)),
+            Look::Nothing => return look,
+        };
+        invariant!(bucket_of(&upto) == bucket, "it is looked for where it can be");
+        self.moving.looks.insert(bucket, Looked { upto, wanted });
+        look
+    }
+
+    fn look_on(&self, bucket: u8, cx: &Context<'_>) -> Look {
+        let begin = self.moving.looks.get(&bucket).map(|looked| looked.upto.clone());
+        let begin = begin.filter(|_| !mutant!("txn_looks_from_the_first_key"));
+        cx.state.look_for(bucket, begin.unwrap_or_else(|| first_key(bucket)), cx.table)
+    }
+
+    /// Goes on to look through one bucket.
+    pub(super) fn tick_looks(&mut self, cx: &mut Context<'_>) {
+        let mut looks = self.moving.looks.iter_mut();
+        let next = looks.find_map(|(bucket, looked)| Some((*bucket, looked.wanted.take()?)));
+        if let Some((bucket, hint)) = next {
+            probe!("serializable/looks_on");
+            self.want(bucket, hint, cx);
         }
     }
 
@@ -123,7 +154,7 @@ impl Primary {
             Some(first) => has_purged(first, page.purged),
             // Another primary has begun the first pass, and when is not known.
             None => {
-                let has_any = cx.state.has_any_of(bucket, cx.table);
+                let has_any = self.look_on(bucket, cx) != Look::Nothing;
                 has_any && !mutant!("txn_goes_on_with_a_pass_of_another")
             }
         };

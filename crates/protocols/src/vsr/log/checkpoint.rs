@@ -337,7 +337,7 @@ impl Replica {
             self.begin_epoch(was_member, cx);
         }
         self.execute(cx);
-        self.ask(source, cx);
+        self.ask_further(source, cx);
     }
 }
 

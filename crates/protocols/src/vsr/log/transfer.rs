@@ -51,6 +51,25 @@ impl Replica {
         self.ask_from(source, from, cx);
     }
 
+    /// Asks a node of this epoch for what follows what it has told. Who leads the view if it starts
+    /// asks nobody else than the member whose log was chosen, once one was.
+    pub(crate) fn ask_further(&mut self, source: NodeId, cx: &mut Context<'_>) {
+        if self.may_enter_with(source) {
+            self.ask(source, cx);
+        } else if let Some(chosen) = self.election.chosen {
+            probe!("vsr/asks_the_chosen_instead");
+            self.ask(chosen, cx);
+        }
+    }
+
+    /// Whether the view that this replica is in can start here with the whole log of this node. Any
+    /// voter tells its log to whoever leads the view if it starts; only the chosen one has all that
+    /// was committed. Others hear of a log from those alone where the view has started.
+    fn may_enter_with(&self, source: NodeId) -> bool {
+        let leads = self.status == Status::ViewChange && self.known_primary() == Some(self.me);
+        !leads || self.election.chosen == Some(source) || mutant!("leads_with_any_log")
+    }
+
     /// A node knows of a later epoch than this one is in: it is asked. Who has missed how all that
     /// it knew were replaced would hear of it from nobody else.
     pub fn catch_up(&mut self, source: NodeId, cx: &mut Context<'_>) {
@@ -284,7 +303,7 @@ impl Replica {
                 }
                 self.owes_ack = true;
             }
-            Status::ViewChange => {
+            Status::ViewChange if self.may_enter_with(source) => {
                 let (op, rest, end) = self.without_its_end(op, rest, end);
                 self.stage_rest(source, op, rest, end, cx);
             }
@@ -356,7 +375,8 @@ impl Replica {
     /// Goes on with a transfer that has not ended.
     fn ask_on(&mut self, source: NodeId, told: &Told, cx: &mut Context<'_>) {
         if self.stage.is_some() || self.log.end() < told.end {
-            self.ask(source, cx);
+            let is_later = told.view.epoch > self.epoch();
+            if is_later { self.ask(source, cx) } else { self.ask_further(source, cx) }
         } else if self.status == Status::Learner {
             self.tell_learned(source, cx);
         }

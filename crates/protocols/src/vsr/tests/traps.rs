@@ -2,9 +2,11 @@
 
 mod acknowledgements;
 mod bounds;
+mod chosen;
 mod copies;
 mod earlier;
 mod elections;
+mod ended;
 mod epochs;
 mod held;
 mod left;

@@ -33,7 +33,10 @@ impl Replica {
         let Head { view, normal, lost, .. } = self.head;
         let normal = if mutant!("normal_is_view") { view } else { normal };
         let (end, commit) = (self.log.end(), self.commit);
-        let message = Message::DoViewChange { view, normal, end, commit, lost };
+        let message = match lost.filter(|_| self.lacks_end()) {
+            Some(lost) => Message::DoViewChangeWithoutEnd { view, normal, end, commit, lost },
+            None => Message::DoViewChange { view, normal, end, commit, lost },
+        };
         let release = Release::Lane;
         let may_be_early = mutant!("vote_before_sync");
         cx.send(primary, message, if may_be_early { Release::Early } else { release });

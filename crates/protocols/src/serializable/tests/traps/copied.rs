@@ -5,6 +5,7 @@ use super::moves::{
 };
 use super::*;
 use crate::serializable::lane::Shape;
+use crate::serializable::moves::places::{Look, first_key};
 use crate::serializable::tests::world::Disk;
 use crate::serializable::{Act, Expiry, Refused, Request, Said, State, Step, Version};
 use quorate_kernel::time::Span;
@@ -71,7 +72,8 @@ fn few_buckets_of_a_group_are_copied_at_a_time() {
     assert_eq!(world.state(TWO).head.moves.buckets.len(), 4);
 }
 
-/// A group that has dropped many keys of a bucket, and not stored that, does not look at all.
+/// A group that has dropped many keys of a bucket, and not stored that, does not look at all of
+/// them at once.
 #[test]
 fn what_is_left_of_a_bucket_is_looked_for_within_a_bound() {
     let (disk, count) = (Disk::default(), 2 * 16 * 64);
@@ -80,9 +82,13 @@ fn what_is_left_of_a_bucket_is_looked_for_within_a_bound() {
     for number in 0..count {
         state.items.drop_key(name(number));
         let is_bound = number >= 16 * 64;
-        assert_eq!(state.has_any_of(BUCKET, &disk), is_bound, "{number}");
+        let look = state.look_for(BUCKET, first_key(BUCKET), &disk);
+        let upto = Look::Upto(name(16 * 64));
+        assert_eq!(look, if is_bound { upto } else { Look::Nothing }, "{number}");
     }
-    assert!(!state.has_any_of(BUCKET + 1, &disk));
+    assert_eq!(state.look_for(BUCKET, name(16 * 64), &disk), Look::Nothing, "it goes on there");
+    let next = BUCKET + 1;
+    assert_eq!(state.look_for(next, first_key(next), &disk), Look::Nothing);
 }
 
 /// Keys with so many bytes are put, about 1000 at a time.
@@ -93,6 +99,24 @@ fn put_many(world: &mut World, round: u64, count: u64) {
         commit_at(world, ONE, id, &std::format!("1m{number:04}"), put(&value));
         world.commit(ONE, usize::MAX);
     }
+}
+
+/// A group gives many keys away, and logs little else: what it has dropped stays in memory. When
+/// the bucket comes back it looks through all of that, in several ticks.
+#[test]
+fn a_bucket_comes_back_past_many_keys_that_were_dropped() {
+    let mut world = placed();
+    put_many(&mut world, 0, 1100);
+    want(&mut world);
+    end(&mut world);
+    assert_eq!(home(&world), Some(TWO));
+    assert!(world.state(ONE).items.dirty_count() > 1100, "nothing is stored");
+    for _ in 0..3 {
+        // What is left is cleared first.
+        world.handle_primary(ONE, Input::Want { bucket: BUCKET, home: (1, GroupId(2)) });
+        end(&mut world);
+    }
+    assert_eq!((home(&world), at(&world, ONE, "1m1099").0), (Some(ONE), 1));
 }
 
 fn passes(world: &World) -> usize {
