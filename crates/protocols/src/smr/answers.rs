@@ -46,20 +46,20 @@ impl<M: Machine> Answers<M> {
         while is_bound && known.bytes > ANSWERS_BYTES_MAX && known.answers.len() > 1 {
             known.pop();
         }
-        let sum = known.answers.iter().map(|(_, _, bytes)| bytes).sum::<usize>();
-        debug_assert!(known.bytes == sum, "each answer is counted");
+        debug_assert!(known.is_counted(), "each answer is counted");
     }
 
-    /// A client has the answers up to here.
+    /// A client has the answers up to here, and waits for none of its earlier starts.
     pub fn acknowledge(&mut self, client: Incarnation, acked: u64) {
         let Some(known) = self.0.get_mut(&client.node) else { return };
-        if known.start != client.start {
+        if known.start > client.start {
             return;
         }
+        let is_earlier = known.start < client.start;
         while known.answers.front().is_some_and(|(number, ..)| *number <= acked) {
             known.pop();
         }
-        if known.answers.is_empty() {
+        if is_earlier || known.answers.is_empty() {
             self.0.remove(&client.node);
         }
     }
@@ -70,9 +70,19 @@ impl<M: Machine> Answers<M> {
         let at = known.answers.binary_search_by_key(&number, |(number, ..)| *number).ok()?;
         known.answers.get(at).map(|(_, answer, _)| answer)
     }
+
+    /// How many there are.
+    #[cfg(test)]
+    pub fn len(&self) -> usize {
+        self.0.values().map(|known| known.answers.len()).sum()
+    }
 }
 
 impl<M: Machine> Known<M> {
+    fn is_counted(&self) -> bool {
+        self.bytes == self.answers.iter().map(|(_, _, bytes)| bytes).sum::<usize>()
+    }
+
     fn pop(&mut self) {
         if let Some((_, _, bytes)) = self.answers.pop_front() {
             self.bytes -= bytes;

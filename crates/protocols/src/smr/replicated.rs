@@ -111,6 +111,12 @@ impl<M: Machine> Replicated<M> {
         Some((*at, self.answers.get(client, number).unwrap_or(kept)))
     }
 
+    /// How many whole answers are here of which the head keeps less.
+    #[cfg(test)]
+    pub fn whole_answers(&self) -> usize {
+        self.answers.len()
+    }
+
     /// Whether a later start of the client's node is known: nothing of this one is executed.
     #[must_use]
     pub fn has_ended(&self, client: Incarnation) -> bool {

@@ -51,9 +51,14 @@ impl Default for Expected {
 }
 
 impl Expected {
-    /// An answer is heard.
+    /// An answer is heard. Lists may be larger, and do not go ahead.
     pub fn hear(&mut self, bytes: usize) {
-        self.0 = bytes.max(self.0 - self.0.div_ceil(16));
+        self.0 = bytes.min(NODE_BYTES_MAX).max(self.0 - self.0.div_ceil(16));
+    }
+
+    /// There was no room for an answer: others are not to be lost for the same reason.
+    pub fn lose(&mut self) {
+        *self = Expected::default();
     }
 
     /// Whether so many answers may be waited for.
@@ -107,6 +112,10 @@ mod tests {
         assert!(expected.has_room(8) && !expected.has_room(9));
         (0..10).for_each(|_| expected.hear(0));
         assert!(expected.has_room(9) && !expected.has_room(20));
+        expected.lose();
+        assert!(expected.has_room(most) && !expected.has_room(most + 1));
+        expected.hear(usize::MAX);
+        assert!(expected.has_room(most), "a list is not expected");
         (0..1000).for_each(|_| expected.hear(0));
         assert!(expected.has_room(AHEAD_MAX) && !expected.has_room(usize::MAX));
     }

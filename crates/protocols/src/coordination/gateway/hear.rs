@@ -142,6 +142,7 @@ impl Coordination {
     /// comes again, and asks anew.
     fn lose(&mut self, asking: &Asking, cx: &mut Context<'_>) {
         probe!("coordination/loses_an_answer");
+        self.gateway.expected.lose();
         answer_with(asking.waiting, Outcome::Refused(Refusal::TooSlow), cx);
         if let Some(client) = asking.client.filter(|it| self.gateway.connections.contains_key(it)) {
             self.end_connection(client, Refusal::TooSlow, cx);

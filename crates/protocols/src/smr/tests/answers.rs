@@ -44,10 +44,13 @@ fn the_whole_is_here_until_the_client_has_it() {
     member.ask(1, acked, &[Command::Large(9)]);
     assert_eq!(told(&member, one, &[1, 2, 3, 4]), [None, None, Some(7), Some(9)]);
     assert_eq!(told(&member, client(2, 1), &[1]), [Some(8)]);
+    assert_eq!(member.machine.whole_answers(), 3);
     let next = client(1, 2);
-    member.ask(1, from(next, 1), &[Command::Large(4)]);
+    member.ask(1, from(next, 1), &[add("a", 1)]);
+    assert_eq!(member.machine.whole_answers(), 1, "nobody waits for those of an earlier start");
+    member.ask(1, from(next, 2), &[Command::Large(4)]);
     assert_eq!(told(&member, one, &[3, 4]), [None; 2]);
-    assert_eq!(told(&member, next, &[1]), [Some(4)]);
+    assert_eq!(told(&member, next, &[2]), [Some(4)]);
 }
 
 #[test]
