@@ -39,6 +39,9 @@
 //!
 //! # Known limits
 //! - One partition: the tree is one group of hosts.
+//! - An answer of a read in front of a command is kept in memory alone if it is large. If it was
+//!   lost on its way, and the primary has started or copied the tree since, it is not known any
+//!   more, and its client's connection ends.
 //! - Who is cut off from the primary's majority is served nothing, not even old state.
 //! - A host whose clock is ahead moves the tree's time ahead, for as long as it leads and after:
 //!   nodes with a time to live end early.
@@ -47,6 +50,8 @@
 //! - One partition: commands need no other partition's variables, so no signals are exchanged.
 //! - Reads are no commands: they are answered by who leads when a majority has confirmed it after
 //!   they were asked (read index). They cost no entry of the log and are linearizable all the same.
+//!   Those in front of a command of their session are commands, so that it need not wait for their
+//!   answers (`gateway/ahead.rs`).
 //! - Clients do not multicast: the host that a client is connected to numbers its commands, so that
 //!   each takes effect once whoever leads.
 //!

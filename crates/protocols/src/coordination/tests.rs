@@ -1,6 +1,7 @@
 //! Tests of the engine: messages, golden scripts, and hosts with disks and links, clients, and
 //! schedules.
 
+mod ahead;
 mod golden;
 mod late;
 mod losses;

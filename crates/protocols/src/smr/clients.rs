@@ -20,8 +20,8 @@ pub struct Client<M: Machine> {
     pub start: Start,
     /// The number of the last command that was executed.
     pub done: u64,
-    /// The answers of the last commands, those of which the client has not said that it has them;
-    /// each with the number of the last change before it ended.
+    /// The answers of the last commands, those of which the client has not said that it has them,
+    /// as the state keeps them; each with the number of the last change before it ended.
     pub replies: VecDeque<(u64, M::Output)>,
 }
 

@@ -28,6 +28,13 @@ pub trait Machine: Debug + Sized {
     /// Executes a command. Everything that it writes takes effect when it ends.
     fn execute(command: &Self::Command, on: &mut Execution<'_, Self>) -> Self::Output;
 
+    /// What the state keeps of an answer until its client has it, if that is less than the answer,
+    /// and about how many bytes the whole has. That is told as long as a replica knows it, and what
+    /// is kept where it knows it no more.
+    fn kept(_command: &Self::Command, _answer: &Self::Output) -> Option<(Self::Output, usize)> {
+        None
+    }
+
     /// About how many bytes an object takes.
     fn bytes(object: &Self::Object) -> usize;
 

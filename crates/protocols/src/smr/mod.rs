@@ -7,7 +7,8 @@
 //!
 //! # Promise
 //! All replicas have the same objects after the same entries. A command takes effect once, however
-//! often its client sends it, and is answered the same ([`clients`]).
+//! often its client sends it, and is answered the same ([`clients`]); or with less, if the machine
+//! does not want its answers in the state and nobody knows this one any more ([`answers`]).
 //!
 //! # How a machine is written
 //! - Its state is objects under keys, in the order of keys. [`Execution`] reads them as the command
@@ -36,6 +37,7 @@
 //! | `entry.rs` | what one entry of the log carries |
 //! | `early.rs` | entries that were read and not executed yet |
 //! | `clients.rs` | each command once |
+//! | `answers.rs` | whole answers of which the state keeps less |
 //! | `changes.rs` | what was told lately |
 //! | `copies.rs` | objects as they were |
 //! | `replicated.rs` | all of it, as the log's machine |
@@ -43,6 +45,7 @@
 //! | `partitioned/` | a machine whose objects are spread over partitions |
 //! | `sized.rs` | data as bytes |
 
+mod answers;
 mod changes;
 mod clients;
 mod copies;
@@ -57,6 +60,7 @@ mod sized;
 #[cfg(test)]
 pub(crate) mod tests;
 
+pub use answers::ANSWERS_BYTES_MAX;
 pub use changes::{Changes, Numbered};
 pub use clients::Client;
 pub use entry::{COMMANDS_MAX, Entry, Origin, Part};

@@ -1,5 +1,6 @@
 //! A machine as what a log replicates.
 
+use super::answers::Answers;
 use super::changes::Changes;
 use super::clients::Client;
 use super::copies::Copies;
@@ -41,6 +42,8 @@ pub struct Replicated<M: Machine> {
     objects: Objects<M>,
     head: Head<M>,
     changes: Changes<M::Change>,
+    /// Answers of which the head keeps less.
+    answers: Answers<M>,
     /// Commands of clients that were executed since this was last emptied.
     executed: Vec<Executed>,
     /// Entries that were read and are not executed yet.
@@ -63,6 +66,7 @@ impl<M: Machine> Replicated<M> {
             objects: Objects::<M>::new(),
             head: Head::default(),
             changes: Changes::new(0),
+            answers: Answers::default(),
             executed: Vec::new(),
             early: Early::default(),
             dirty: BTreeSet::new(),
@@ -97,6 +101,20 @@ impl<M: Machine> Replicated<M> {
     #[must_use]
     pub fn client(&self, client: Incarnation) -> Option<&Client<M>> {
         self.head.clients.get(&client.node).filter(|it| it.start == client.start)
+    }
+
+    /// The answer of a client's command that was executed, or what is kept of it, if it is
+    /// remembered, and the number of the last change before it ended.
+    #[must_use]
+    pub fn reply(&self, client: Incarnation, number: u64) -> Option<(u64, &M::Output)> {
+        let (at, kept) = self.client(client)?.reply(number)?;
+        Some((*at, self.answers.get(client, number).unwrap_or(kept)))
+    }
+
+    /// How many whole answers are here of which the head keeps less.
+    #[cfg(test)]
+    pub fn whole_answers(&self) -> usize {
+        self.answers.len()
     }
 
     /// Whether a later start of the client's node is known: nothing of this one is executed.
@@ -134,6 +152,14 @@ impl<M: Machine> Replicated<M> {
         client.acknowledge(start, from.acked);
         if client.is_next(start, number) {
             let reply = self.execute(command);
+            let kept = M::kept(command, &reply).filter(|_| !mutant!("smr_keeps_whole_answers"));
+            let reply = match kept {
+                Some((kept, bytes)) => {
+                    self.answers.put(from.client, number, reply, bytes);
+                    kept
+                }
+                None => reply,
+            };
             if let Some(client) = self.head.clients.get_mut(&from.client.node) {
                 client.note(self.head.changes, reply);
             }
@@ -192,6 +218,7 @@ impl<M: Machine> Replicated<M> {
         self.dirty.clear();
         self.dirty_bytes = 0;
         self.executed.clear();
+        self.answers = Answers::default();
         self.early = Early::default();
         self.copies = Copies::default();
         self.gone.clear();
@@ -228,6 +255,9 @@ impl<M: Machine> vsr::Machine for Replicated<M> {
         let is_later = entry.at_ms > self.head.now_ms || mutant!("smr_time_runs_back");
         self.head.now_ms = if is_later { entry.at_ms } else { self.head.now_ms };
         for part in entry.parts {
+            if let Some(Origin { client, acked, .. }) = part.from {
+                self.answers.acknowledge(client, acked);
+            }
             if let Some(Origin { client, acked, .. }) = part.from
                 && part.commands.is_empty()
                 && let Some(known) = self.head.clients.get_mut(&client.node)

@@ -1,5 +1,6 @@
 //! Tests of the building block, with a machine of numbers.
 
+mod answers;
 mod changes;
 mod copies;
 mod early;

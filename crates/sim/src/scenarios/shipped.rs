@@ -31,7 +31,7 @@ const SCENARIOS: &[(&str, &str)] = shipped!(".toml":
     "serializable-beside", "serializable-expiry", "serializable-replicas", "serializable-moves",
     "coordination-calm", "coordination-partition", "coordination-crash", "coordination-power",
     "coordination-silent", "coordination-churn", "coordination-memory", "coordination-periodic",
-    "coordination-wiped", "coordination-replicas",
+    "coordination-wiped", "coordination-replicas", "coordination-pipelines",
     "balance", "uneven", "shutdown", "grid",
 );
 

@@ -164,7 +164,8 @@ impl Coordination {
         }
     }
 
-    /// A command waits while questions before it are not answered: they must not see it.
+    /// A command waits while questions before it are not answered, and cannot go ahead of it: they
+    /// must not see it.
     fn begin_or_wait(
         &mut self,
         waiting: Waiting,
@@ -175,9 +176,12 @@ impl Coordination {
         let Some(connection) = self.gateway.connections.get_mut(&ticket) else {
             return Err(Refusal::NoSession);
         };
-        let waits = act.is_write() && !connection.questions.is_empty();
-        if waits && !mutant!("tree_write_overtakes_read") {
-            connection.queue.push_back((waiting, act));
+        let is_behind = act.is_write() && !connection.questions.is_empty();
+        let waits = is_behind && !mutant!("tree_write_overtakes_read");
+        if waits && !self.gateway.put_ahead(ticket, cx.now) {
+            if let Some(connection) = self.gateway.connections.get_mut(&ticket) {
+                connection.queue.push_back((waiting, act));
+            }
             return Ok(());
         }
         self.begin_act(waiting, Some(ticket), act, cx)
@@ -188,7 +192,8 @@ impl Coordination {
     pub(super) fn go_on(&mut self, ticket: Ticket, cx: &mut Context<'_>) {
         while let Some(connection) = self.gateway.connections.get_mut(&ticket)
             && let Some((_, act)) = connection.queue.front()
-            && (!act.is_write() || connection.questions.is_empty())
+            && (!act.is_write() || self.gateway.put_ahead(ticket, cx.now))
+            && let Some(connection) = self.gateway.connections.get_mut(&ticket)
             && let Some((waiting, act)) = connection.queue.pop_front()
         {
             let is_write = act.is_write();

@@ -59,7 +59,7 @@ impl Coordination {
         invariant!(self.gateway.stream.is_in_order(), "what is answered was asked");
         self.gateway.seen = self.gateway.seen.max(told.upto);
         invariant!(
-            self.gateway.begun == 0 || self.gateway.stream.questions() > 0,
+            self.gateway.begun <= self.gateway.stream.questions() + self.gateway.stream.ahead(),
             "an answer that begins a watch is waited for"
         );
     }
@@ -99,11 +99,22 @@ impl Coordination {
     }
 
     fn on_done(&mut self, number: u64, answer: Answer, cx: &mut Context<'_>) {
+        let ahead = self.gateway.stream.ahead();
         let Some(origin) = self.gateway.stream.done(number, cx.now) else { return };
+        if self.gateway.stream.ahead() < ahead {
+            self.gateway.expected.hear(answer.bytes());
+        }
+        let begins = origin.as_ref().is_some_and(Origin::begins);
+        self.gateway.begun -= usize::from(begins);
         self.note_zxid(&answer);
         match origin {
             None => {}
-            Some(Origin::Operation(asking)) => self.answer(&asking, answer, cx),
+            Some(Origin::Operation(asking))
+                if answer == Answer::Lost && !mutant!("tree_lost_is_an_answer") =>
+            {
+                self.lose(&asking, cx);
+            }
+            Some(Origin::Operation(asking)) => self.on_answered(asking, answer, cx),
             Some(Origin::Open(ticket, connect)) => self.on_open(ticket, connect, &answer, cx),
             Some(Origin::Expire(session, attached)) => {
                 self.on_expired((session, attached), &answer, cx);
@@ -116,9 +127,30 @@ impl Coordination {
             return;
         }
         let Some(origin) = self.gateway.stream.answered(number) else { return };
+        self.gateway.expected.hear(answer.bytes());
         self.gateway.begun -= usize::from(origin.begins());
         self.note_zxid(&answer);
-        let Origin::Operation(mut asking) = origin else { return };
+        let Origin::Operation(asking) = origin else { return };
+        let client = asking.client;
+        self.on_answered(asking, answer, cx);
+        if let Some(client) = client {
+            self.end_question(client, number, cx);
+        }
+    }
+
+    /// Nobody knows any more what was found in front of a command that is executed: its client
+    /// comes again, and asks anew.
+    fn lose(&mut self, asking: &Asking, cx: &mut Context<'_>) {
+        probe!("coordination/loses_an_answer");
+        self.gateway.expected.lose();
+        answer_with(asking.waiting, Outcome::Refused(Refusal::TooSlow), cx);
+        if let Some(client) = asking.client.filter(|it| self.gateway.connections.contains_key(it)) {
+            self.end_connection(client, Refusal::TooSlow, cx);
+        }
+    }
+
+    /// An operation is answered: what follows from that, and then its client is told.
+    fn on_answered(&mut self, mut asking: Asking, answer: Answer, cx: &mut Context<'_>) {
         let then = core::mem::replace(&mut asking.then, Then::Nothing);
         let client = asking.client;
         let mut changed = Vec::new();
@@ -152,9 +184,6 @@ impl Coordination {
                 answer_with(asking.waiting, Outcome::Tree(Box::new(reply)), cx);
             }
         }
-        if let Some(client) = client {
-            self.end_question(client, number, cx);
-        }
     }
 
     /// Whether an answer has overtaken that of an earlier question of its client, which was lost or
@@ -187,7 +216,7 @@ impl Coordination {
         let zxid = match answer {
             Answer::Told(reply) => reply.zxid,
             Answer::Open { zxid, .. } | Answer::Changed { zxid, .. } => *zxid,
-            Answer::Expired | Answer::Paths { .. } => Zxid(0),
+            Answer::Expired | Answer::Paths { .. } | Answer::Lost => Zxid(0),
         };
         self.gateway.zxid = self.gateway.zxid.max(zxid);
     }

@@ -2,8 +2,9 @@
 //!
 //! A client's session is at one gateway. What it asks is done in the order in which it is asked:
 //! commands go into one stream, a question is answered with what the commands before it have left,
-//! and a command behind a question waits for the answer.
+//! and goes ahead of those behind it ([`ahead`]).
 
+mod ahead;
 mod begin;
 mod connect;
 mod credential;
@@ -20,6 +21,7 @@ pub use session::password;
 
 use crate::coordination::message::GatewayAsks;
 use crate::coordination::tree::{Command, Who};
+use ahead::Expected;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -39,6 +41,8 @@ pub struct Gateway {
     watches: Watches,
     /// What of it clients are still to be told of the message that is heard.
     events: Events,
+    /// How large answers are.
+    expected: Expected,
     /// Questions on their way whose answers begin a watch.
     begun: usize,
     /// The number of the last change that was told, and the newest change of a node.
@@ -64,11 +68,12 @@ struct Connection {
     peer: Option<IpAddr>,
     /// Until when it waits for a session.
     until: Time,
-    /// Commands that wait for answers of questions before them, and what comes behind.
+    /// Commands that wait for answers of questions before them, as those cannot go ahead; and what
+    /// comes behind.
     queue: VecDeque<(Waiting, Act)>,
-    /// The questions that are not answered.
+    /// The questions that are not answered, without those that went ahead of commands.
     questions: BTreeSet<u64>,
-    /// Its last command.
+    /// Its last command, or question that went ahead of one.
     last: u64,
 }
 
@@ -139,6 +144,7 @@ impl Gateway {
             stream: Stream::new(now),
             watches: Watches::default(),
             events: Events::default(),
+            expected: Expected::default(),
             begun: 0,
             seen: 0,
             zxid: Zxid(0),

@@ -50,12 +50,25 @@ pub struct Open<O> {
     asked_at: Time,
 }
 
+/// What nobody waits for any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GivenUp {
+    /// A command: it may be executed.
+    Command,
+    /// A question that went ahead of a command.
+    Ahead,
+    /// A question, and its number.
+    Question(u64),
+}
+
 /// Everything that is not answered; `O` says who waits.
 #[derive(Debug)]
 pub struct Stream<O> {
     /// Commands, the oldest first.
     commands: VecDeque<(Command, usize, Option<O>)>,
     bytes: usize,
+    /// How many of them are questions that go ahead of others.
+    ahead: usize,
     /// The life of the tree in which numbers count, once it is known.
     life: Option<u64>,
     /// The number of the last command that was answered, with all before it.
@@ -100,6 +113,7 @@ impl<O> Stream<O> {
         Stream {
             commands: VecDeque::new(),
             bytes: 0,
+            ahead: 0,
             life: None,
             acked: 0,
             questions: BTreeMap::new(),
@@ -132,6 +146,11 @@ impl<O> Stream<O> {
         self.questions.len()
     }
 
+    /// How many questions that go ahead of commands, as commands, are not answered.
+    pub fn ahead(&self) -> usize {
+        self.ahead
+    }
+
     /// How many commands are not answered.
     pub fn commands(&self) -> usize {
         self.commands.len()
@@ -147,6 +166,7 @@ impl<O> Stream<O> {
         if self.commands.is_empty() {
             self.oldest = now;
         }
+        self.ahead += usize::from(is_ahead(&command));
         self.commands.push_back((command, bytes, origin));
         self.bytes += bytes;
         self.acked + self.commands.len() as u64
@@ -168,8 +188,9 @@ impl<O> Stream<O> {
             return None;
         }
         (self.oldest, self.wait) = (now, SILENT);
-        let (_, bytes, origin) = self.commands.pop_front()?;
+        let (command, bytes, origin) = self.commands.pop_front()?;
         self.acked = number;
+        self.ahead -= usize::from(is_ahead(&command));
         self.bytes -= bytes;
         self.sent = self.sent.max(number);
         Some(origin)
@@ -192,6 +213,22 @@ impl<O> Stream<O> {
         self.questions.get(&number).map(|open| &open.origin)
     }
 
+    /// What is asked by a question that is not answered.
+    pub fn asked(&self, number: u64) -> Option<&Question> {
+        self.questions.get(&number).map(|open| &open.question)
+    }
+
+    /// A question becomes a command, so that others may follow it at once; the command's number.
+    /// An answer of the question, if it was asked before, is not heard any more: it may show what
+    /// comes behind.
+    pub fn put_ahead(&mut self, question: u64, now: Time) -> Option<u64> {
+        self.unsent.remove(&question);
+        let Open { origin, question, .. } = self.questions.remove(&question)?;
+        let command = Command::Ask(question);
+        let bytes = command.bytes();
+        Some(self.command(command, bytes, Some(origin), now))
+    }
+
     /// A question is asked once more, with what is sent next.
     pub fn ask_again(&mut self, number: u64) {
         if self.questions.contains_key(&number) {
@@ -200,16 +237,17 @@ impl<O> Stream<O> {
     }
 
     /// Nobody waits any more for those that are picked: commands stay, as they may be executed.
-    /// Each with its number if it is a question.
-    pub fn give_up(&mut self, mut pick: impl FnMut(&O) -> bool) -> Vec<(O, Option<u64>)> {
+    pub fn give_up(&mut self, mut pick: impl FnMut(&O) -> bool) -> Vec<(O, GivenUp)> {
         let mut given_up = Vec::new();
-        for (_, _, origin) in &mut self.commands {
-            given_up.extend(origin.take_if(|origin| pick(origin)).map(|origin| (origin, None)));
+        for (command, _, origin) in &mut self.commands {
+            let what = if is_ahead(command) { GivenUp::Ahead } else { GivenUp::Command };
+            given_up.extend(origin.take_if(|origin| pick(origin)).map(|origin| (origin, what)));
         }
         let over: Vec<u64> =
             self.questions.iter().filter(|(_, it)| pick(&it.origin)).map(|(n, _)| *n).collect();
         for number in over {
-            given_up.extend(self.answered(number).map(|origin| (origin, Some(number))));
+            let origin = self.answered(number);
+            given_up.extend(origin.map(|origin| (origin, GivenUp::Question(number))));
         }
         given_up
     }
@@ -245,7 +283,7 @@ impl<O> Stream<O> {
         if self.life.is_some() || done > 0 {
             self.commands.clear();
             self.questions.clear();
-            self.bytes = 0;
+            (self.bytes, self.ahead) = (0, 0);
             self.acked = done;
             self.resume();
         }
@@ -339,6 +377,10 @@ impl<O> Stream<O> {
     pub fn last(&self) -> u64 {
         self.acked + self.commands.len() as u64
     }
+}
+
+fn is_ahead(command: &Command) -> bool {
+    matches!(command, Command::Ask(_))
 }
 
 /// The ticket of an operation, which is answered by its deadline.

@@ -1,6 +1,7 @@
 //! What time brings to a gateway: deadlines, silent clients, and a silent primary.
 
 use super::hear::answer_with;
+use super::stream::GivenUp;
 use super::{Asking, Gateway, Origin};
 use crate::coordination::tree::Command;
 use crate::coordination::{Context, Coordination, GROUP};
@@ -74,15 +75,15 @@ impl Coordination {
                 stays
             });
         }
-        for (origin, question) in self.gateway.stream.give_up(is_late) {
-            self.gateway.begun -= usize::from(question.is_some() && origin.begins());
+        for (origin, given_up) in self.gateway.stream.give_up(is_late) {
+            self.gateway.begun -= usize::from(origin.begins());
             let Origin::Operation(Asking { waiting, client, .. }) = origin else { continue };
-            let refusal = match question {
-                None => Refusal::OutcomeUnknown,
-                Some(_) => Refusal::NoQuorum { reached: 0, needed },
+            let refusal = match given_up {
+                GivenUp::Command => Refusal::OutcomeUnknown,
+                GivenUp::Ahead | GivenUp::Question(_) => Refusal::NoQuorum { reached: 0, needed },
             };
             answer_with(waiting, Outcome::Refused(refusal), cx);
-            if let (Some(client), Some(number)) = (client, question) {
+            if let (Some(client), GivenUp::Question(number)) = (client, given_up) {
                 self.end_question(client, number, cx);
             }
         }

@@ -71,6 +71,8 @@ struct Served {
     behind: BTreeSet<(u64, u64)>,
     /// What it is told at the end of the turn; each with the number of the change before it.
     news: Vec<(u64, News)>,
+    /// About how many bytes of answers of commands are among it.
+    done_bytes: usize,
     /// About how many bytes of that have waited since the turn before.
     waiting_bytes: usize,
 }
@@ -151,6 +153,7 @@ impl Served {
             questions: BTreeMap::new(),
             behind: BTreeSet::new(),
             news: Vec::new(),
+            done_bytes: 0,
             waiting_bytes: 0,
         }
     }

@@ -55,6 +55,7 @@ impl Served {
             return Vec::new();
         }
         let news = core::mem::take(&mut self.news);
+        self.done_bytes = 0;
         let has_changed = last > self.upto;
         // That it is there, it is told from time to time: mostly there is more to tell soon.
         let is_owed = self.is_owed && now - self.told_at >= OWED;

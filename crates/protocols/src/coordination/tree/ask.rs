@@ -26,21 +26,15 @@ const ROOM: usize = TRANSACTION_BYTES_MAX;
 pub fn ask(question: &Question, on: &Execution<'_, Tree>) -> Answer {
     let zxid = meta(on).zxid;
     let told = |told| Answer::Told(TreeReply { zxid, told });
-    let who = match question {
-        Question::List(from, most) => return list(from, *most, on),
-        Question::One(who, _)
-        | Question::Each(who, _)
-        | Question::All(who, _)
-        | Question::Refollow(who, _)
-        | Question::Sync(who) => who,
-    };
-    if let Err(failure) = admit(on, who) {
+    if let Some(who) = question.who()
+        && let Err(failure) = admit(on, who)
+    {
         return told(Err(failure));
     }
     match question {
-        Question::One(_, item) => told(one(item, who, on)),
-        Question::Each(_, items) => told(Ok(Told::Many(each(items, who, on)))),
-        Question::All(_, items) => told(Ok(all(items, |item| match item {
+        Question::One(who, item) => told(one(item, who, on)),
+        Question::Each(who, items) => told(Ok(Told::Many(each(items, who, on)))),
+        Question::All(who, items) => told(Ok(all(items, |item| match item {
             Item::Check { .. } => one(item, who, on),
             _ => Err(Failure::BadArguments),
         })
@@ -48,7 +42,8 @@ pub fn ask(question: &Question, on: &Execution<'_, Tree>) -> Answer {
         Question::Refollow(_, refollow) => {
             Answer::Changed { zxid, changed: changed(refollow, on).collect() }
         }
-        Question::Sync(_) | Question::List(..) => told(Ok(Told::Done)),
+        Question::Sync(_) => told(Ok(Told::Done)),
+        Question::List(from, most) => list(from, *most, on),
     }
 }
 

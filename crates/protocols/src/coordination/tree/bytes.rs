@@ -26,6 +26,7 @@ impl Command {
             Command::All(_, items) => items.iter().map(bytes_of).sum(),
             Command::Put(_, path, data) => path.len() + data.len(),
             Command::Reap { path, .. } => path.len(),
+            Command::Ask(question) => return question.bytes(),
             Command::Open { .. }
             | Command::Attach { .. }
             | Command::Expire { .. }

@@ -71,6 +71,9 @@ pub enum Command {
         /// Which.
         life: u64,
     },
+    /// A question that goes ahead of a command of its client, and is answered at its place among
+    /// commands. It changes nothing. The question's answer, or [`Answer::Lost`].
+    Ask(Question),
 }
 
 /// A question: it changes nothing. New variants are only appended.
@@ -124,6 +127,8 @@ pub enum Answer {
         /// The next one.
         next: Option<String>,
     },
+    /// A [`Command::Ask`] was executed, and what was found is not known any more.
+    Lost,
 }
 
 /// What has happened. New variants are only appended.

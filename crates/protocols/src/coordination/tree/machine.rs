@@ -1,6 +1,6 @@
 //! The tree as what a log replicates.
 
-use super::command::{Answer, Change, Command, Who};
+use super::command::{Answer, Change, Command, Question, Who};
 use super::life::LIFE_MAX;
 use super::object::{Meta, Node, Object};
 use super::step::Step;
@@ -13,6 +13,11 @@ use quorate_kernel::limits::{TRANSACTION_BYTES_MAX, TRANSACTION_ITEMS_MAX, TREE_
 use quorate_kernel::mutant;
 use quorate_kernel::path::Path;
 use quorate_kernel::tree::{Item, SessionId, TreeReply, Zxid};
+
+/// The most bytes of a question's answer that the state keeps as they are: those of a stat alone.
+const KEPT_BYTES_MAX: usize = 64;
+/// The most bytes of a question that goes ahead of a command.
+const AHEAD_BYTES_MAX: usize = 4 * 1024;
 
 /// The tree, as a type: what it holds is objects.
 #[derive(Debug)]
@@ -71,7 +76,16 @@ impl Machine for Tree {
             Command::Close(who) => sessions::close(on, who),
             Command::Reap { path, seen } => reap::reap(on, path, *seen),
             Command::Begin { life } => life::begin(on, *life),
+            Command::Ask(question) => ask::ask(question, on),
         }
+    }
+
+    /// Of a question's answer, if it is large, no more than that it was found: what clients read
+    /// does not pile up in the state.
+    fn kept(command: &Command, answer: &Answer) -> Option<(Answer, usize)> {
+        let bytes = answer.bytes();
+        let is_large = matches!(command, Command::Ask(_)) && bytes > KEPT_BYTES_MAX;
+        is_large.then_some((Answer::Lost, bytes))
     }
 
     fn bytes(object: &Object) -> usize {
@@ -98,6 +112,7 @@ impl Machine for Tree {
             }
             // Numbers of its changes would not fit.
             Command::Begin { life } => *life <= LIFE_MAX,
+            Command::Ask(question) => question.may_go_ahead(),
             _ => true,
         };
         is_known && is_sound && command.bytes() <= TRANSACTION_BYTES_MAX
@@ -116,11 +131,42 @@ impl Command {
             | Command::All(who, _)
             | Command::Put(who, ..)
             | Command::Close(who) => Some(who),
+            Command::Ask(question) => question.who(),
             Command::Open { .. }
             | Command::Attach { .. }
             | Command::Expire { .. }
             | Command::Reap { .. }
             | Command::Begin { .. } => None,
         }
+    }
+}
+
+impl Question {
+    /// Who asks; nobody if it is for who knows keys alone.
+    #[must_use]
+    pub fn who(&self) -> Option<&Who> {
+        match self {
+            Question::One(who, _)
+            | Question::Each(who, _)
+            | Question::All(who, _)
+            | Question::Refollow(who, _)
+            | Question::Sync(who) => Some(who),
+            Question::List(..) => None,
+        }
+    }
+
+    /// Whether it may go ahead of a command, as one. All members look for the answer, so it is one
+    /// of a single node, and no list.
+    #[must_use]
+    pub fn may_go_ahead(&self) -> bool {
+        let is_short = match self {
+            Question::One(_, item) => matches!(
+                item,
+                Item::Exists { .. } | Item::Get { .. } | Item::GetAcl { .. } | Item::Check { .. }
+            ),
+            Question::Sync(_) => true,
+            _ => false,
+        };
+        is_short && self.bytes() <= AHEAD_BYTES_MAX
     }
 }

@@ -18,6 +18,8 @@ pub enum Command {
     Time(String),
     /// No correct peer makes it.
     Nonsense,
+    /// Answers with this number, which counts as so many bytes. The state keeps 0 of it.
+    Large(u64),
 }
 
 /// The numbers.
@@ -49,6 +51,10 @@ impl Machine for Numbers {
         core::iter::once((key(FIRST.0), FIRST.1))
     }
 
+    fn kept(command: &Command, answer: &u64) -> Option<(u64, usize)> {
+        matches!(command, Command::Large(_)).then_some((0, *answer as usize))
+    }
+
     fn execute(command: &Command, on: &mut Execution<'_, Numbers>) -> u64 {
         let now_ms = on.now_ms();
         let mut set = |name: &String, number| {
@@ -75,6 +81,7 @@ impl Machine for Numbers {
                 number
             }
             Command::Time(name) => set(name, now_ms),
+            Command::Large(bytes) => *bytes,
             Command::Nonsense => unreachable!("it is not put into a log"),
         }
     }

@@ -4,7 +4,7 @@ use crate::coordination::gateway::stream::QUESTIONS_MAX;
 use crate::coordination::message::{Message, News as Said};
 use crate::coordination::tests::order::place;
 use crate::coordination::tests::world::{Client, SOON, World, hosts, led, settings};
-use crate::coordination::tree::tests::world::{create, get, set};
+use crate::coordination::tree::tests::world::{children, create, get, set};
 use bytes::{Bytes, BytesMut};
 use quorate_kernel::ids::Ticket;
 use quorate_kernel::limits::{CLIENT_OPERATIONS_MAX, TRANSACTION_BYTES_MAX, TREE_PATH_BYTES_MAX};
@@ -123,7 +123,7 @@ fn so_many_operations_of_a_session_wait_behind_a_read() {
     let one = world.open(GATEWAY);
     assert!(world.one(&one, create("/a", "old")).is_ok());
     world.isolate(GATEWAY);
-    let read = world.send_one(&one, get("/a"));
+    let read = world.send_one(&one, children("/"));
     let waits: Vec<Ticket> = (0..CLIENT_OPERATIONS_MAX)
         .map(|number| world.send_one(&one, set("/a", &format!("{number}"), None)))
         .collect();

@@ -68,6 +68,7 @@ fn commands() -> Vec<Command> {
         Command::Close(who()),
         Command::Reap { path: "/e".into(), seen: Zxid(9) },
         Command::Begin { life: 3 },
+        Command::Ask(Question::One(who(), get("/f"))),
     ])
 }
 
@@ -109,6 +110,7 @@ fn news() -> Vec<News> {
         News::Done(2, reply(Err(Failure::NoNode))),
         News::Done(3, open),
         News::Done(4, Answer::Expired),
+        News::Done(5, Answer::Lost),
         News::Answer(11, changed),
         News::Answer(12, paths),
     ])
@@ -259,10 +261,11 @@ fn what_no_gateway_makes_of_anything_is_refused() {
     // A read is no command, alone or among others; and numbers have an end.
     assert!(ask(1, [Command::One(who(), get("/a"))].into()).is_err());
     assert!(ask(1, [Command::All(who(), [get("/a")].into())].into()).is_err());
+    assert!(ask(1, [Command::Ask(Question::One(who(), create("/a", "")))].into()).is_err());
     let ids = (0..65).map(|id| Id { scheme: "digest".into(), id: format!("{id}:") }).collect();
     assert!(ask(1, [Command::Close(Who { ids, ..who() })].into()).is_err());
-    assert!(ask(u64::MAX - 9, commands()).is_ok());
-    assert!(ask(u64::MAX - 8, commands()).is_err());
+    assert!(ask(u64::MAX - 10, commands()).is_ok());
+    assert!(ask(u64::MAX - 9, commands()).is_err());
     let stands = |members: &[u64], epoch| {
         let members = members.iter().copied().map(NodeId).collect();
         let (is_whole, owes, brings) = (true, false, false);

@@ -343,6 +343,7 @@ impl Model {
                 self.end(who.session.ok_or(Err(Failure::BadArguments))?);
                 Ok(Told::Done)
             }
+            Command::Ask(question) => return Ok(self.ask(question)),
             Command::Reap { path, seen } => self.reap(path, *seen),
             Command::Begin { .. } => unreachable!("nothing is lost here"),
             Command::Expire { session, attached } => match self.sessions.get(session) {

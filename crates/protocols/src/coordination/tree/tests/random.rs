@@ -216,7 +216,7 @@ fn the_machine_does_what_a_model_of_it_does() {
     for seed in 0..60 {
         let (mut member, mut model) = (Member::<Tree>::new(), Model::new());
         let (mut source, mut rng, mut changes) = (Source::new(seed), Rng::new(seed), 0);
-        let mut at_ms = 0;
+        let (mut at_ms, mut ahead) = (0, 0);
         for number in 1..=200 {
             // Clocks of primaries differ.
             at_ms = (at_ms + rng.below(20)).saturating_sub(rng.below(8));
@@ -237,6 +237,14 @@ fn the_machine_does_what_a_model_of_it_does() {
                 let question = source.question();
                 let answer = member.machine.look(|on| super::super::ask(&question, on));
                 assert_eq!(answer, model.ask(&question), "{said}, {question:?}");
+                if question.may_go_ahead() {
+                    ahead += 1;
+                    let command = Command::Ask(question);
+                    member.ask(at_ms, from(client(6, 1), ahead), core::slice::from_ref(&command));
+                    let told = member.machine.reply(client(6, 1), ahead);
+                    assert_eq!(told, Some((changes, &answer)), "{said}, {command:?}");
+                    is_as(&member, &model);
+                }
             }
         }
     }

@@ -1,6 +1,6 @@
 //! What may be in a log, and how large anything may be.
 
-use super::super::{Answer, Command, Meta, Object, Tree, Who};
+use super::super::{Answer, Command, Meta, Object, Question, Tree, Who};
 use super::world::*;
 use crate::coordination::keys;
 use crate::smr::{Machine, Objects};
@@ -41,6 +41,17 @@ fn what_no_gateway_makes_is_not_put_into_a_log() {
     let ids = |count| Who { ids: vec![digest("ann"); count], ..anybody() };
     assert!(is_sound(&Command::Close(ids(TREE_IDS_MAX))));
     assert!(!is_sound(&Command::Close(ids(TREE_IDS_MAX + 1))));
+    let ask = |item| Command::Ask(Question::One(anybody(), item));
+    let long = "x".repeat(4 * 1024 + 1);
+    for item in [exists("/"), get("/"), checked("/", None)] {
+        assert!(is_sound(&ask(item)));
+    }
+    assert!(is_sound(&Command::Ask(Question::Sync(anybody()))));
+    assert!(!is_sound(&Command::Ask(Question::Sync(ids(TREE_IDS_MAX + 1)))));
+    for item in [create("/a", ""), delete("/a", None), children("/"), get(&long)] {
+        assert!(!is_sound(&ask(item)));
+    }
+    assert!(!is_sound(&Command::Ask(Question::List("/".into(), 1))));
     for command in [
         Command::Open { gateway: gateway(1), timeout_ms: 0 },
         Command::Attach { gateway: gateway(1), session: SessionId(0) },
