@@ -19,6 +19,7 @@
 //! | [`membership`] | the roll: who takes part, in numbered configurations that all agree on (Rapid) |
 //! | [`vsr`] | one log on several nodes, for a state machine (Viewstamped Replication) |
 //! | [`multicast`] | one order of commands over the logs of several partitions (Multi-Ring Paxos) |
+//! | [`epto`] | one order of events among very many nodes, with high probability (EpTO) |
 //! | [`dots`] | clocks, contexts and objects whose updates have names (DottedDB) |
 //! | [`engines`] | the list of engines |
 //! | [`linearizable`] | engine: every key an atomic register (CATS) |
@@ -36,6 +37,7 @@ pub mod coordination;
 pub mod detector;
 pub mod dots;
 pub mod engines;
+pub mod epto;
 pub mod events;
 pub mod gossip;
 pub mod groups;
