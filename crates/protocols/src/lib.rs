@@ -19,6 +19,7 @@
 //! | [`membership`] | the roll: who takes part, in numbered configurations that all agree on (Rapid) |
 //! | [`vsr`] | one log on several nodes, for a state machine (Viewstamped Replication) |
 //! | [`multicast`] | one order of commands over the logs of several partitions (Multi-Ring Paxos) |
+//! | [`slices`] | nodes that divide themselves into groups, by position and hearsay (DataFlasks) |
 //! | [`dots`] | clocks, contexts and objects whose updates have names (DottedDB) |
 //! | [`engines`] | the list of engines |
 //! | [`linearizable`] | engine: every key an atomic register (CATS) |
@@ -51,6 +52,7 @@ pub(crate) mod recent;
 pub mod reconfigure;
 pub mod ring;
 pub mod serializable;
+pub mod slices;
 pub mod smr;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
