@@ -231,6 +231,35 @@ pub const ROLL_KICKS_MAX: usize = 64;
 pub const ROLL_SEEDS_MAX: usize = 64;
 /// The most questions that a member answers between two ticks: it is asked again.
 pub const ROLL_ANSWERS_MAX: usize = 256;
+/// The most rounds for which an event of EpTO is relayed.
+pub const EPTO_TTL_MAX: u16 = 128;
+/// The most peers that one node of EpTO sends to in one round.
+pub const EPTO_FANOUT_MAX: usize = 64;
+/// The most events of EpTO in one ball; what is more goes into another one. They take 64 KiB.
+pub const EPTO_BALL_EVENTS_MAX: usize = 1024;
+/// The most events of EpTO that wait to be delivered at one node.
+pub const EPTO_EVENTS_MAX: usize = 8192;
+/// How many events of EpTO that were delivered, or came late, a node remembers.
+pub const EPTO_SETTLED_MAX: usize = 4 * EPTO_EVENTS_MAX;
+/// How many sources of events of EpTO a node remembers.
+pub const EPTO_SOURCES_MAX: usize = HOSTS_MAX;
+/// How many of them it tells with its state.
+pub const EPTO_HORIZON_SOURCES_MAX: usize = 1024;
+/// The longest payload of an event of EpTO in bytes.
+pub const EPTO_PAYLOAD_BYTES_MAX: usize = 1024 * 1024;
+/// The most bytes of payloads of EpTO that one node holds, and one payload more.
+pub const EPTO_HELD_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// For how many rounds a payload that is missing holds up what comes after its event, and for how
+/// many one that was delivered is kept for others.
+pub const EPTO_HOLD_ROUNDS: u16 = 16;
+/// The most payloads of EpTO that are asked for in one message.
+pub const EPTO_PULL_KEYS_MAX: usize = 256;
+/// The most bytes of payloads of EpTO in one message; one always fits.
+pub const EPTO_PULL_BYTES_MAX: usize = 256 * 1024;
+/// The highest time of EpTO that a node believes to be one.
+pub const EPTO_TIME_MAX: u64 = 1 << 62;
+/// How far a clock of EpTO may be ahead of another one before it is not believed.
+pub const EPTO_CLOCK_JUMP_MAX: u64 = 1 << 20;
 /// The longest path of a tree's node in bytes: it is a part of keys, messages and cursors.
 pub const TREE_PATH_BYTES_MAX: usize = 16 * 1024;
 /// The most bytes that a node of a tree has, as of ZooKeeper's frames.
@@ -282,6 +311,10 @@ const _: () = assert!(
     ROLL_RINGS_MAX * (16 + ADDRESS_BYTES_MAX + ROLL_METADATA_BYTES_MAX) + 64 <= HEADER_BYTES_USUAL,
     "a joiner's observers fit the head of a message"
 );
+const _: () = assert!(EPTO_BALL_EVENTS_MAX * 55 + 8 <= HEADER_BYTES_USUAL, "a ball fits a head");
+const _: () = assert!(EPTO_PULL_KEYS_MAX * 30 + 16 <= HEADER_BYTES_USUAL, "and so do its names");
+const _: () = assert!(EPTO_TIME_MAX + EPTO_CLOCK_JUMP_MAX < u64::MAX / 2, "clocks never end");
+const _: () = assert!(EPTO_HORIZON_SOURCES_MAX * 25 + 64 <= HEADER_BYTES_USUAL);
 const _: () = assert!(ROLL_EARLY_MAX >= 2 * ROLL_MEMBERS_MAX, "all may vote early");
 const _: () = assert!(
     ROLL_MEMBERS_MAX * (16 + ADDRESS_BYTES_MAX + ROLL_METADATA_BYTES_MAX) + ROLL_LEFT_MAX * 10

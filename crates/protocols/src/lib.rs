@@ -20,6 +20,7 @@
 //! | [`vsr`] | one log on several nodes, for a state machine (Viewstamped Replication) |
 //! | [`multicast`] | one order of commands over the logs of several partitions (Multi-Ring Paxos) |
 //! | [`slices`] | nodes that divide themselves into groups, by position and hearsay (DataFlasks) |
+//! | [`epto`] | one order of events among very many nodes, with high probability (EpTO) |
 //! | [`dots`] | clocks, contexts and objects whose updates have names (DottedDB) |
 //! | [`engines`] | the list of engines |
 //! | [`linearizable`] | engine: every key an atomic register (CATS) |
@@ -37,6 +38,7 @@ pub mod coordination;
 pub mod detector;
 pub mod dots;
 pub mod engines;
+pub mod epto;
 pub mod events;
 pub mod gossip;
 pub mod groups;

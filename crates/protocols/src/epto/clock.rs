@@ -1,0 +1,187 @@
+//! The logical clock of one node, and what it does not believe.
+//!
+//! Whoever moves all clocks far ahead makes everybody's later events huge, and the lower ones of
+//! others late. So a ball that is further ahead than [`EPTO_CLOCK_JUMP_MAX`] is refused. But a node
+//! may be that far behind itself: a new one, or one that was cut off for long. It believes what
+//! several senders say alike, or, if it knows one peer alone, what that one still says some rounds
+//! later.
+
+use super::key::LogicalTime;
+use alloc::vec::Vec;
+use quorate_kernel::ids::NodeId;
+use quorate_kernel::limits::EPTO_CLOCK_JUMP_MAX;
+use quorate_kernel::mutant;
+
+/// How many senders a node that has no clock yet hears.
+const WITNESSES_NEW: usize = 2;
+/// How many senders say that a node which has one is far behind.
+const WITNESSES_BEHIND: usize = 3;
+/// For how many rounds a sender's word is kept.
+const KEPT_ROUNDS: u64 = 64;
+/// After how many rounds the only peer is believed.
+const ALONE_ROUNDS: u64 = 3;
+
+/// What is thought of a ball.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Judgement {
+    /// It is believed; the clock shows its time, or more.
+    Sound,
+    /// There is no clock yet to judge it by: it is left aside.
+    Unknown,
+    /// It is too far ahead: the connection on which it came is no good.
+    Refused,
+    /// So say others, too: this node has missed a lot.
+    Behind,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Witness {
+    from: NodeId,
+    time: LogicalTime,
+    round: u64,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Clock {
+    now: LogicalTime,
+    is_set: bool,
+    /// Who was ahead lately, each once.
+    witnesses: Vec<Witness>,
+}
+
+impl Clock {
+    /// The clock of a node that was there before the first event.
+    pub fn of_founder() -> Clock {
+        Clock { is_set: true, ..Clock::default() }
+    }
+
+    pub fn now(&self) -> LogicalTime {
+        self.now
+    }
+
+    /// A client has seen this time.
+    pub fn see(&mut self, time: LogicalTime) {
+        if self.is_set && time.0 <= self.now.0.saturating_add(EPTO_CLOCK_JUMP_MAX) {
+            self.now = self.now.max(time);
+        }
+    }
+
+    /// A time that a state has reached which this node takes over.
+    pub fn reach(&mut self, time: LogicalTime) {
+        self.now = self.now.max(time);
+        self.is_set = true;
+    }
+
+    /// The time of the next event.
+    pub fn tick(&mut self) -> LogicalTime {
+        self.now.0 = self.now.0.checked_add(1).expect("jumps are bounded");
+        self.now
+    }
+
+    /// A ball whose highest time is this comes from a peer, of so many that are known.
+    pub fn judge(
+        &mut self,
+        from: NodeId,
+        time: LogicalTime,
+        round: u64,
+        peers: usize,
+    ) -> Judgement {
+        let is_near = time.0 <= self.now.0.saturating_add(EPTO_CLOCK_JUMP_MAX);
+        if (self.is_set && is_near) || mutant!("epto_clock_follows_a_bomb") {
+            self.now = self.now.max(time);
+            return Judgement::Sound;
+        }
+        let was_set = self.is_set;
+        let wanted = if was_set { WITNESSES_BEHIND } else { WITNESSES_NEW };
+        let Some(lowest) = self.agreed(from, time, round, wanted.min(peers.max(1))) else {
+            return if was_set { Judgement::Refused } else { Judgement::Unknown };
+        };
+        self.witnesses.clear();
+        self.reach(lowest);
+        self.now = self.now.max(time);
+        if was_set { Judgement::Behind } else { Judgement::Sound }
+    }
+
+    /// The lowest of what so many senders say, if they say about the same.
+    fn agreed(
+        &mut self,
+        from: NodeId,
+        time: LogicalTime,
+        round: u64,
+        wanted: usize,
+    ) -> Option<LogicalTime> {
+        self.witnesses.retain(|witness| witness.round + KEPT_ROUNDS > round);
+        let is_like = |witness: &&Witness| witness.time.0.abs_diff(time.0) <= EPTO_CLOCK_JUMP_MAX;
+        let known = self.witnesses.iter().position(|witness| witness.from == from);
+        let since = match known.map(|at| self.witnesses[at]) {
+            Some(witness) if is_like(&&witness) => witness.round,
+            _ => {
+                // What it said before is not true any more; of many the first is forgotten.
+                let is_full = self.witnesses.len() == 2 * WITNESSES_BEHIND;
+                if let Some(at) = known.or(is_full.then_some(0)) {
+                    self.witnesses.remove(at);
+                }
+                self.witnesses.push(Witness { from, time, round });
+                round
+            }
+        };
+        let alike: Vec<LogicalTime> =
+            self.witnesses.iter().filter(is_like).map(|witness| witness.time).collect();
+        let is_heard =
+            if wanted > 1 { alike.len() >= wanted } else { round >= since + ALONE_ROUNDS };
+        alike.into_iter().min().filter(|_| is_heard)
+    }
+
+    pub fn check(&self) {
+        assert!(self.witnesses.len() <= 2 * WITNESSES_BEHIND, "few witnesses are kept");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use quorate_kernel::limits::EPTO_TIME_MAX;
+
+    const BOMB: LogicalTime = LogicalTime(EPTO_TIME_MAX);
+    const FAR: LogicalTime = LogicalTime(EPTO_CLOCK_JUMP_MAX + 1);
+
+    #[test]
+    fn what_is_too_far_ahead_is_refused_and_moves_nothing() {
+        let mut clock = Clock::of_founder();
+        assert_eq!(clock.judge(NodeId(1), LogicalTime(FAR.0 - 1), 1, 9), Judgement::Sound);
+        assert_eq!(clock.tick(), FAR);
+        for round in 1..100 {
+            let judged = clock.judge(NodeId(1), BOMB, round, 9);
+            assert_eq!(judged, Judgement::Refused, "one sender says what it likes");
+        }
+        assert_eq!(clock.now(), FAR);
+        clock.check();
+    }
+
+    #[test]
+    fn a_new_node_hears_two() {
+        let mut clock = Clock::default();
+        assert_eq!(clock.judge(NodeId(1), BOMB, 1, 9), Judgement::Unknown);
+        assert_eq!(clock.judge(NodeId(2), FAR, 1, 9), Judgement::Unknown);
+        assert_eq!(clock.judge(NodeId(2), FAR, 9, 9), Judgement::Unknown, "the same again");
+        assert_eq!(clock.judge(NodeId(3), LogicalTime(FAR.0 + 5), 9, 9), Judgement::Sound);
+        assert_eq!(clock.now(), LogicalTime(FAR.0 + 5));
+        assert_eq!(clock.judge(NodeId(1), BOMB, 9, 9), Judgement::Refused);
+    }
+
+    #[test]
+    fn three_that_say_the_same_show_that_this_node_is_behind() {
+        let mut clock = Clock::of_founder();
+        let judged = [1, 2, 3].map(|peer| clock.judge(NodeId(peer), FAR, peer, 9));
+        assert_eq!(judged, [Judgement::Refused, Judgement::Refused, Judgement::Behind]);
+        assert_eq!(clock.judge(NodeId(4), FAR, 4, 9), Judgement::Sound);
+    }
+
+    #[test]
+    fn the_only_peer_is_believed_when_it_says_so_again_later() {
+        let mut clock = Clock::default();
+        assert_eq!(clock.judge(NodeId(1), FAR, 1, 1), Judgement::Unknown);
+        assert_eq!(clock.judge(NodeId(1), FAR, 3, 1), Judgement::Unknown);
+        assert_eq!(clock.judge(NodeId(1), FAR, 4, 1), Judgement::Sound);
+    }
+}

@@ -1,0 +1,82 @@
+//! Whether a node has a place in the order: how it is lost, and how it is found again.
+
+use super::action::{Action, Horizon, ResumeError};
+use super::key::LogicalTime;
+use super::node::Epto;
+use super::sources::Sources;
+use alloc::vec::Vec;
+use quorate_kernel::{invariant, mutant, probe};
+
+/// For how many rounds more than a TTL a node listens before it takes over a state.
+const LISTEN_ROUNDS: u64 = 2;
+
+/// Whether this node knows what to deliver next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    Held,
+    /// It has listened since that round.
+    Lost(u64),
+}
+
+impl Epto {
+    /// Whether it delivers.
+    #[must_use]
+    pub fn has_place(&self) -> bool {
+        self.place == Place::Held
+    }
+
+    /// Whether it has listened for long enough to take over a state.
+    #[must_use]
+    pub fn may_resume(&self) -> bool {
+        let listened = u64::from(self.parameters.ttl) + LISTEN_ROUNDS;
+        matches!(self.place, Place::Lost(since) if self.round - since >= listened)
+    }
+
+    /// A state is taken over, as far as that goes: from now on what comes after it is delivered.
+    /// `horizon` is that of whoever has sent the state; of several the one with the highest `last`.
+    ///
+    /// # Errors
+    /// The state may not be taken over: nothing was changed.
+    pub fn resume_at(&mut self, horizon: &Horizon) -> Result<(), ResumeError> {
+        if !self.may_resume() {
+            return Err(ResumeError::Early);
+        }
+        if self.order.forgotten() > horizon.last.max(self.order.last()) {
+            return Err(ResumeError::Old);
+        }
+        probe!("epto/resumed");
+        let dropped = self.order.resume(horizon.last);
+        self.forget(dropped);
+        self.clock.reach(horizon.clock.max(horizon.last.map_or(LogicalTime(0), |key| key.time)));
+        self.sources = Sources::resume(&horizon.sources, horizon.is_complete);
+        self.place = Place::Held;
+        invariant!(self.order.last() >= horizon.last, "what the state has is not delivered again");
+        Ok(())
+    }
+
+    /// How far this node has delivered: what it tells with a copy of its state. None if it has no
+    /// place itself.
+    #[must_use]
+    pub fn horizon(&self) -> Option<Horizon> {
+        let (sources, is_complete) = self.sources.told();
+        let (last, clock) = (self.order.last(), self.clock.now());
+        self.has_place().then_some(Horizon { last, clock, sources, is_complete })
+    }
+
+    /// It has missed what it cannot know.
+    pub(super) fn lose_place(&mut self, out: &mut Vec<Action>) {
+        if mutant!("epto_resume_delivers") {
+            return;
+        }
+        probe!("epto/place_lost");
+        if self.has_place() {
+            self.counters.places_lost += 1;
+            out.push(Action::LostPlace);
+        }
+        self.place = Place::Lost(self.round);
+        self.heard_at = None;
+        self.next_ball.clear();
+        self.order.clear();
+        self.payloads.clear(self.kept_until());
+    }
+}

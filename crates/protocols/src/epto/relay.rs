@@ -1,0 +1,59 @@
+//! What this node sends with its next ball (the paper's nextBall).
+
+use super::event::{Ball, Copied, Event};
+use super::key::EventKey;
+use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use quorate_kernel::mutant;
+
+/// The events of which a young enough copy came since the last round.
+#[derive(Clone, Debug, Default)]
+pub(super) struct NextBall {
+    /// With the highest ttl that came. It counts only if the event is not known here.
+    copies: BTreeMap<EventKey, (Event, u16)>,
+}
+
+impl NextBall {
+    /// Relays a copy. Of more than `most` events it takes no other.
+    pub fn keep(&mut self, event: Event, ttl: u16, most: usize) -> bool {
+        if let Some((_, known)) = self.copies.get_mut(&event.key) {
+            *known = ttl.max(*known);
+            return true;
+        }
+        let has_room = self.copies.len() < most;
+        if has_room {
+            self.copies.insert(event.key, (event, ttl));
+        }
+        has_room
+    }
+
+    /// A round has passed: the balls that each target gets. `age` tells how many rounds an event
+    /// has seen that is known here, and `is_held` whether its payload is here.
+    pub fn round(
+        &mut self,
+        age: impl Fn(&EventKey) -> Option<u64>,
+        is_held: impl Fn(&EventKey) -> bool,
+    ) -> Vec<Arc<Ball>> {
+        let copies: Vec<Copied> = core::mem::take(&mut self.copies)
+            .into_values()
+            .filter_map(|(event, ttl)| {
+                let hops = u64::from(ttl) + 1;
+                let ttl = if mutant!("epto_hops_are_rounds") { None } else { age(&event.key) };
+                let ttl = u16::try_from(ttl.unwrap_or(hops)).ok()?;
+                let copied = Copied { event, ttl, is_held: is_held(&event.key) };
+                (ttl <= event.ttl_max).then_some(copied)
+            })
+            .collect();
+        Ball::split(&copies).collect()
+    }
+
+    /// Nothing is relayed of what came before.
+    pub fn clear(&mut self) {
+        self.copies.clear();
+    }
+
+    pub fn len(&self) -> usize {
+        self.copies.len()
+    }
+}

@@ -1,0 +1,6 @@
+mod calm;
+mod faults;
+mod judge;
+mod shape;
+mod traps;
+mod world;

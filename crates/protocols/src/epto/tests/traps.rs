@@ -1,0 +1,232 @@
+//! One node, and what others say to it: the mistakes that are easy to make.
+
+use crate::epto::{
+    Action, Ball, BroadcastError, Copied, Digest, Epto, Event, EventKey, LogicalTime, Message,
+    Parameters, Payloads, STABLE_AFTER, Scale, Sequence,
+};
+use bytes::Bytes;
+use quorate_kernel::ids::{Incarnation, NodeId, Start};
+use std::vec::Vec;
+
+const TTL: u16 = 12;
+const ME: Incarnation = Incarnation { node: NodeId(1), start: Start(1) };
+const PEERS: [NodeId; 2] = [NodeId(2), NodeId(3)];
+
+/// An event whose payload is the number of its source and place.
+fn event(time: u64, node: u64, sequence: u64) -> Event {
+    let source = Incarnation { node: NodeId(node), start: Start(1) };
+    let key = EventKey { time: LogicalTime(time), source };
+    Event { key, sequence: Sequence(sequence), ttl_max: TTL, payload: Digest::of(&payload(key)) }
+}
+
+fn payload(key: EventKey) -> Bytes {
+    Bytes::from(std::format!("{key}"))
+}
+
+fn copy(event: Event, ttl: u16) -> Copied {
+    Copied { event, ttl, is_held: true }
+}
+
+/// A node of the first ones, and all that it has asked for and told.
+pub struct Solo {
+    pub epto: Epto,
+    pub told: Vec<Action>,
+}
+
+impl Solo {
+    pub fn new() -> Solo {
+        let scale = Scale { nodes: 3, exponent: 2, surviving_ppm: 1_000_000 };
+        let parameters = Parameters { ttl: TTL, ..Parameters::of(scale) };
+        Solo { epto: Epto::found(ME, parameters), told: Vec::new() }
+    }
+
+    pub fn ball(&mut self, from: u64, copies: &[Copied]) {
+        let ball = Ball(copies.to_vec());
+        assert!(ball.is_sound());
+        self.epto.on_ball(NodeId(from), &ball, &mut self.told);
+        self.epto.check();
+    }
+
+    /// Rounds pass. Whoever is asked answers, if `answers`.
+    pub fn rounds(&mut self, count: u16, answers: bool) {
+        for _ in 0..count {
+            let before = self.told.len();
+            self.epto.on_round(1, &PEERS, &mut self.told);
+            for (peer, keys) in self.pulls(before) {
+                if answers {
+                    let found = keys.iter().map(|key| (*key, payload(*key).len() as u32));
+                    let bytes = keys.iter().flat_map(|key| payload(*key)).collect();
+                    let answer = Payloads { found: found.collect(), absent: Vec::new(), bytes };
+                    self.epto.on_payloads(peer, &answer);
+                }
+            }
+            self.epto.check();
+        }
+    }
+
+    /// What it has asked of whom, in the actions from that one on.
+    pub fn pulls(&self, from: usize) -> Vec<(NodeId, Vec<EventKey>)> {
+        let pull = |action: &Action| match action {
+            Action::Send { to, message: Message::Pull(keys) } => Some((to[0], keys.clone())),
+            _ => None,
+        };
+        self.told[from..].iter().filter_map(pull).collect()
+    }
+
+    pub fn delivered(&self) -> Vec<EventKey> {
+        let delivered = |action: &Action| match action {
+            Action::Deliver { event, payload: told } => {
+                assert_eq!(*told, payload(event.key), "it is what was broadcast");
+                Some(event.key)
+            }
+            _ => None,
+        };
+        self.told.iter().filter_map(delivered).collect()
+    }
+
+    fn has_told(&self, action: &Action) -> bool {
+        self.told.contains(action)
+    }
+}
+
+#[test]
+fn of_one_time_the_higher_name_waits_for_the_lower() {
+    let mut solo = Solo::new();
+    let (lower, higher) = (event(5, 2, 1), event(5, 3, 1));
+    solo.ball(2, &[copy(higher, TTL - 1)]);
+    solo.rounds(2, true);
+    solo.ball(2, &[copy(lower, 1)]);
+    solo.rounds(4, true);
+    assert!(solo.delivered().is_empty(), "the lower one is not stable");
+    solo.rounds(TTL, true);
+    assert_eq!(solo.delivered(), [lower.key, higher.key]);
+}
+
+#[test]
+fn an_old_copy_moves_the_clock_and_nothing_else() {
+    let mut solo = Solo::new();
+    let (lower, higher) = (event(8, 2, 1), event(9, 3, 1));
+    solo.ball(2, &[copy(higher, TTL - 1)]);
+    solo.rounds(TTL, true);
+    assert_eq!(solo.delivered(), [higher.key]);
+    solo.ball(2, &[copy(lower, TTL), copy(event(40, 3, 2), TTL)]);
+    solo.rounds(3 * TTL, true);
+    assert_eq!(solo.delivered(), [higher.key]);
+    let key = solo.epto.broadcast(Bytes::new()).expect("it may");
+    assert_eq!(key.time, LogicalTime(41));
+}
+
+#[test]
+fn a_late_event_is_told_once_and_not_delivered() {
+    let mut solo = Solo::new();
+    let (lower, higher) = (event(8, 2, 1), event(9, 3, 1));
+    solo.ball(2, &[copy(higher, TTL - 1)]);
+    solo.rounds(TTL, true);
+    for _ in 0..3 {
+        solo.ball(2, &[copy(lower, 3), copy(higher, 3)]);
+        solo.rounds(1, true);
+    }
+    solo.rounds(2 * TTL, true);
+    assert_eq!(solo.delivered(), [higher.key]);
+    assert!(solo.has_told(&Action::Late { event: lower }));
+    assert_eq!(solo.epto.counters().late, 1);
+}
+
+/// A node that thinks the cluster is small holds what others broadcast for as long as they do.
+#[test]
+fn an_event_is_judged_by_the_ttl_that_it_carries() {
+    let mut solo = Solo::new();
+    let parameters = Parameters { ttl: 4, ..*solo.epto.parameters() };
+    solo.epto.set_parameters(parameters);
+    let (lower, higher) = (event(8, 2, 1), event(9, 3, 1));
+    solo.ball(2, &[copy(higher, 0)]);
+    solo.rounds(TTL, true);
+    solo.ball(2, &[copy(lower, TTL - 1)]);
+    solo.rounds(STABLE_AFTER + 3, true);
+    assert_eq!(solo.delivered(), [lower.key, higher.key]);
+    solo.rounds(1, true);
+    let relayed = |action: &Action| match action {
+        Action::Send { message: Message::Ball(ball), .. } => Some(ball.0[0].ttl),
+        _ => None,
+    };
+    assert_eq!(solo.told.iter().filter_map(relayed).max(), Some(TTL - 1), "and relays it");
+}
+
+/// It holds the others back for some rounds; then it is a hole, never something empty.
+#[test]
+fn an_event_whose_payload_is_lost_is_a_hole() {
+    let mut solo = Solo::new();
+    let (lost, found) = (event(8, 2, 1), event(9, 3, 1));
+    let unheld = Copied { is_held: false, ..copy(lost, 0) };
+    solo.ball(3, &[unheld, copy(found, 0)]);
+    let hold = solo.epto.parameters().hold_rounds;
+    solo.rounds(TTL + STABLE_AFTER + 1 + hold, true);
+    assert!(solo.delivered().is_empty(), "nothing goes past it");
+    solo.rounds(1, true);
+    assert!(solo.has_told(&Action::Hole { event: lost }));
+    assert_eq!(solo.delivered(), [found.key]);
+    solo.rounds(hold + 1, true);
+    assert_eq!((solo.epto.waiting(), solo.epto.held_bytes()), (0, 0), "nothing is left of it");
+}
+
+#[test]
+fn who_does_not_answer_is_not_waited_for() {
+    let mut solo = Solo::new();
+    let one = event(8, 2, 1);
+    solo.ball(2, &[copy(one, 0)]);
+    solo.ball(3, &[copy(one, 0)]);
+    solo.rounds(8, false);
+    let asked: Vec<NodeId> = solo.pulls(0).into_iter().map(|(peer, _)| peer).collect();
+    assert_eq!(asked, [NodeId(2), NodeId(3), NodeId(2)], "in turn, and not each round");
+    let absent = Payloads { absent: Vec::from([one.key]), ..Payloads::default() };
+    solo.epto.on_payloads(NodeId(2), &absent);
+    let before = solo.told.len();
+    solo.rounds(1, true);
+    assert_eq!(solo.pulls(before), [(NodeId(3), Vec::from([one.key]))], "at once");
+    solo.rounds(TTL, true);
+    assert_eq!(solo.delivered(), [one.key]);
+}
+
+#[test]
+fn a_payload_that_is_another_is_asked_for_elsewhere() {
+    let mut solo = Solo::new();
+    let one = event(8, 2, 1);
+    solo.ball(2, &[copy(one, 0)]);
+    solo.ball(3, &[copy(one, 0)]);
+    solo.rounds(1, false);
+    let found = Vec::from([(one.key, 5)]);
+    let wrong = Payloads { found, absent: Vec::new(), bytes: Bytes::from_static(b"wrong") };
+    solo.epto.on_payloads(NodeId(2), &wrong);
+    assert_eq!(solo.epto.counters().damaged, 1);
+    solo.rounds(TTL + 3, true);
+    assert_eq!(solo.delivered(), [one.key]);
+}
+
+#[test]
+fn what_is_missing_of_a_source_is_told() {
+    let mut solo = Solo::new();
+    let events = [event(3, 2, 1), event(4, 3, 2), event(8, 2, 2), event(9, 2, 6)];
+    solo.ball(2, &events.map(|one| copy(one, 1)));
+    solo.rounds(2 * TTL, true);
+    assert_eq!(solo.delivered().len(), 4);
+    let gap = |node: u64, first, last| {
+        let source = Incarnation { node: NodeId(node), start: Start(1) };
+        Action::Gap { source, first: Sequence(first), last: Sequence(last) }
+    };
+    assert!(solo.has_told(&gap(3, 1, 1)) && solo.has_told(&gap(2, 3, 5)));
+    assert_eq!(solo.epto.counters().missing, 4);
+}
+
+#[test]
+fn who_stood_still_says_that_it_lost_its_place_and_delivers_nothing() {
+    let mut solo = Solo::new();
+    solo.ball(2, &[copy(event(8, 2, 1), TTL - 1)]);
+    solo.rounds(1, true);
+    solo.epto.on_round(u32::from(TTL) + 1, &PEERS, &mut solo.told);
+    assert!(solo.has_told(&Action::LostPlace) && !solo.epto.has_place());
+    solo.ball(2, &[copy(event(9, 2, 2), TTL - 1)]);
+    solo.rounds(TTL, true);
+    assert_eq!(solo.delivered(), []);
+    assert_eq!(solo.epto.broadcast(Bytes::new()), Err(BroadcastError::Early));
+    assert!(solo.epto.horizon().is_none(), "it has none to give");
+}
