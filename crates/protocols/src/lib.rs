@@ -25,6 +25,7 @@
 //! | [`engines`] | the list of engines |
 //! | [`linearizable`] | engine: every key an atomic register (CATS) |
 //! | [`causal`] | engine: concurrent values are kept, nothing is lost (DottedDB) |
+//! | [`epidemic`] | engine, not in the list yet: very many nodes, one probable order (DataFlagons) |
 //! | [`serializable`] | engine, its heart so far: transactions over replicated groups (SCONEKV) |
 #![no_std]
 
@@ -38,6 +39,7 @@ pub mod coordination;
 pub mod detector;
 pub mod dots;
 pub mod engines;
+pub mod epidemic;
 pub mod epto;
 pub mod events;
 pub mod gossip;

@@ -260,6 +260,25 @@ fn a_joiner_takes_what_most_have_and_not_the_largest() {
 }
 
 #[test]
+fn a_number_changes_once_in_the_time_that_a_view_takes_to_be_filled() {
+    let (mut estimate, bounds) = (Estimate::new(Bounds::USUAL), Bounds::USUAL);
+    let mut changes = Vec::new();
+    let mut nodes = 300;
+    for period in 0..100_u16 {
+        let told = Told { groups: Groups::power(5), count: Some(nodes) };
+        let changed = estimate.hear(told).into_iter().chain(estimate.on_period(Some(nodes)));
+        changes.extend(changed.map(|_| period));
+        // What is heard swings from one end to the other.
+        nodes = if period / 8 % 2 == 0 { 300 } else { 30_000 };
+    }
+    assert!(changes.len() > 2, "it follows: {changes:?}");
+    // The first falls before the end of its period.
+    let are_apart = changes.windows(2).all(|two| two[1] - two[0] + 1 >= bounds.age_max);
+    assert!(are_apart, "{changes:?}");
+    estimate.check();
+}
+
+#[test]
 fn bounds_that_cannot_hold_are_refused() {
     let usual = Bounds::USUAL;
     assert!(!Bounds { replicas_max: 2 * usual.replicas_min - 1, ..usual }.is_sound());

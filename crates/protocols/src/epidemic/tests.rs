@@ -1,0 +1,8 @@
+//! The engine in a small pure world: nodes, messages that take time, faults, and a judge.
+
+mod calm;
+mod changes;
+mod faults;
+mod judge;
+mod traps;
+mod world;
