@@ -4,7 +4,7 @@ use super::message::{Came, Flask, FlaskAct, HOPS_MAX, Message};
 use super::replica::range::position;
 use super::replica::store::{Put, Record};
 use super::replica::version::{RequestId, Version};
-use super::{Context, Epidemic};
+use super::{Context, Epidemic, Level};
 use crate::slices::position::Position;
 use alloc::collections::{BTreeSet, VecDeque};
 use alloc::sync::Arc;
@@ -42,6 +42,10 @@ impl Epidemic {
     pub(super) fn on_flask(&mut self, from: Incarnation, flask: Flask, cx: &mut Context<'_>) {
         invariant!(self.state.writes.is_empty(), "an input begins without writes");
         invariant!(flask.hops <= HOPS_MAX, "nothing travels for ever");
+        let is_write = matches!(flask.act, FlaskAct::Put(..));
+        if is_write && self.settings.level != Level::None {
+            return cx.fx.refuse("a write without order");
+        }
         self.pass(from, flask, cx);
         invariant!(self.state.writes.is_empty(), "all that was changed was written");
     }

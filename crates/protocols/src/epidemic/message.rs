@@ -12,7 +12,7 @@ use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::error::WireError;
 use quorate_kernel::ids::Incarnation;
-use quorate_kernel::limits::CYCLON_VIEW_MAX;
+use quorate_kernel::limits::{ADDRESS_BYTES_MAX, CYCLON_VIEW_MAX};
 use quorate_kernel::wire::{Decoder, Encoder, Wire};
 use serde::{Deserialize, Serialize};
 
@@ -226,6 +226,10 @@ fn are_sound(records: &[Record], ids: usize) -> bool {
         && records.iter().all(|record| is_wire_key(&record.key))
 }
 
+fn are_peers(peers: &[Peer]) -> bool {
+    peers.iter().all(|peer| peer.address.len() <= ADDRESS_BYTES_MAX)
+}
+
 fn are_keys(held: &[(Bytes, Version)]) -> bool {
     held.iter().all(|(key, _)| is_wire_key(key))
 }
@@ -235,9 +239,9 @@ impl Message {
         match self {
             Message::Shuffle { entries, told } | Message::ShuffleReply { entries, told } => {
                 let is_sound = told.groups.is_none_or(|groups| groups.is_sound());
-                entries.len() <= CYCLON_VIEW_MAX && is_sound
+                entries.len() <= CYCLON_VIEW_MAX && is_sound && are_peers(entries)
             }
-            Message::Members(members) => members.len() <= MEMBERS_MAX,
+            Message::Members(members) => members.len() <= MEMBERS_MAX && are_peers(members),
             Message::Flask(flask) => is_wire_key(&flask.key) && flask.hops <= HOPS_MAX,
             Message::Compare { range, sums, .. } => {
                 range.is_sound() && range.parts(sums.len()).is_some()

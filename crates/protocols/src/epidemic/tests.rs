@@ -5,4 +5,5 @@ mod changes;
 mod faults;
 mod judge;
 mod traps;
+mod wire;
 mod world;

@@ -14,7 +14,7 @@ use crate::epidemic::replica::range::{Leaf, Range, position};
 use crate::epidemic::replica::seen::Done;
 use crate::epidemic::replica::store::{Put, Record};
 use crate::epidemic::replica::version::{RequestId, Version};
-use crate::epidemic::{Context, Epidemic};
+use crate::epidemic::{Context, Epidemic, Level};
 use crate::epto::EventKey;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
@@ -224,6 +224,12 @@ impl Epidemic {
             }
         }
         for record in records {
+            let is_chosen = matches!(record.version, Version::Explicit(_));
+            if is_chosen != (self.settings.level == Level::None) {
+                // No node of this keyspace writes such a version.
+                state.counters.malformed += 1;
+                continue;
+            }
             if !state.is_mine(position(&record.key)) {
                 continue;
             }

@@ -27,6 +27,19 @@ impl Epidemic {
         probe!("epidemic/range_given_up");
     }
 
+    /// A node that starts may find ranges on its disk that it has no more.
+    pub(super) fn give_up_found(&mut self) {
+        let Some(range) = self.state.range() else { return };
+        for other in Range::ALL.without(&range) {
+            let (first, last) = other.leaves();
+            let is_known = self.state.former.iter().any(|former| former.range.meets(&other));
+            if !is_known && self.state.store.sums(first, last).next().is_some() {
+                probe!("epidemic/range_found");
+                self.give_up(other, Vec::new());
+            }
+        }
+    }
+
     /// A period of repair has passed: who has the ranges now is told what is in some of their
     /// leaves.
     pub(in crate::epidemic) fn on_former_round(&mut self, cx: &mut Context<'_>) {
@@ -38,8 +51,12 @@ impl Epidemic {
             let known = former.members.iter().copied().chain(neighbours);
             let known: Vec<NodeId> = known.filter(is_there).collect();
             for (leaf, after) in former.open.iter().take(LEAVES_MAX) {
-                let Some(member) = cx.rng.pick(&known).copied() else { break };
                 let (leaf, after) = (*leaf, after.clone());
+                let Some(groups) = self.state.slices.groups() else { continue };
+                let slice = groups.slice(Range::of_leaf(leaf).first);
+                let has_leaf = |node: &&NodeId| groups.slice(Position::of(**node)) == slice;
+                let members: Vec<&NodeId> = known.iter().filter(has_leaf).collect();
+                let Some(member) = cx.rng.pick(&members).map(|node| **node) else { continue };
                 let (held, until) = store.list(&Range::of_leaf(leaf), after.as_ref(), LISTED_MAX);
                 cx.fx.send(member, Message::Listed { leaf, after, until, held });
             }

@@ -293,7 +293,8 @@ impl Epidemic {
         let own = Horizon { last: self.state.last, ..Horizon::default() };
         let horizon = horizons.chain([own]).max_by_key(|horizon| horizon.last);
         let mut horizon = horizon.expect("there is the own one");
-        if joining.takes_place {
+        let takes_place = joining.takes_place;
+        if takes_place {
             let clock = horizon.last.map_or(LogicalTime(0), |last| last.time);
             horizon.clock = horizon.clock.max(clock);
             if self.state.epto.resume_at(&horizon).is_err() {
@@ -305,6 +306,9 @@ impl Epidemic {
             }
         }
         probe!("epidemic/joined");
+        if takes_place {
+            self.give_up_found();
+        }
         self.state.counters.joins += 1;
         let ready = self.state.ready.unwrap_or(target);
         let (first, last) = (ready.first.min(target.first), ready.last.max(target.last));

@@ -2,7 +2,7 @@
 
 use super::world::{World, put, value};
 use crate::epidemic::Level;
-use crate::epidemic::message::{Came, Message};
+use crate::epidemic::message::{Came, Flask, FlaskAct, Message};
 use crate::epidemic::pending::What;
 use crate::epidemic::replica::keys::wire_key;
 use crate::epidemic::replica::store::Record;
@@ -67,6 +67,28 @@ fn a_replica_counts_once_however_often_it_speaks() {
     };
     assert_eq!(Version::from_token(&context[..21]), Some(version));
     assert_eq!(context[21..], [2, 0], "two have said so, and none knew of a hole");
+}
+
+/// What no node of a keyspace says changes nothing.
+#[test]
+fn versions_of_another_level_are_refused() {
+    let mut world = World::new(12, Level::Strong, 35);
+    world.settle();
+    let key = wire_key(b"x");
+    let (holder, from) = (world.holders(&key)[0], world.any());
+    let value = Some(Bytes::from_static(b"v"));
+    let record =
+        Record { key: key.clone(), version: Version::Explicit(3), id: RequestId(1), value };
+    let (ids, wanted) = (Vec::new(), Vec::new());
+    let records = Vec::from([record]);
+    world.say(from, holder, Message::Records { page: None, records, ids, wanted });
+    let act = FlaskAct::Put(3, Bytes::from_static(b"v"));
+    let entry = world.me(from);
+    let flask = Flask { id: RequestId(2), attempt: 0, entry, hops: 0, key: key.clone(), act };
+    world.say(from, holder, Message::Flask(flask));
+    assert!(world.state(holder).store.held(&key, None).is_none());
+    assert_eq!(world.state(holder).counters.malformed, 1);
+    assert!(!world.answered.contains_key(&holder));
 }
 
 /// A slice with fewer members than acks are wanted answers with all that it has.
