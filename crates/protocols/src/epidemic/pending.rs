@@ -323,9 +323,9 @@ impl Epidemic {
                 Way::Flask(..) => FLASK_ROUNDS,
             };
             let is_due = pending.sent.is_some_and(|sent| round >= sent + patience);
-            let is_unheard = pending.said.is_empty() || !pending.is_write();
             let may_go = pending.attempt < u8::MAX && !mutant!("epidemic_sent_once");
-            if is_due && is_unheard && may_go {
+            // Its own word may be all that there is: the event may have reached nobody else.
+            if is_due && may_go {
                 pending.attempt += 1;
                 again.push(*id);
             }

@@ -65,6 +65,8 @@ struct Donor {
     horizon: Option<Horizon>,
     is_ready: bool,
     is_done: bool,
+    /// Whether it is of the slice: others know no more than a place in the order.
+    is_member: bool,
 }
 
 impl Standing {
@@ -93,7 +95,9 @@ impl Joining {
         if mutant!("epidemic_join_at_once") {
             return true;
         }
-        let (ready, all) = (self.done(true).count(), self.done(false).count());
+        let ready = self.done(true).count();
+        let is_counted = |donor: &&Donor| donor.is_member || members == 0;
+        let all = self.done(false).filter(is_counted).count();
         if members == 0 {
             return waited >= patience && (all >= 1 || neighbours == 0);
         }
@@ -175,20 +179,25 @@ impl Epidemic {
 
     /// Asks as many members as it takes, and others in place of those that are silent.
     fn ask_donors(&mut self, range: Range, round: u64, cx: &mut Context<'_>) {
-        let mut known = self.state.slices.members();
-        if known.is_empty() {
-            probe!("epidemic/alone");
-            known = self.state.cyclon.view();
-        }
-        let members: Vec<NodeId> = known.iter().map(|peer| peer.who.node).collect();
+        let name = |peer: &crate::gossip::cyclon::Peer| peer.who.node;
+        let members: Vec<NodeId> = self.state.slices.members().iter().map(name).collect();
+        let neighbours = self.state.cyclon.view().iter().map(name);
+        let neighbours: Vec<NodeId> = neighbours.filter(|node| !members.contains(node)).collect();
+        let patience = PATIENCE_TTLS * u64::from(self.state.epto.parameters().ttl);
         let Standing::Joining(joining) = &mut self.state.standing else { return };
+        let is_long = joining.since.is_some_and(|since| round >= since + patience);
+        let has_ready = joining.donors.values().any(|donor| donor.is_ready);
+        // Where no member is ready anybody may know a place in the order.
+        let asks_all = members.is_empty() || (is_long && !has_ready && round.is_multiple_of(2));
         let is_silent = |donor: &Donor| {
             let is_worthless = donor.is_done && !donor.is_ready;
             (!donor.is_done || is_worthless) && round >= donor.asked_at + SILENT_ROUNDS
         };
-        let open = joining.donors.values().filter(|donor| !is_silent(donor)).count();
+        let is_open = |donor: &&Donor| !is_silent(donor) && donor.is_member != asks_all;
+        let open = joining.donors.values().filter(is_open).count();
         let free = |node: &NodeId| joining.donors.get(node).is_none_or(is_silent);
-        let mut free: Vec<NodeId> = members.into_iter().filter(free).collect();
+        let asked = if asks_all { &neighbours } else { &members };
+        let mut free: Vec<NodeId> = asked.iter().copied().filter(free).collect();
         for _ in open..DONORS {
             if free.is_empty() {
                 break;
@@ -198,7 +207,8 @@ impl Epidemic {
             let kept = joining.donors.remove(&donor).filter(|donor| donor.is_done);
             let (horizon, is_done) =
                 kept.map_or((None, false), |donor| (donor.horizon, donor.is_done));
-            let asked = Donor { asked_at: round, horizon, is_ready: false, is_done };
+            let is_member = members.contains(&donor);
+            let asked = Donor { asked_at: round, horizon, is_ready: false, is_done, is_member };
             joining.donors.insert(donor, asked);
             let number = joining.number;
             let question = Message::SnapshotA { number, range, after: None, ids_below: None };
