@@ -138,8 +138,8 @@ pub const DOORS_MAX: usize = 8;
 pub const DOOR_NAME_BYTES_MAX: usize = 32;
 /// The longest name of a failure zone in bytes.
 pub const ZONE_BYTES_MAX: usize = 64;
-/// The most random neighbours a node keeps in its Cyclon view.
-pub const CYCLON_VIEW_MAX: usize = 20;
+/// The most random neighbours that a Cyclon view may be made for.
+pub const CYCLON_VIEW_MAX: usize = 64;
 /// About how many bytes of news of hosts go into one message.
 pub const NEWS_BYTES_MAX: usize = 32 * 1024;
 /// The most hosts that one message of anti-entropy lists or asks for.

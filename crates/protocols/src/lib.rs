@@ -19,11 +19,13 @@
 //! | [`membership`] | the roll: who takes part, in numbered configurations that all agree on (Rapid) |
 //! | [`vsr`] | one log on several nodes, for a state machine (Viewstamped Replication) |
 //! | [`multicast`] | one order of commands over the logs of several partitions (Multi-Ring Paxos) |
+//! | [`slices`] | nodes that divide themselves into groups, by position and hearsay (DataFlasks) |
 //! | [`epto`] | one order of events among very many nodes, with high probability (EpTO) |
 //! | [`dots`] | clocks, contexts and objects whose updates have names (DottedDB) |
 //! | [`engines`] | the list of engines |
 //! | [`linearizable`] | engine: every key an atomic register (CATS) |
 //! | [`causal`] | engine: concurrent values are kept, nothing is lost (DottedDB) |
+//! | [`epidemic`] | engine, not in the list yet: very many nodes, one probable order (DataFlagons) |
 //! | [`serializable`] | engine, its heart so far: transactions over replicated groups (SCONEKV) |
 #![no_std]
 
@@ -37,6 +39,7 @@ pub mod coordination;
 pub mod detector;
 pub mod dots;
 pub mod engines;
+pub mod epidemic;
 pub mod epto;
 pub mod events;
 pub mod gossip;
@@ -53,6 +56,7 @@ pub(crate) mod recent;
 pub mod reconfigure;
 pub mod ring;
 pub mod serializable;
+pub mod slices;
 pub mod smr;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;

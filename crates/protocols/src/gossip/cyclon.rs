@@ -12,19 +12,39 @@
 //! ```
 //! Departures: an entry carries the incarnation, and a newer start replaces an older one whatever
 //! their ages; the requester is never in the answer it gets.
+//!
+//! Who uses it has a view of its own, as large as it needs ([`Shape`]), with its own period.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use quorate_kernel::ids::{Incarnation, NodeId};
+use quorate_kernel::invariant;
 use quorate_kernel::limits::CYCLON_VIEW_MAX;
 use quorate_kernel::rng::Rng;
 use quorate_kernel::time::Span;
 use serde::{Deserialize, Serialize};
 
-/// How many entries are exchanged.
-pub const SHUFFLE: usize = 8;
-/// The time between two exchanges that a node begins.
-pub const PERIOD: Span = Span::secs(1);
+/// How large a view is, and how often and how much of it is exchanged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shape {
+    /// The most neighbours; [`CYCLON_VIEW_MAX`] at most.
+    pub view: usize,
+    /// How many entries are exchanged: one at least, and at most a whole view.
+    pub shuffle: usize,
+    /// The time between two exchanges that a node begins. Its user keeps it.
+    pub period: Span,
+}
+
+impl Shape {
+    /// The usual one: news of hosts spread over it.
+    pub const USUAL: Shape = Shape { view: 20, shuffle: 8, period: Span::secs(1) };
+
+    /// Whether a view can have this shape.
+    #[must_use]
+    pub const fn is_sound(&self) -> bool {
+        0 < self.shuffle && self.shuffle <= self.view && self.view <= CYCLON_VIEW_MAX
+    }
+}
 
 /// A neighbour.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,6 +61,7 @@ pub struct Peer {
 #[derive(Clone, Debug)]
 pub struct Cyclon {
     me: NodeId,
+    shape: Shape,
     view: Vec<Peer>,
     /// With whom an exchange is open, and what was given away in it.
     open: Option<(NodeId, Vec<NodeId>)>,
@@ -49,8 +70,15 @@ pub struct Cyclon {
 impl Cyclon {
     /// An empty view.
     #[must_use]
-    pub fn new(me: NodeId) -> Cyclon {
-        Cyclon { me, view: Vec::with_capacity(CYCLON_VIEW_MAX), open: None }
+    pub fn new(me: NodeId, shape: Shape) -> Cyclon {
+        invariant!(shape.is_sound(), "a shuffle fits a view, and a view its limit");
+        Cyclon { me, shape, view: Vec::with_capacity(shape.view), open: None }
+    }
+
+    /// How large the view is, and how often it is exchanged.
+    #[must_use]
+    pub fn shape(&self) -> Shape {
+        self.shape
     }
 
     /// The neighbours.
@@ -75,7 +103,7 @@ impl Cyclon {
         let is_older = |place: &usize| (self.view[*place].age, self.view[*place].who.node);
         let oldest = (0..self.view.len()).max_by_key(is_older)?;
         let partner = self.view.swap_remove(oldest).who.node;
-        let mut given = self.random(SHUFFLE - 1, rng, |_| true);
+        let mut given = self.random(self.shape.shuffle - 1, rng, |_| true);
         let mut away: Vec<NodeId> = given.iter().map(|peer| peer.who.node).collect();
         away.push(partner);
         self.open = Some((partner, away));
@@ -85,11 +113,11 @@ impl Cyclon {
 
     /// A neighbour exchanges: what to answer.
     pub fn on_shuffle(&mut self, from: NodeId, given: Vec<Peer>, rng: &mut Rng) -> Vec<Peer> {
-        let answer = self.random(SHUFFLE, rng, |peer| peer.who.node != from);
+        let answer = self.random(self.shape.shuffle, rng, |peer| peer.who.node != from);
         let mut away = answer.iter().map(|peer| peer.who.node).collect();
         self.merge(given, &mut away);
         assert!(answer.iter().all(|peer| peer.who.node != from), "nobody is told of himself");
-        assert!(self.view.len() <= CYCLON_VIEW_MAX, "the view is bounded");
+        assert!(self.view.len() <= self.shape.view, "the view is bounded");
         answer
     }
 
@@ -98,7 +126,7 @@ impl Cyclon {
         if let Some((_, mut away)) = self.open.take_if(|(partner, _)| *partner == from) {
             self.merge(given, &mut away);
         }
-        assert!(self.view.len() <= CYCLON_VIEW_MAX, "the view is bounded");
+        assert!(self.view.len() <= self.shape.view, "the view is bounded");
         assert!(self.view.iter().all(|peer| peer.who.node != self.me), "nobody is his neighbour");
     }
 
@@ -140,7 +168,7 @@ impl Cyclon {
                 if is_newer || (is_same && peer.age < known.age) {
                     *known = peer;
                 }
-            } else if self.view.len() < CYCLON_VIEW_MAX {
+            } else if self.view.len() < self.shape.view {
                 self.view.push(peer);
             } else if let Some(place) = self.given_away(away) {
                 self.view[place] = peer;
@@ -160,9 +188,9 @@ impl Cyclon {
 
     /// Asserts what must hold between two calls.
     pub fn check(&self) {
-        assert!(self.view.len() <= CYCLON_VIEW_MAX, "the view is bounded");
+        assert!(self.view.len() <= self.shape.view, "the view is bounded");
         assert!(self.view.iter().all(|peer| peer.who.node != self.me), "nobody is his neighbour");
     }
 }
 
-const _: () = assert!(CYCLON_VIEW_MAX < 256 && SHUFFLE <= CYCLON_VIEW_MAX);
+const _: () = assert!(CYCLON_VIEW_MAX < 256 && Shape::USUAL.is_sound());

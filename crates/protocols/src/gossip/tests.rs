@@ -1,6 +1,6 @@
 //! The components of gossip, one by one.
 
-use super::cyclon::{Cyclon, Peer, SHUFFLE};
+use super::cyclon::{Cyclon, Peer, Shape};
 use super::digest;
 use super::doubts::{Doubts, PULLED, PUSHED};
 use super::hosts::{BUCKETS, Hosts};
@@ -8,7 +8,7 @@ use super::record::{HostRecord, Load, News, Order, Version};
 use super::rumours::{Rumours, pack, rounds};
 use proptest::prelude::*;
 use quorate_kernel::ids::{Incarnation, NodeId, Start};
-use quorate_kernel::limits::{CYCLON_VIEW_MAX, HOSTS_MAX, NEWS_BYTES_MAX, NEWS_MESSAGES_MAX};
+use quorate_kernel::limits::{HOSTS_MAX, NEWS_BYTES_MAX, NEWS_MESSAGES_MAX};
 use quorate_kernel::ring::Standing;
 use quorate_kernel::rng::Rng;
 use quorate_kernel::time::{Span, Time};
@@ -206,7 +206,7 @@ fn peer(node: u64, start: u32, age: u16) -> Peer {
 }
 
 fn view(nodes: core::ops::RangeInclusive<u64>) -> Cyclon {
-    let mut cyclon = Cyclon::new(NodeId(0));
+    let mut cyclon = Cyclon::new(NodeId(0), Shape::USUAL);
     nodes.for_each(|node| cyclon.seed(peer(node, 1, node as u16)));
     cyclon
 }
@@ -217,7 +217,7 @@ fn the_oldest_is_asked_and_gone_unless_it_answers() {
     let mut cyclon = view(1..=20);
     let (partner, given) = cyclon.begin(peer(0, 1, 0), &mut rng).expect("there are others");
     assert_eq!(partner, NodeId(20));
-    assert_eq!(given.len(), SHUFFLE);
+    assert_eq!(given.len(), Shape::USUAL.shuffle);
     assert!(given.contains(&peer(0, 1, 0)), "it offers itself, young");
     assert!(cyclon.view().iter().all(|peer| peer.who.node != partner));
     cyclon.on_reply(NodeId(3), Vec::from([peer(50, 1, 0)]));
@@ -234,11 +234,11 @@ fn an_answer_never_holds_the_asker_and_what_was_given_away_makes_room() {
         let mut cyclon = view(1..=20);
         let given: Vec<Peer> = (100..108).map(|node| peer(node, 1, 0)).collect();
         let answer = cyclon.on_shuffle(NodeId(5), given.clone(), &mut rng);
-        assert_eq!(answer.len(), SHUFFLE);
+        assert_eq!(answer.len(), Shape::USUAL.shuffle);
         assert!(answer.iter().all(|peer| peer.who.node != NodeId(5)));
         let away = answer.iter().all(|gone| !cyclon.view().contains(gone));
         assert!(away && given.iter().all(|one| cyclon.view().contains(one)));
-        assert_eq!(cyclon.view().len(), CYCLON_VIEW_MAX);
+        assert_eq!(cyclon.view().len(), Shape::USUAL.view);
     }
 }
 
@@ -254,13 +254,29 @@ fn a_younger_entry_and_a_newer_start_replace() {
     assert!(cyclon.view().contains(&peer(2, 1, 0)), "an older start is none");
 }
 
+#[test]
+fn a_view_of_another_shape_is_as_large_as_it_says() {
+    let shape = Shape { view: 40, shuffle: 12, period: Span::millis(20) };
+    let (mut cyclon, mut rng) = (Cyclon::new(NodeId(0), shape), Rng::new(6));
+    (1..=60).for_each(|node| cyclon.seed(peer(node, 1, node as u16)));
+    assert_eq!((cyclon.view().len(), cyclon.shape()), (40, shape));
+    let answer = cyclon.on_shuffle(NodeId(70), Vec::from([peer(70, 1, 0)]), &mut rng);
+    assert_eq!(answer.len(), 12);
+    let (_, given) = cyclon.begin(peer(0, 1, 0), &mut rng).expect("there are others");
+    assert_eq!(given.len(), 12);
+    cyclon.check();
+    assert!(!Shape { shuffle: 0, ..shape }.is_sound(), "nothing would be exchanged");
+    assert!(!Shape { shuffle: 41, ..shape }.is_sound(), "more than there is");
+}
+
 /// Many nodes that begin in a chain end in a graph whose in-degrees are close together, and from
 /// which the dead are gone.
 #[test]
 fn shuffling_mixes_and_forgets_the_dead() {
     const NODES: u64 = 200;
     let mut rng = Rng::new(4);
-    let mut nodes: Vec<Cyclon> = (0..NODES).map(|node| Cyclon::new(NodeId(node))).collect();
+    let mut nodes: Vec<Cyclon> =
+        (0..NODES).map(|node| Cyclon::new(NodeId(node), Shape::USUAL)).collect();
     (0..NODES).for_each(|node| nodes[node as usize].seed(peer((node + 1) % NODES, 1, 0)));
     let shuffle = |nodes: &mut Vec<Cyclon>, rng: &mut Rng, alive: u64| {
         for node in 0..alive {
@@ -286,4 +302,4 @@ fn shuffling_mixes_and_forgets_the_dead() {
     nodes.iter().for_each(Cyclon::check);
 }
 
-const _: () = assert!(PUSHED.0 < PULLED.0 && Span::secs(1).0 == super::cyclon::PERIOD.0);
+const _: () = assert!(PUSHED.0 < PULLED.0 && Span::secs(1).0 == Shape::USUAL.period.0);

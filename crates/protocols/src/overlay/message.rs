@@ -2,7 +2,7 @@
 
 use super::operators::shutdown::Stage;
 use super::tokens::weights::Weights;
-use crate::gossip::cyclon::{Peer, SHUFFLE};
+use crate::gossip::cyclon::{Peer, Shape};
 use crate::gossip::digest::Seen;
 use crate::gossip::hosts::BUCKETS;
 use crate::gossip::record::News;
@@ -141,7 +141,7 @@ impl Message {
     fn validate(&self) -> Result<(), WireError> {
         match self {
             Message::Shuffle { entries } | Message::ShuffleReply { entries } => {
-                at_most("shuffle", entries.len(), SHUFFLE)?;
+                at_most("shuffle", entries.len(), Shape::USUAL.shuffle)?;
                 let mut lengths = entries.iter().map(|peer| peer.address.len());
                 lengths.try_for_each(|length| at_most("address", length, ADDRESS_BYTES_MAX))
             }

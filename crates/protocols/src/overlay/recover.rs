@@ -72,7 +72,7 @@ impl Overlay {
     /// Fills the view from the hosts known.
     pub(super) fn seed_view(&mut self, cx: &mut Context<'_>) {
         let state = &mut self.state;
-        for _ in 0..2 * quorate_kernel::limits::CYCLON_VIEW_MAX {
+        for _ in 0..2 * state.cyclon.shape().view {
             if let Some(news) = state.hosts.pick(cx.rng, News::is_alive) {
                 let address = news.record.address.clone();
                 let peer = crate::gossip::cyclon::Peer { who: news.record.who, age: 0, address };

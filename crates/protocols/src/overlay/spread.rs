@@ -11,7 +11,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use quorate_kernel::ids::{Incarnation, NodeId};
 use quorate_kernel::invariant;
-use quorate_kernel::limits::{CYCLON_VIEW_MAX, HOSTS_LISTED_MAX, NEWS_MESSAGES_MAX};
+use quorate_kernel::limits::{HOSTS_LISTED_MAX, NEWS_MESSAGES_MAX};
 use quorate_kernel::ring::Standing;
 
 impl Overlay {
@@ -68,7 +68,7 @@ impl Overlay {
         let before = self.state.cyclon.view().len();
         let entries = self.state.cyclon.on_shuffle(from.node, entries, cx.rng);
         let neighbours = self.state.cyclon.view();
-        let is_kept = (before..=CYCLON_VIEW_MAX).contains(&neighbours.len());
+        let is_kept = (before..=self.state.cyclon.shape().view).contains(&neighbours.len());
         invariant!(is_kept, "who is asked loses no neighbour, nor gets too many");
         let is_me = |peer: &Peer| peer.who.node == cx.me.node;
         invariant!(!neighbours.iter().any(is_me), "nobody is his own neighbour");

@@ -6,7 +6,7 @@ use super::tokens::weights::Known;
 use super::{Context, Overlay};
 use crate::detector::Detector;
 use crate::detector::observe::Observer;
-use crate::gossip::cyclon::{Cyclon, Peer};
+use crate::gossip::cyclon::{Cyclon, Peer, Shape};
 use crate::gossip::doubts::Doubts;
 use crate::gossip::hosts::Hosts;
 use crate::gossip::record::{HostRecord, News, Rank, Stamp};
@@ -72,7 +72,7 @@ impl State {
             me,
             hosts: Hosts::default(),
             dirty: BTreeSet::new(),
-            cyclon: Cyclon::new(me.node),
+            cyclon: Cyclon::new(me.node, Shape::USUAL),
             rumours: Rumours::default(),
             is_round_armed: false,
             doubts: Doubts::default(),

@@ -1,0 +1,227 @@
+//! The engine as a process: the one match on inputs.
+
+use super::message::Message;
+use super::pending::{KeyAsk, What};
+use super::recover;
+use super::repair::join::Standing;
+use super::replica::version::RequestId;
+use super::state::State;
+use super::timer::Timer;
+use super::{Context, Epidemic, Settings};
+use crate::gossip::cyclon::Peer;
+use crate::slices::Changed;
+use alloc::vec::Vec;
+use quorate_kernel::ids::{Incarnation, NodeId, Ticket};
+use quorate_kernel::invariant;
+use quorate_kernel::operation::{Operation, Outcome, Refusal, Which};
+use quorate_kernel::process::{Inspect, Process, Recovery, Request};
+use quorate_kernel::time::Span;
+use quorate_kernel::write::Replaces;
+
+/// After how many rounds K and TTL are reckoned anew.
+const PARAMETERS_ROUNDS: u64 = 16;
+
+impl Epidemic {
+    /// The engine before its start.
+    #[must_use]
+    pub fn new(settings: Settings) -> Epidemic {
+        if let Some(problem) = settings.problem() {
+            panic!("{problem}");
+        }
+        let state = State::new(Incarnation::default(), &settings);
+        Epidemic { settings, state }
+    }
+
+    /// This node's entry in views.
+    fn own(&self) -> Peer {
+        Peer { who: self.state.me, age: 0, address: self.settings.address.clone() }
+    }
+
+    /// Nodes that may be there, to begin with and whenever nobody is known.
+    pub fn hint(&mut self, hints: Vec<Peer>) {
+        self.state.hints = hints;
+    }
+
+    /// One round: everything that time does.
+    fn on_round(&mut self, cx: &mut Context<'_>) {
+        invariant!(self.state.writes.is_empty(), "an input begins without writes");
+        let state = &mut self.state;
+        let elapsed = cx.now - state.round_at;
+        let elapsed = (elapsed.0 + self.settings.round.0 / 2) / self.settings.round.0;
+        let elapsed = if state.round == 0 { 1 } else { u32::try_from(elapsed).unwrap_or(u32::MAX) };
+        (state.round, state.round_at) = (state.round + 1, cx.now);
+        let is_joining = matches!(state.standing, Standing::Joining(_));
+        if is_joining || state.round.is_multiple_of(PARAMETERS_ROUNDS) {
+            let parameters = self.settings.parameters(self.state.slices.count());
+            self.state.epto.set_parameters(parameters);
+        }
+        self.on_neighbours_round(cx);
+        let fanout = self.state.epto.parameters().fanout;
+        let targets = self.state.cyclon.sample(fanout, cx.rng, |_| true);
+        self.broadcast_waiting(cx);
+        let mut actions = Vec::new();
+        self.state.epto.on_round(elapsed.max(1), &targets, &mut actions);
+        self.on_actions(actions, cx);
+        self.on_pending_round(cx);
+        self.on_holes_round(cx);
+        if self.state.round.is_multiple_of(self.settings.repair_rounds) {
+            self.on_repair_round(cx);
+            self.on_former_round(cx);
+        }
+        self.on_drop_round(cx);
+        self.on_join_round(cx);
+        self.flush(cx);
+        invariant!(self.state.writes.is_empty(), "all that was changed was written");
+    }
+
+    fn on_neighbours_round(&mut self, cx: &mut Context<'_>) {
+        let own = self.own();
+        if self.state.cyclon.view().is_empty() {
+            let hints = self.state.hints.clone();
+            hints.into_iter().for_each(|peer| self.state.cyclon.seed(peer));
+        }
+        let told = self.state.slices.told();
+        // Views are hints: nothing rests on them.
+        if let Some((to, entries)) = self.state.cyclon.begin(own.clone(), cx.rng) {
+            cx.fx.send_early(to, Message::Shuffle { entries, told });
+        }
+        let before = self.members();
+        let changed = self.state.slices.on_period();
+        self.note_change(changed, before);
+        let (to, members) = self.state.slices.tell(own, cx.rng);
+        for member in to {
+            cx.fx.send_early(member, Message::Members(members.clone()));
+        }
+    }
+
+    fn members(&self) -> Vec<NodeId> {
+        self.state.slices.members().iter().map(|peer| peer.who.node).collect()
+    }
+
+    fn note_change(&mut self, changed: Option<Changed>, before: Vec<NodeId>) {
+        if let Some(changed) = changed {
+            self.on_changed(changed, before);
+        }
+    }
+
+    fn on_shuffle(
+        &mut self,
+        from: Incarnation,
+        entries: Vec<Peer>,
+        told: crate::slices::Told,
+        cx: &mut Context<'_>,
+    ) {
+        invariant!(from.node != self.state.me.node, "nobody is his own neighbour");
+        let before = self.members();
+        let changed = self.state.slices.on_exchange(&entries, told);
+        self.note_change(changed, before);
+        let entries = self.state.cyclon.on_shuffle(from.node, entries, cx.rng);
+        let told = self.state.slices.told();
+        // Views are hints: nothing rests on them.
+        cx.fx.send_early(from, Message::ShuffleReply { entries, told });
+        invariant!(self.state.writes.is_empty(), "views are not stored");
+    }
+
+    fn on_shuffle_reply(
+        &mut self,
+        from: Incarnation,
+        entries: Vec<Peer>,
+        told: crate::slices::Told,
+    ) {
+        invariant!(from.node != self.state.me.node, "nobody is his own neighbour");
+        let before = self.members();
+        let changed = self.state.slices.on_exchange(&entries, told);
+        self.note_change(changed, before);
+        self.state.cyclon.on_reply(from.node, entries);
+        invariant!(self.state.writes.is_empty(), "views are not stored");
+    }
+}
+
+impl Process for Epidemic {
+    type Message = Message;
+    type Timer = Timer;
+
+    fn start(&mut self, _: Recovery, cx: &mut Context<'_>) {
+        let hints = core::mem::take(&mut self.state.hints);
+        self.state = State::new(cx.me, &self.settings);
+        self.state.hints = hints;
+        recover::load(&mut self.state, cx.table);
+        // Rounds of nodes that start together shall not fall together.
+        let first = Span(cx.rng.below(self.settings.round.0));
+        self.state.round_at = cx.now + first;
+        cx.fx.arm(Timer::Round, cx.now + first);
+    }
+
+    fn on_message(&mut self, from: Incarnation, message: Message, cx: &mut Context<'_>) {
+        self.state.store.begin();
+        match message {
+            Message::Epto(message) => {
+                let mut actions = Vec::new();
+                self.state.epto.on_message(from.node, &message, &mut actions);
+                self.on_actions(actions, cx);
+            }
+            Message::Shuffle { entries, told } => self.on_shuffle(from, entries, told, cx),
+            Message::ShuffleReply { entries, told } => self.on_shuffle_reply(from, entries, told),
+            Message::Members(members) => self.state.slices.on_members(&members),
+            Message::Did { event, members, results } => {
+                self.on_did(from, (event, members), results, cx);
+            }
+            Message::Flask(flask) => self.on_flask(from, flask, cx),
+            Message::Flasked { id, members, result } => {
+                self.on_flasked(from, (id, members), result, cx);
+            }
+            Message::Compare { range, sums, ids, last } => {
+                self.on_compare(from, range, (&sums, ids), last, cx);
+            }
+            Message::Leaves { range: _, parts, sums, ids } => {
+                self.on_leaves(from, &parts, sums, ids, cx);
+            }
+            Message::Equal { range } => self.on_equal(range),
+            Message::Listed { leaf, after, until, held } => {
+                self.on_listed(from, (leaf, after, until), held, cx);
+            }
+            Message::Records { page, records, ids, wanted } => {
+                self.on_former_records(page, wanted.is_empty());
+                self.on_records(from, records, ids, &wanted, cx);
+            }
+            Message::SnapshotA { number, range, after, ids_below } => {
+                self.on_snapshot(from, (number, range), after.as_ref(), ids_below, cx);
+            }
+            Message::SnapshotB(page) => self.on_page(from, page, cx),
+            Message::MissingA(wanted) => self.on_missing(from, &wanted, cx),
+            Message::MissingB(found) => self.on_found(found, cx),
+        }
+    }
+
+    fn on_request(&mut self, ticket: Ticket, request: Request, cx: &mut Context<'_>) {
+        self.state.store.begin();
+        let (key, what, id) = match request.operation {
+            Operation::Get { key, which: Which::One, .. } => (key, What::Get, None),
+            Operation::Put { key, value, replaces: Replaces::Whatever, name } => {
+                (key, What::Put(value), name.map(|name| RequestId(name.id.0)))
+            }
+            Operation::Delete { key, replaces: Replaces::Whatever } => (key, What::Delete, None),
+            // Nothing was done.
+            _ => return cx.fx.answer_early(ticket, Outcome::Refused(Refusal::Unsupported)),
+        };
+        let ask = KeyAsk { key, what, id, seen: None, deadline: request.deadline };
+        self.ask(ticket, ask, cx);
+    }
+
+    fn on_timer(&mut self, Timer::Round: Timer, cx: &mut Context<'_>) {
+        self.state.store.begin();
+        let round = self.settings.round;
+        // A tenth more or less, so that rounds of different nodes do not fall together.
+        let next = round.0 - round.0 / 10 + cx.rng.below(round.0 / 5 + 1);
+        cx.fx.arm(Timer::Round, cx.now + Span(next));
+        self.on_round(cx);
+    }
+
+    fn inspect(&self, into: &mut dyn Inspect) {
+        self.show(into);
+    }
+
+    fn check(&self) {
+        self.check_state();
+    }
+}

@@ -1,0 +1,296 @@
+//! The messages. New variants are only appended.
+
+use super::replica::keys::is_wire_key;
+use super::replica::range::{Leaf, PARTS_MAX, Range};
+use super::replica::seen::Done;
+use super::replica::store::Record;
+use super::replica::version::{RequestId, Version};
+use crate::epto::{self, EventKey, Horizon, Sequence};
+use crate::gossip::cyclon::Peer;
+use crate::slices::Told;
+use alloc::vec::Vec;
+use bytes::Bytes;
+use quorate_kernel::error::WireError;
+use quorate_kernel::ids::Incarnation;
+use quorate_kernel::limits::{ADDRESS_BYTES_MAX, CYCLON_VIEW_MAX};
+use quorate_kernel::wire::{Decoder, Encoder, Wire};
+use serde::{Deserialize, Serialize};
+
+/// The most keys that one message lists.
+pub const LISTED_MAX: usize = 256;
+/// The most records, or ids of requests, in one message.
+pub const RECORDS_MAX: usize = 512;
+/// From how many bytes on a message takes no further record.
+pub const PAGE_BYTES: usize = 64 * 1024;
+/// The most sums of leaves, or of parts of a range, in one message.
+pub const SUMS_MAX: usize = 256;
+/// The most members of a slice in one message.
+pub const MEMBERS_MAX: usize = 1024;
+/// How far a request without order travels, from node to node.
+pub const HOPS_MAX: u8 = 24;
+
+/// A message.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Message {
+    /// One of the building block EpTO.
+    Epto(epto::Message),
+    /// Each period, to the oldest neighbour (Cyclon), with what the sender knows of slices.
+    Shuffle {
+        /// Some of the sender's neighbours, and itself.
+        entries: Vec<Peer>,
+        /// What it knows of slices.
+        told: Told,
+    },
+    /// The answer.
+    ShuffleReply {
+        /// Some of the sender's neighbours.
+        entries: Vec<Peer>,
+        /// What it knows of slices.
+        told: Told,
+    },
+    /// Each period, to two members of the sender's slice: whom it knows there.
+    Members(Vec<Peer>),
+    /// Replica to the node that broadcast an event, when what it did is durable there.
+    Did {
+        /// The event.
+        event: EventKey,
+        /// How many members the slice has, as far as the sender knows, itself among them.
+        members: u16,
+        /// What came of those of its requests whose keys are the sender's.
+        results: Vec<(RequestId, Came)>,
+    },
+    /// A request without order, on its way to the slice of its key, and there to all members.
+    Flask(Flask),
+    /// Replica to the node that a client asked: what came of it there, durably.
+    Flasked {
+        /// The request.
+        id: RequestId,
+        /// How many members the slice has, as far as the sender knows, itself among them.
+        members: u16,
+        /// What came of it.
+        result: Came,
+    },
+    /// Repair, the question: these are the sums of a range at the sender.
+    Compare {
+        /// The range.
+        range: Range,
+        /// The sums of its equal parts.
+        sums: Vec<u64>,
+        /// The sum over the requests known.
+        ids: u64,
+        /// The last event that the sender has delivered.
+        last: Option<EventKey>,
+    },
+    /// The answer where parts differ: the sums of their leaves at the sender.
+    Leaves {
+        /// The range that was asked about.
+        range: Range,
+        /// The leaves that this is about: some of those of parts that differ.
+        parts: Vec<(Leaf, Leaf)>,
+        /// The leaves among them where the sender has anything.
+        sums: Vec<(Leaf, u64)>,
+        /// Requests that the asker may not know.
+        ids: Vec<(RequestId, Done)>,
+    },
+    /// The answer where nothing differs: of who is ready there, so all of it is in good hands.
+    Equal {
+        /// The range that was asked about.
+        range: Range,
+    },
+    /// A leaf that differs: all that the sender has between two keys.
+    Listed {
+        /// Which leaf.
+        leaf: Leaf,
+        /// Behind this key.
+        after: Option<Bytes>,
+        /// Up to this one; to the end of the leaf without.
+        until: Option<Bytes>,
+        /// The keys with their versions, ascending.
+        held: Vec<(Bytes, Version)>,
+    },
+    /// What the receiver lacks, and what the sender would like. The answer to a `Listed` comes even
+    /// if nothing differs: who hands a range over waits for it.
+    Records {
+        /// Which page of a leaf it answers, by the leaf and its last key.
+        page: Option<(Leaf, Option<Bytes>)>,
+        /// Records that are newer than what was listed, or were asked for.
+        records: Vec<Record>,
+        /// What their requests, and others of their keys, came to.
+        ids: Vec<(RequestId, Done)>,
+        /// What is newer at the receiver.
+        wanted: Vec<(Bytes, Version)>,
+    },
+    /// A joining node, to a member of its slice: send what you have of this range.
+    SnapshotA {
+        /// Names the question.
+        number: u64,
+        /// The range.
+        range: Range,
+        /// Behind this key.
+        after: Option<Bytes>,
+        /// The requests before this event.
+        ids_below: Option<EventKey>,
+    },
+    /// The answer: one page, durable at the sender.
+    SnapshotB(SnapshotB),
+    /// A node with holes, to a member of its slice: what did these events do to our range?
+    MissingA(Vec<(Incarnation, Sequence)>),
+    /// The answer, of those that the sender has delivered.
+    MissingB(Vec<Found>),
+}
+
+/// What came of a request at a replica.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Came {
+    /// The write is done, under this version.
+    Wrote {
+        /// The version.
+        version: Version,
+        /// Whether the key had a value before.
+        existed: bool,
+    },
+    /// The key has this.
+    Read {
+        /// The version; none if the key was never written, as far as the replica knows.
+        version: Option<Version>,
+        /// The value; none if it was never written, or deleted.
+        value: Option<Bytes>,
+        /// Whether a hole was known that may concern the key.
+        is_degraded: bool,
+    },
+    /// Another value was there first under the version that the client has chosen.
+    Refused,
+}
+
+/// A request without order.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Flask {
+    /// Its name.
+    pub id: RequestId,
+    /// How often it was sent on its way; each time it goes to every node anew.
+    pub attempt: u8,
+    /// Whom replicas answer.
+    pub entry: Incarnation,
+    /// How many nodes have passed it on.
+    pub hops: u8,
+    /// The key's wire form.
+    pub key: Bytes,
+    /// What it does.
+    pub act: FlaskAct,
+}
+
+/// What a request without order does.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum FlaskAct {
+    /// Reads a version, or the newest.
+    Get(Option<u64>),
+    /// Writes a version, unless it has another value already.
+    Put(u64, Bytes),
+}
+
+/// One page of a snapshot.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SnapshotB {
+    /// Names the question.
+    pub number: u64,
+    /// Whether the sender is ready in the whole range that was asked for.
+    pub is_ready: bool,
+    /// How far the sender has come; of a node that is not ready, the last event on its disk.
+    pub horizon: Horizon,
+    /// Records, ascending by key.
+    pub records: Vec<Record>,
+    /// Requests done, the newest first.
+    pub ids: Vec<(RequestId, Done)>,
+    /// The next page of records is behind this key; none at the end.
+    pub after: Option<Bytes>,
+    /// The next page of requests is before this event; none at the end.
+    pub ids_below: Option<EventKey>,
+}
+
+/// What an event did at a member of the slice.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Found {
+    /// Its source.
+    pub source: Incarnation,
+    /// Its place among those of its source.
+    pub sequence: Sequence,
+    /// What the keys that it wrote have now, at the sender.
+    pub records: Vec<Record>,
+    /// What its requests came to.
+    pub ids: Vec<(RequestId, Done)>,
+}
+
+fn are_sound(records: &[Record], ids: usize) -> bool {
+    records.len() <= RECORDS_MAX
+        && ids <= RECORDS_MAX
+        && records.iter().all(|record| is_wire_key(&record.key))
+}
+
+fn are_peers(peers: &[Peer]) -> bool {
+    peers.iter().all(|peer| peer.address.len() <= ADDRESS_BYTES_MAX)
+}
+
+fn are_keys(held: &[(Bytes, Version)]) -> bool {
+    held.iter().all(|(key, _)| is_wire_key(key))
+}
+
+impl Message {
+    fn is_sound(&self) -> bool {
+        match self {
+            Message::Shuffle { entries, told } | Message::ShuffleReply { entries, told } => {
+                let is_sound = told.groups.is_none_or(|groups| groups.is_sound());
+                entries.len() <= CYCLON_VIEW_MAX && is_sound && are_peers(entries)
+            }
+            Message::Members(members) => members.len() <= MEMBERS_MAX && are_peers(members),
+            Message::Flask(flask) => is_wire_key(&flask.key) && flask.hops <= HOPS_MAX,
+            Message::Compare { range, sums, .. } => {
+                range.is_sound() && range.parts(sums.len()).is_some()
+            }
+            Message::Leaves { range, parts, sums, ids } => {
+                let is_short = sums.len() <= SUMS_MAX && ids.len() <= RECORDS_MAX;
+                let is_cut = parts.len() <= PARTS_MAX && parts.iter().all(|(a, b)| a <= b);
+                range.is_sound() && is_short && is_cut
+            }
+            Message::Equal { range } => range.is_sound(),
+            Message::Listed { after, until, held, .. } => {
+                let mut ends = after.iter().chain(until);
+                held.len() <= 16 * LISTED_MAX && are_keys(held) && ends.all(|key| is_wire_key(key))
+            }
+            Message::Records { page: _, records, ids, wanted } => {
+                are_sound(records, ids.len()) && wanted.len() <= 16 * LISTED_MAX && are_keys(wanted)
+            }
+            Message::SnapshotA { range, after, .. } => {
+                range.is_sound() && after.as_ref().is_none_or(|key| is_wire_key(key))
+            }
+            Message::SnapshotB(page) => {
+                let is_key = page.after.as_ref().is_none_or(|key| is_wire_key(key));
+                are_sound(&page.records, page.ids.len()) && is_key
+            }
+            Message::MissingA(wanted) => wanted.len() <= RECORDS_MAX,
+            Message::MissingB(found) => {
+                found.len() <= RECORDS_MAX
+                    && found.iter().all(|found| are_sound(&found.records, found.ids.len()))
+            }
+            Message::Epto(_) | Message::Did { .. } | Message::Flasked { .. } => true,
+        }
+    }
+}
+
+impl Wire for Message {
+    fn encode(&self, out: &mut Encoder<'_>) {
+        let bytes = postcard::to_allocvec(self).expect("plain data always serializes");
+        out.tail(0, &Bytes::from(bytes));
+        if let Message::Epto(message) = self {
+            out.tail(1, &message.tail());
+        }
+    }
+
+    fn decode(input: &Decoder) -> Result<Message, WireError> {
+        let message = match Decoder::value(&input.tail(0))? {
+            Message::Epto(message) => Message::Epto(message.with_tail(input.tail(1))?),
+            message => message,
+        };
+        let wrong = WireError::Malformed { what: "fields that do not go together" };
+        if message.is_sound() { Ok(message) } else { Err(wrong) }
+    }
+}

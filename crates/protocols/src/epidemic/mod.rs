@@ -1,0 +1,172 @@
+//! Engine `epidemic`: very many nodes, no leader, no list of members; one order with high
+//! probability.
+//!
+//! From J. Ribeiro, N. Machado, F. Maia, M. Matos, "Totally Ordered Replication for Massive Scale
+//! Key-Value Stores" (DAIS 2018), which puts DataFlasks (Maia et al., SRDS 2014) on EpTO
+//! ([`crate::epto`]) and calls it DataFlagons.
+//!
+//! # Promise
+//! Always: two replicas that do the same two writes do them in the same order; a version names one
+//! value everywhere; replicas that hear of each other become equal, and then have for each key the
+//! newest write of those that any of them has. A write is acknowledged when `acks` replicas have it
+//! as durably as the keyspace promises, or all members of a slice that has fewer; the receipt says
+//! how many.
+//!
+//! With high probability, at level `strong`: a read returns the last write before it in the one
+//! order. That is not linearizable. A replica that has missed an event does not know it until a
+//! later one of the same source arrives; meanwhile `acks` replicas that have all missed it could
+//! answer. How often is counted, not promised.
+//!
+//! | level | reads | writes |
+//! |---|---|---|
+//! | `none` | of any replica that has it | first value wins for each version that a client chooses; replicas may differ for ever |
+//! | `eventual` | of any replica | in the one order |
+//! | `strong` | in the one order, of `acks` replicas at the same event | in the one order |
+//!
+//! # Roles
+//! The **entry** is the node that a client asks; it broadcasts, and counts what replicas say.
+//! **Replicas** of a key are the members of its slice ([`crate::slices`]). Everybody else relays.
+//!
+//! ```text
+//! ordered  entry ── EpTO ───────▶ everybody     requests of one node and round are one event
+//!          entry ◀── Did ──────── replicas      when the event has its turn, durably
+//! flask    node  ── Flask ──────▶ the slice     by known members of it, or by all neighbours
+//!          entry ◀── Flasked ──── replicas
+//! repair   a     ── Compare ────▶ b             Equal, or Leaves, Listed, Records both ways
+//! holes    node  ── MissingA ───▶ a member      MissingB: what missing events did
+//! join     node  ── SnapshotA ──▶ two members   SnapshotB, page by page
+//! views    node  ── Shuffle ────▶ a neighbour   ShuffleReply; Members to two of the slice
+//! ```
+//!
+//! # Invariants
+//! - A node does events in strictly ascending order of their keys, each at most once (E1, E2).
+//! - A version is the name of the event that wrote it, never a count (E4).
+//! - A request is done by the first of its events in the order; the others are told what it did.
+//! - Who joins, stood still, or has a larger range answers nothing of what it has not taken over.
+//! - A read is answered by what was written before it only: who has later writes says nothing.
+//! - A value, its version, its request and the last event are in one batch.
+//!
+//! # Departures from the paper
+//! - Replicas count by name, and as many as `acks` says: one acknowledgement proves one copy.
+//! - Strong reads want answers of the same event; the first answer may come from a hole.
+//! - Requests of one node and round share an event, no key written twice in it.
+//! - Repair compares sums of ranges, not lists of all keys.
+//! - Known members of the slice of a key get a request without order in place of all neighbours.
+//!
+//! # Known limits
+//! Names of keys and requests are in memory; values are not. A request that is broadcast twice
+//! where a replica has missed the first event is done twice there; the later version wins. While
+//! the network is divided both sides go on; when it heals the larger versions win, and the writes
+//! of the other side are holes that repair fills. That a source's first event is missing is not
+//! seen. Tombstones are purged by the age of their event; who was away for longer drops what it
+//! has. It is no lane of a node yet: nothing tells it of hosts but [`Epidemic::hint`].
+
+pub mod engine;
+pub mod flask;
+pub mod message;
+pub mod ordered;
+pub mod pending;
+mod recover;
+pub mod repair;
+pub mod replica;
+mod show;
+pub mod state;
+#[cfg(test)]
+mod tests;
+pub mod timer;
+
+use crate::slices::estimate::Bounds;
+use alloc::sync::Arc;
+use quorate_kernel::limits::CYCLON_VIEW_MAX;
+use quorate_kernel::process;
+use quorate_kernel::time::Span;
+
+/// By which way requests go.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Level {
+    /// Without order.
+    None,
+    /// Writes in the one order.
+    Eventual,
+    /// Reads and writes in the one order.
+    #[default]
+    Strong,
+}
+
+/// What a keyspace of this engine is set to.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// By which way requests go.
+    pub level: Level,
+    /// What slices shall be like.
+    pub bounds: Bounds,
+    /// How many replicas must say so before a request is answered; no more than a slice shall have.
+    pub acks: u8,
+    /// The time of a round (δ): longer than nearly all messages take.
+    pub round: Span,
+    /// How many neighbours a node keeps.
+    pub view: usize,
+    /// The c of the paper on EpTO: holes become rarer like n^−c.
+    pub exponent: u8,
+    /// How many balls of a million arrive.
+    pub surviving_ppm: u32,
+    /// For how much logical time requests are remembered.
+    pub window: u64,
+    /// For how much logical time tombstones are kept.
+    pub grace: u64,
+    /// Every how many rounds a node compares what it has with a member.
+    pub repair_rounds: u64,
+    /// For how many rounds a range is kept that a node has no more.
+    pub keep_rounds: u64,
+    /// Where this node is found.
+    pub address: Arc<str>,
+}
+
+impl Settings {
+    /// What is usual, at a level.
+    #[must_use]
+    pub fn usual(level: Level) -> Settings {
+        let bounds = Bounds::USUAL;
+        Settings {
+            level,
+            bounds,
+            acks: u8::try_from(bounds.replicas_min / 2 + 1).expect("slices are small"),
+            round: Span::millis(125),
+            view: 40,
+            exponent: 2,
+            surviving_ppm: 1_000_000,
+            window: 1 << 20,
+            grace: 1 << 22,
+            repair_rounds: 4,
+            keep_rounds: 400,
+            address: "".into(),
+        }
+    }
+
+    /// What contradicts itself, if anything does.
+    #[must_use]
+    pub fn problem(&self) -> Option<&'static str> {
+        if !self.bounds.is_sound() {
+            Some("a slice must be allowed twice as many members as it shall have at least")
+        } else if !(1..=self.bounds.replicas_min).contains(&u16::from(self.acks)) {
+            Some("acks must be 1 to the fewest members of a slice")
+        } else if self.round.0 < 1_000 || self.repair_rounds == 0 {
+            Some("rounds and periods must take some time")
+        } else if !(3..=CYCLON_VIEW_MAX).contains(&self.view) {
+            Some("there must be some neighbours, and not too many")
+        } else if self.window > self.grace {
+            Some("requests must not be remembered for longer than tombstones")
+        } else {
+            None
+        }
+    }
+}
+
+/// One node's part in a keyspace.
+#[derive(Debug)]
+pub struct Epidemic {
+    settings: Settings,
+    state: state::State,
+}
+
+type Context<'a> = process::Context<'a, Epidemic>;

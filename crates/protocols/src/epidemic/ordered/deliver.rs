@@ -1,0 +1,159 @@
+//! What a node does with an event when its turn comes.
+
+use super::batch::{Act, Batch, BatchItem};
+use super::holes::{Delivered, HeldRead};
+use crate::epidemic::message::{Came, Message};
+use crate::epidemic::replica::range::position;
+use crate::epidemic::replica::seen::Done;
+use crate::epidemic::replica::store::{Put, Record};
+use crate::epidemic::replica::version::{RequestId, Version};
+use crate::epidemic::{Context, Epidemic};
+use crate::epto::{Action, Event, EventKey, LogicalTime};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use bytes::Bytes;
+use quorate_kernel::ids::NodeId;
+use quorate_kernel::plain::PlainData;
+use quorate_kernel::{invariant, mutant, probe};
+
+impl Epidemic {
+    /// Does what EpTO asks for, in order.
+    pub(in crate::epidemic) fn on_actions(&mut self, actions: Vec<Action>, cx: &mut Context<'_>) {
+        for action in actions {
+            match action {
+                Action::Send { to, message } => {
+                    let to: Arc<[NodeId]> = to.into();
+                    // Balls and payloads promise nothing.
+                    cx.fx.send_early(&to, Message::Epto(message));
+                }
+                Action::Deliver { event, payload } => self.on_deliver(&event, &payload, cx),
+                Action::Hole { event } | Action::Late { event } => {
+                    let source = event.key.source;
+                    self.on_hole(source, event.sequence, event.sequence);
+                }
+                Action::Gap { source, first, last } => self.on_hole(source, first, last),
+                Action::LostPlace => self.lose_place(),
+                Action::Refuse { .. } => cx.fx.refuse("a clock that is too far ahead"),
+            }
+        }
+    }
+
+    fn on_deliver(&mut self, event: &Event, payload: &Bytes, cx: &mut Context<'_>) {
+        let is_next = self.state.last.is_none_or(|last| last < event.key);
+        invariant!(is_next, "events are done in the order of their keys, each once");
+        invariant!(self.state.epto.has_place(), "who delivers knows its place in the order");
+        let mut delivered = Delivered::default();
+        let mut results = Vec::new();
+        match Batch::from_bytes(payload) {
+            Ok(batch) => {
+                for asked in batch.0 {
+                    if self.state.is_mine(position(&asked.key)) {
+                        self.perform(event.key, asked, &mut delivered, &mut results, cx);
+                    }
+                }
+            }
+            Err(_) => self.state.counters.malformed += 1,
+        }
+        self.state.set_last(event.key);
+        #[cfg(test)]
+        self.state.delivered.push(event.key);
+        self.state.holes.delivered((event.key.source, event.sequence), delivered);
+        self.forget_old(event.key.time);
+        self.flush(cx);
+        if !results.is_empty() {
+            let members = self.state.size();
+            cx.fx.send(event.key.source, Message::Did { event: event.key, members, results });
+        }
+        invariant!(self.state.last == Some(event.key), "the order goes on");
+    }
+
+    /// Does one request of an event. Who is not ready for its key takes writes in, and says
+    /// nothing.
+    fn perform(
+        &mut self,
+        event: EventKey,
+        asked: BatchItem,
+        delivered: &mut Delivered,
+        results: &mut Vec<(RequestId, Came)>,
+        cx: &Context<'_>,
+    ) {
+        let is_ready = self.state.is_ready(position(&asked.key));
+        let id = asked.id;
+        let came = match asked.act {
+            Act::Get if is_ready => self.read_at(event, id, asked.key, cx),
+            Act::Get => None,
+            Act::Put(value) => {
+                delivered.note(asked.key.clone(), id);
+                Some(self.write(event, id, asked.key, Some(value)))
+            }
+            Act::Delete => {
+                delivered.note(asked.key.clone(), id);
+                Some(self.write(event, id, asked.key, None))
+            }
+        };
+        results.extend(came.filter(|_| is_ready).map(|came| (id, came)));
+    }
+
+    /// A write: the first event of its request does it.
+    fn write(&mut self, event: EventKey, id: RequestId, key: Bytes, value: Option<Bytes>) -> Came {
+        let state = &mut self.state;
+        if let Some(done) = state.seen.get(id) {
+            // A snapshot may have brought what this very event has done.
+            state.counters.repeated += u64::from(done.event != event);
+            return Came::Wrote { version: Version::Ordered(done.event), existed: done.existed };
+        }
+        let held = state.store.held(&key, None);
+        let existed = held.is_some_and(|held| !held.is_deleted);
+        let mut version = Version::Ordered(event);
+        if mutant!("epidemic_version_counted") {
+            let count = held.map_or(0, |held| held.version.time().0) + 1;
+            let source = quorate_kernel::ids::Incarnation::default();
+            version = Version::Ordered(EventKey { time: LogicalTime(count), source });
+        }
+        let done = Done { event, position: position(&key), existed };
+        state.seen.note(id, done, &mut state.writes);
+        let record = Record { key, version, id, value };
+        if state.store.put(record, &mut state.writes) == Put::Conflict {
+            state.counters.conflicts += 1;
+        }
+        Came::Wrote { version, existed }
+    }
+
+    /// A read at its event. Who has a later write already cannot tell what there was; who knows of
+    /// a hole waits until it is filled.
+    fn read_at(
+        &mut self,
+        event: EventKey,
+        id: RequestId,
+        key: Bytes,
+        cx: &Context<'_>,
+    ) -> Option<Came> {
+        let version = self.state.store.held(&key, None).map(|held| held.version);
+        let is_ahead = version.is_some_and(|version| version > Version::Ordered(event));
+        if is_ahead && !mutant!("epidemic_reads_ahead") {
+            probe!("epidemic/ahead");
+            self.state.counters.ahead += 1;
+            return None;
+        }
+        let record = version.and_then(|version| self.state.store.record(&key, version, cx.table));
+        let value = record.and_then(|record| record.value);
+        let is_degraded = self.state.holes.is_degraded();
+        let came = Came::Read { version, value, is_degraded };
+        if self.state.holes.is_open() && !mutant!("epidemic_holes_unseen") {
+            probe!("epidemic/read_waits");
+            self.state.holes.hold(HeldRead { event, id, key, came, is_void: false });
+            return None;
+        }
+        Some(came)
+    }
+
+    /// Forgets requests, and tombstones, of events that are old by now: everywhere at this event.
+    fn forget_old(&mut self, now: LogicalTime) {
+        let state = &mut self.state;
+        let before = |age: u64| LogicalTime(now.0.saturating_sub(age));
+        let (window, grace) = (before(self.settings.window), before(self.settings.grace));
+        state.seen.forget_before(window, &mut state.writes);
+        let purged = state.store.purge_before(grace, &mut state.writes);
+        state.counters.purged += purged as u64;
+    }
+}

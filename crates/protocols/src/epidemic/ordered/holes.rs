@@ -1,0 +1,238 @@
+//! Holes: events that a node has missed, and what it does about them.
+//!
+//! Sources count their events, so a node sees that one is missing when a later one of the same
+//! source is delivered. It asks members of its slice what the missing ones did to their range.
+//! Until it knows, reads wait; if nobody has said it in time they are answered, and say so.
+
+use crate::epidemic::message::{Came, Found, Message, RECORDS_MAX};
+use crate::epidemic::replica::store::Record;
+use crate::epidemic::replica::version::{RequestId, Version};
+use crate::epidemic::{Context, Epidemic};
+use crate::epto::{EventKey, Sequence};
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec::Vec;
+use bytes::Bytes;
+use quorate_kernel::ids::Incarnation;
+use quorate_kernel::{invariant, probe};
+
+/// The most holes that are known at a time.
+const HOLES_MAX: usize = 4096;
+/// How many events a member remembers what they did.
+const DELIVERED_MAX: usize = 4096;
+/// The most reads that wait.
+const HELD_MAX: usize = 4096;
+/// For how many rounds reads wait for a hole to be filled.
+pub const WAIT_ROUNDS: u64 = 12;
+
+/// An event by its source and its place there.
+pub type Place = (Incarnation, Sequence);
+
+/// What an event did here.
+#[derive(Clone, Debug, Default)]
+pub struct Delivered(Vec<(Bytes, RequestId)>);
+
+impl Delivered {
+    /// It wrote a key.
+    pub fn note(&mut self, key: Bytes, id: RequestId) {
+        self.0.push((key, id));
+    }
+}
+
+/// A read that waits.
+#[derive(Clone, Debug)]
+pub struct HeldRead {
+    /// At which event it reads.
+    pub event: EventKey,
+    /// The request.
+    pub id: RequestId,
+    /// Its key.
+    pub key: Bytes,
+    /// What is answered, as far as is known.
+    pub came: Came,
+    /// Whether it is not known any more: something later was found.
+    pub is_void: bool,
+}
+
+/// What is missing, and what waits for it.
+#[derive(Clone, Debug, Default)]
+pub struct Holes {
+    /// By their round of discovery.
+    open: BTreeMap<Place, u64>,
+    held: Vec<HeldRead>,
+    /// Whether a hole was given up, and no comparison since has shown that nothing is missing.
+    is_degraded: bool,
+    delivered: BTreeMap<Place, Delivered>,
+    order: VecDeque<Place>,
+}
+
+impl Holes {
+    /// Whether something is missing that others may have.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        !self.open.is_empty()
+    }
+
+    /// Whether something may be missing for good.
+    #[must_use]
+    pub fn is_degraded(&self) -> bool {
+        self.is_degraded
+    }
+
+    /// A member has the same as this node: nothing is missing.
+    pub fn on_equal(&mut self) {
+        self.is_degraded = self.is_degraded && self.is_open();
+    }
+
+    /// A read waits; without room it is answered by others.
+    pub fn hold(&mut self, read: HeldRead) {
+        if self.held.len() < HELD_MAX {
+            self.held.push(read);
+        }
+    }
+
+    /// An event was delivered.
+    pub fn delivered(&mut self, place: Place, delivered: Delivered) {
+        self.open.remove(&place);
+        if self.delivered.insert(place, delivered).is_none() {
+            self.order.push_back(place);
+        }
+        while self.order.len() > DELIVERED_MAX {
+            let oldest = self.order.pop_front();
+            oldest.map(|oldest| self.delivered.remove(&oldest));
+        }
+    }
+
+    /// Everything begins anew: the place in the order was lost.
+    pub fn clear(&mut self) {
+        *self = Holes::default();
+    }
+
+    /// Reads that wait are answered by what was found of their key.
+    fn found(&mut self, record: &Record) {
+        for read in self.held.iter_mut().filter(|read| read.key == record.key) {
+            let Came::Read { version, value, .. } = &mut read.came else { continue };
+            if record.version > Version::Ordered(read.event) {
+                // It may have replaced what the missing event wrote.
+                read.is_void = true;
+            } else if Some(record.version) > *version {
+                (*version, *value) = (Some(record.version), record.value.clone());
+            }
+        }
+    }
+
+    /// Asserts what must hold between two calls.
+    pub fn check(&self) {
+        assert!(self.open.len() <= HOLES_MAX && self.held.len() <= HELD_MAX, "holes are bounded");
+        assert!(self.is_open() || self.held.is_empty(), "nothing waits for no hole");
+        assert_eq!(self.delivered.len(), self.order.len(), "each is remembered once");
+    }
+}
+
+impl Epidemic {
+    /// Events of a source are missing here.
+    pub(super) fn on_hole(&mut self, source: Incarnation, first: Sequence, last: Sequence) {
+        invariant!(first <= last, "something is missing");
+        let round = self.state.round;
+        let state = &mut self.state;
+        for number in first.0..=last.0 {
+            let place = (source, Sequence(number));
+            if state.holes.delivered.contains_key(&place) {
+                continue;
+            }
+            if state.holes.open.len() >= HOLES_MAX {
+                probe!("epidemic/holes_full");
+                state.holes.is_degraded = true;
+                break;
+            }
+            if state.holes.open.insert(place, round).is_none() {
+                probe!("epidemic/hole");
+                state.counters.holes += 1;
+            }
+        }
+        invariant!(state.holes.open.len() <= HOLES_MAX, "holes are bounded");
+    }
+
+    /// A round has passed: who may know is asked, and what nobody has said in time is given up.
+    pub(in crate::epidemic) fn on_holes_round(&mut self, cx: &mut Context<'_>) {
+        let round = self.state.round;
+        let state = &mut self.state;
+        let before = state.holes.open.len();
+        state.holes.open.retain(|_, since| round < *since + WAIT_ROUNDS);
+        let given_up = before - state.holes.open.len();
+        if given_up > 0 {
+            probe!("epidemic/hole_given_up");
+            state.holes.is_degraded = true;
+            state.counters.given_up += given_up as u64;
+        }
+        let wanted: Vec<Place> = state.holes.open.keys().take(RECORDS_MAX).copied().collect();
+        if let Some(member) = state.member(cx.rng).filter(|_| !wanted.is_empty()) {
+            // A question promises nothing.
+            cx.fx.send_early(member, Message::MissingA(wanted));
+        }
+        self.release(cx);
+    }
+
+    /// A member asks what events did here.
+    pub(in crate::epidemic) fn on_missing(
+        &mut self,
+        from: Incarnation,
+        wanted: &[Place],
+        cx: &mut Context<'_>,
+    ) {
+        invariant!(wanted.len() <= RECORDS_MAX, "a question is bounded");
+        let state = &self.state;
+        let mut found = Vec::new();
+        for place in wanted {
+            let Some(delivered) = state.holes.delivered.get(place) else { continue };
+            let (mut records, mut ids) = (Vec::new(), Vec::new());
+            for (key, id) in &delivered.0 {
+                let version = state.store.held(key, None).map(|held| held.version);
+                let record = version.and_then(|it| state.store.record(key, it, cx.table));
+                records.extend(record);
+                ids.extend(state.seen.get(*id).map(|done| (*id, done)));
+            }
+            found.push(Found { source: place.0, sequence: place.1, records, ids });
+        }
+        invariant!(found.len() <= wanted.len(), "only what was asked for is told");
+        if !found.is_empty() {
+            cx.fx.send(from, Message::MissingB(found));
+        }
+    }
+
+    /// What the missing events did.
+    pub(in crate::epidemic) fn on_found(&mut self, found: Vec<Found>, cx: &mut Context<'_>) {
+        invariant!(self.state.writes.is_empty(), "an input begins without writes");
+        for found in found {
+            let place = (found.source, found.sequence);
+            if self.state.holes.open.remove(&place).is_some() {
+                probe!("epidemic/hole_filled");
+                self.state.counters.filled += 1;
+            }
+            for record in &found.records {
+                self.state.holes.found(record);
+            }
+            self.merge(found.records, found.ids);
+        }
+        self.flush(cx);
+        self.release(cx);
+        invariant!(self.state.writes.is_empty(), "all that was changed was written");
+    }
+
+    /// Answers the reads that wait, if nothing is missing any more.
+    fn release(&mut self, cx: &mut Context<'_>) {
+        if self.state.holes.is_open() {
+            return;
+        }
+        let (is_degraded, members) = (self.state.holes.is_degraded, self.state.size());
+        for mut read in core::mem::take(&mut self.state.holes.held) {
+            if let Came::Read { is_degraded: known, .. } = &mut read.came {
+                *known = is_degraded;
+            }
+            if !read.is_void {
+                let results = Vec::from([(read.id, read.came)]);
+                let event = read.event;
+                cx.fx.send(event.source, Message::Did { event, members, results });
+            }
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! The ordered path: what is broadcast, and what is done when its turn comes.
+
+pub mod batch;
+pub mod deliver;
+pub mod holes;

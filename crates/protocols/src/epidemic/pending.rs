@@ -1,0 +1,350 @@
+//! What clients of this node wait for.
+//!
+//! A replica's word counts once, whatever it says and however often. So a write is answered when so
+//! many replicas have it, and not when one of them has said so several times; an ordered read when
+//! so many have read at the same event.
+
+use super::message::{Came, Flask, FlaskAct};
+use super::ordered::batch::{Act, BatchItem};
+use super::replica::keys::wire_key;
+use super::replica::version::{RequestId, Version};
+use super::{Context, Epidemic, Level};
+use crate::epto::{EventKey, LogicalTime};
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use bytes::Bytes;
+use quorate_kernel::ids::{Incarnation, NodeId, Ticket};
+use quorate_kernel::invariant;
+use quorate_kernel::operation::{Outcome, Refusal};
+use quorate_kernel::time::Time;
+use quorate_kernel::{mutant, probe};
+
+/// The most requests in hand.
+const PENDING_MAX: usize = 4096;
+/// After how many rounds without any answer a request without order is sent on its way again.
+const FLASK_ROUNDS: u64 = 8;
+/// How many rounds more than a TTL a write may take before it is broadcast again.
+const AGAIN_ROUNDS: u64 = 4;
+
+/// What a client asks.
+#[derive(Clone, Debug)]
+pub struct KeyAsk {
+    /// The client's key.
+    pub key: Bytes,
+    /// What is done.
+    pub what: What,
+    /// The client's name for it, if it has one.
+    pub id: Option<RequestId>,
+    /// The latest event that the client has seen.
+    pub seen: Option<LogicalTime>,
+    /// When it must have been answered.
+    pub deadline: Time,
+}
+
+/// What is done with a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum What {
+    /// Reads the newest value.
+    Get,
+    /// Sets the value, as the order has it.
+    Put(Bytes),
+    /// Removes it, as the order has it.
+    Delete,
+    /// Reads a version that a client has chosen.
+    GetVersion(u64),
+    /// Sets the value of a version that the client chooses.
+    PutVersion(u64, Bytes),
+}
+
+/// One request in hand.
+#[derive(Clone, Debug)]
+pub struct Pending {
+    tickets: Vec<Ticket>,
+    way: Way,
+    /// When it was sent last; none while it waits for an event.
+    sent: Option<u64>,
+    attempt: u8,
+    deadline: Time,
+    /// How many replicas there are at most, as one of them has said.
+    members: u16,
+    /// What each replica has said: of a read, at each event.
+    said: BTreeMap<Option<EventKey>, BTreeMap<NodeId, Came>>,
+}
+
+#[derive(Clone, Debug)]
+enum Way {
+    Ordered(BatchItem),
+    Flask(Bytes, FlaskAct),
+}
+
+/// What an answer carries for its client beside the value: an ordered token, how many replicas have
+/// said so, and whether one of them knew of a hole.
+#[must_use]
+pub fn receipt(version: Option<Version>, acks: usize, is_degraded: bool) -> Bytes {
+    let mut token = version.unwrap_or(Version::Explicit(0)).to_token();
+    token.push(u8::try_from(acks).unwrap_or(u8::MAX));
+    token.push(u8::from(is_degraded));
+    token.into()
+}
+
+impl Pending {
+    fn is_write(&self) -> bool {
+        match &self.way {
+            Way::Ordered(asked) => asked.is_write(),
+            Way::Flask(_, act) => matches!(act, FlaskAct::Put(..)),
+        }
+    }
+
+    /// How many replicas have said something at one event, at most.
+    fn reached(&self) -> usize {
+        self.said.values().map(BTreeMap::len).max().unwrap_or(0)
+    }
+
+    /// The answer, if so many replicas have said what it takes.
+    fn outcome(&self, acks: usize) -> Option<Outcome> {
+        let is_write = self.is_write();
+        let (event, said) = self.said.iter().find(|(_, said)| said.len() >= acks)?;
+        if is_write {
+            return Some(written(said));
+        }
+        // Of what was read at one event the newest is right: others have a hole.
+        let newest = said.values().max_by_key(|came| match came {
+            Came::Read { version, .. } => *version,
+            _ => None,
+        })?;
+        let Came::Read { version, value, .. } = newest else { return None };
+        let token = event.map(Version::Ordered).or(*version);
+        let is_degraded = said.values().any(|came| came.is_degraded());
+        let context = receipt(token, said.len(), is_degraded);
+        Some(Outcome::Values { values: value.clone().into(), context })
+    }
+}
+
+fn written(said: &BTreeMap<NodeId, Came>) -> Outcome {
+    let wrote = |came: &Came| match came {
+        Came::Wrote { version, existed } => Some((*version, *existed)),
+        _ => None,
+    };
+    // A replica with a hole may have taken a repetition for the first: the first event counts.
+    match said.values().filter_map(wrote).min() {
+        Some((version, _)) => {
+            Outcome::Written { context: receipt(Some(version), said.len(), false) }
+        }
+        None => Outcome::Refused(Refusal::Unsupported),
+    }
+}
+
+impl Came {
+    fn is_degraded(&self) -> bool {
+        matches!(self, Came::Read { is_degraded: true, .. })
+    }
+}
+
+impl Epidemic {
+    /// A client asks.
+    pub fn ask(&mut self, ticket: Ticket, ask: KeyAsk, cx: &mut Context<'_>) {
+        invariant!(self.state.writes.is_empty(), "an input begins without writes");
+        // Nothing was done that an answer could rest on.
+        let refuse = |cx: &mut Context<'_>, why| {
+            cx.fx.answer_early(ticket, Outcome::Refused(why));
+        };
+        let key = wire_key(&ask.key);
+        let id = ask.id.unwrap_or_else(|| {
+            RequestId(u128::from(cx.rng.next()) << 64 | u128::from(cx.rng.next()))
+        });
+        if let Some(pending) = self.state.pending.get_mut(&id) {
+            pending.tickets.push(ticket);
+            return;
+        }
+        if self.state.pending.len() >= PENDING_MAX {
+            return refuse(cx, Refusal::Overloaded);
+        }
+        let Some(way) = self.way(id, key, ask.what) else {
+            return refuse(cx, Refusal::Unsupported);
+        };
+        if let Some(seen) = ask.seen {
+            self.state.epto.on_seen(seen);
+        }
+        let tickets = Vec::from([ticket]);
+        let (deadline, said) = (ask.deadline, BTreeMap::new());
+        let pending = Pending { tickets, way, sent: None, attempt: 0, deadline, members: 0, said };
+        self.state.pending.insert(id, pending);
+        self.send_off(id, cx);
+        self.flush(cx);
+        invariant!(self.state.pending.len() <= PENDING_MAX, "few requests are in hand");
+    }
+
+    fn way(&self, id: RequestId, key: Bytes, what: What) -> Option<Way> {
+        let ordered = |key, act| Way::Ordered(BatchItem { id, key, act });
+        Some(match (self.settings.level, what) {
+            (Level::None, What::Get) => Way::Flask(key, FlaskAct::Get(None)),
+            (Level::None, What::GetVersion(version)) => {
+                Way::Flask(key, FlaskAct::Get(Some(version)))
+            }
+            (Level::None, What::PutVersion(version, value)) => {
+                Way::Flask(key, FlaskAct::Put(version, value))
+            }
+            (Level::Eventual, What::Get) => Way::Flask(key, FlaskAct::Get(None)),
+            (Level::Strong, What::Get) => ordered(key, Act::Get),
+            (Level::Eventual | Level::Strong, What::Put(value)) => ordered(key, Act::Put(value)),
+            (Level::Eventual | Level::Strong, What::Delete) => ordered(key, Act::Delete),
+            _ => return None,
+        })
+    }
+
+    /// Sends a request on its way, or has it wait for the next event.
+    fn send_off(&mut self, id: RequestId, cx: &mut Context<'_>) {
+        let pending = self.state.pending.get_mut(&id).expect("it is in hand");
+        match pending.way.clone() {
+            Way::Ordered(asked) => {
+                pending.sent = None;
+                if !self.state.waiting.push(asked) {
+                    self.end(id, Outcome::Refused(Refusal::Overloaded), cx);
+                }
+            }
+            Way::Flask(key, act) => {
+                pending.sent = Some(self.state.round);
+                let (attempt, entry) = (pending.attempt, self.state.me);
+                let flask = Flask { id, attempt, entry, hops: 0, key, act };
+                self.pass(self.state.me, flask, cx);
+            }
+        }
+    }
+
+    /// Broadcasts what waits, as far as that may be done now.
+    pub(super) fn broadcast_waiting(&mut self, cx: &mut Context<'_>) {
+        use quorate_kernel::plain::PlainData;
+        while let Some(batch) = self.state.waiting.take() {
+            if self.state.epto.broadcast(batch.to_bytes()).is_err() {
+                self.state.waiting.put_back(batch);
+                break;
+            }
+            self.state.counters.broadcast += 1;
+            for asked in &batch.0 {
+                if let Some(pending) = self.state.pending.get_mut(&asked.id) {
+                    pending.sent = Some(self.state.round);
+                }
+            }
+        }
+        debug_assert!(cx.me == self.state.me, "a node broadcasts as itself");
+    }
+
+    /// Replicas tell what an event did.
+    pub(super) fn on_did(
+        &mut self,
+        from: Incarnation,
+        (event, members): (EventKey, u16),
+        results: Vec<(RequestId, Came)>,
+        cx: &mut Context<'_>,
+    ) {
+        invariant!(self.state.writes.is_empty(), "an input begins without writes");
+        for (id, came) in results {
+            let Some(pending) = self.state.pending.get(&id) else { continue };
+            let at = if pending.is_write() { None } else { Some(event) };
+            self.count(id, from.node, at, (came, members), cx);
+        }
+        invariant!(self.state.writes.is_empty(), "an answer writes nothing");
+    }
+
+    /// A replica tells what came of a request without order.
+    pub(super) fn on_flasked(
+        &mut self,
+        from: Incarnation,
+        (id, members): (RequestId, u16),
+        came: Came,
+        cx: &mut Context<'_>,
+    ) {
+        invariant!(self.state.writes.is_empty(), "an input begins without writes");
+        self.count(id, from.node, None, (came, members), cx);
+        invariant!(self.state.pending.len() <= PENDING_MAX, "few requests are in hand");
+    }
+
+    fn count(
+        &mut self,
+        id: RequestId,
+        from: NodeId,
+        at: Option<EventKey>,
+        (came, members): (Came, u16),
+        cx: &mut Context<'_>,
+    ) {
+        let acks = self.acks();
+        let level = self.settings.level;
+        let Some(pending) = self.state.pending.get_mut(&id) else { return };
+        if came == Came::Refused {
+            // The client hears it of the first who knows.
+            let expected = "one value for each version; this one has another already";
+            return self.end(id, Outcome::Refused(Refusal::Value { expected }), cx);
+        }
+        let is_found = matches!(came, Came::Read { version: Some(_), .. });
+        let said = pending.said.entry(at).or_default();
+        let by = if mutant!("epidemic_words_counted") { NodeId(said.len() as u64) } else { from };
+        said.insert(by, came);
+        // Without order the first that has something is as good as any.
+        let is_first = is_found && at.is_none() && level != Level::Strong;
+        // Where positions lie far apart a slice has few members: more cannot say so. The receipt
+        // tells how many did.
+        pending.members = pending.members.max(members).max(1);
+        let needed = if is_first { 1 } else { acks.min(usize::from(pending.members)) };
+        if let Some(outcome) = pending.outcome(needed) {
+            self.end(id, outcome, cx);
+        }
+    }
+
+    /// How many replicas must have said so: never more than there are nodes.
+    fn acks(&self) -> usize {
+        let nodes = usize::try_from(self.state.slices.count()).unwrap_or(usize::MAX);
+        usize::from(self.settings.acks).min(nodes).max(1)
+    }
+
+    fn end(&mut self, id: RequestId, outcome: Outcome, cx: &mut Context<'_>) {
+        let Some(pending) = self.state.pending.remove(&id) else { return };
+        self.state.waiting.forget(id);
+        for ticket in pending.tickets {
+            // It rests on what replicas have said is durable with them.
+            cx.fx.answer_early(ticket, outcome.clone());
+        }
+    }
+
+    /// A round has passed: what has taken too long ends, or is sent again.
+    pub(super) fn on_pending_round(&mut self, cx: &mut Context<'_>) {
+        let (round, ttl) = (self.state.round, u64::from(self.state.epto.parameters().ttl));
+        let ended: Vec<RequestId> = {
+            let late = self.state.pending.iter().filter(|(_, one)| one.deadline <= cx.now);
+            late.map(|(id, _)| *id).collect()
+        };
+        for id in ended {
+            let outcome = self.given_up(id);
+            self.end(id, outcome, cx);
+        }
+        let mut again = Vec::new();
+        for (id, pending) in &mut self.state.pending {
+            let patience = match pending.way {
+                Way::Ordered(_) => ttl + AGAIN_ROUNDS,
+                Way::Flask(..) => FLASK_ROUNDS,
+            };
+            let is_due = pending.sent.is_some_and(|sent| round >= sent + patience);
+            let may_go = pending.attempt < u8::MAX && !mutant!("epidemic_sent_once");
+            // Its own word may be all that there is: the event may have reached nobody else.
+            if is_due && may_go {
+                pending.attempt += 1;
+                again.push(*id);
+            }
+        }
+        for id in again {
+            probe!("epidemic/again");
+            self.state.counters.again += 1;
+            self.send_off(id, cx);
+        }
+    }
+
+    fn given_up(&self, id: RequestId) -> Outcome {
+        let pending = &self.state.pending[&id];
+        let is_sent = pending.sent.is_some() || pending.attempt > 0;
+        if pending.is_write() && is_sent {
+            return Outcome::Refused(Refusal::OutcomeUnknown);
+        }
+        let small = |count: usize| u8::try_from(count).unwrap_or(u8::MAX);
+        let (reached, needed) = (small(pending.reached()), small(self.acks()));
+        Outcome::Refused(Refusal::NoQuorum { reached, needed })
+    }
+}

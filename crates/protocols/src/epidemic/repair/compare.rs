@@ -1,0 +1,259 @@
+//! Repair: members of a slice compare what they have, one with one other each period.
+//!
+//! ```text
+//! a ── Compare(sums of parts) ─▶ b     Equal: nothing follows
+//! a ◀── Leaves(sums) ─────────── b     of parts that differ; requests that a may not know
+//! a ── Listed(versions) ───────▶ b     of leaves that differ
+//! a ◀── Records, wanted ──────── b     what is newer at b, and what is newer at a
+//! a ── Records ────────────────▶ b
+//! ```
+//! The larger version wins, so whatever was missed, and wherever, all become equal.
+
+use crate::epidemic::message::{LISTED_MAX, Message, PAGE_BYTES, RECORDS_MAX, SUMS_MAX};
+use crate::epidemic::replica::range::{Leaf, Range, position};
+use crate::epidemic::replica::seen::Done;
+use crate::epidemic::replica::store::{Put, Record};
+use crate::epidemic::replica::version::{RequestId, Version};
+use crate::epidemic::{Context, Epidemic, Level};
+use crate::epto::EventKey;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+use bytes::Bytes;
+use quorate_kernel::ids::{Incarnation, NodeId};
+use quorate_kernel::{invariant, mutant, probe};
+
+/// The most leaves that are listed at a time.
+const LEAVES_MAX: usize = 8;
+
+impl Epidemic {
+    /// A period of repair has passed.
+    pub(in crate::epidemic) fn on_repair_round(&mut self, cx: &mut Context<'_>) {
+        let Some(range) = self.state.range().filter(|_| self.state.is_whole()) else { return };
+        if let Some(member) = self.state.member(cx.rng) {
+            self.compare(range, member, cx);
+        }
+    }
+
+    /// Asks a node whether it has the same in a range.
+    fn compare(&self, range: Range, with: NodeId, cx: &mut Context<'_>) {
+        let sums = self.sums(&range, range.parts_usual());
+        let (ids, last) = (self.state.seen.sum(&range), self.state.last);
+        cx.fx.send(with, Message::Compare { range, sums, ids, last });
+    }
+
+    /// Whether this node has all of a range.
+    fn may_tell(&self, range: &Range) -> bool {
+        let is_ready = self.state.ready.is_some_and(|ready| ready.covers(range));
+        is_ready || mutant!("epidemic_joiner_repairs")
+    }
+
+    fn sums(&self, range: &Range, count: usize) -> Vec<u64> {
+        let parts = range.parts(count).expect("it is cut into whole leaves");
+        parts.into_iter().map(|(first, last)| self.state.store.sum_of(first, last)).collect()
+    }
+
+    /// A node tells what it has in a range.
+    pub(in crate::epidemic) fn on_compare(
+        &mut self,
+        from: Incarnation,
+        range: Range,
+        theirs: (&[u64], u64),
+        last: Option<EventKey>,
+        cx: &mut Context<'_>,
+    ) {
+        invariant!(range.is_sound(), "a range is what it says");
+        if let Some(last) = last {
+            self.state.epto.on_seen(last.time);
+        }
+        // Who has not all of it has nothing to say: what it finds on its disk may be purged
+        // elsewhere.
+        if !self.may_tell(&range) {
+            return;
+        }
+        let (sums, ids) = theirs;
+        let mine = self.sums(&range, sums.len());
+        let knows_ids = ids == self.state.seen.sum(&range);
+        if mine == sums && knows_ids {
+            cx.fx.send(from, Message::Equal { range });
+            return;
+        }
+        probe!("epidemic/differs");
+        let parts = range.parts(sums.len()).expect("it was checked on arrival");
+        let differing = parts.iter().zip(mine.iter().zip(sums)).filter(|(_, (a, b))| a != b);
+        let (mut parts, mut told) = (Vec::new(), Vec::new());
+        for ((first, last), _) in differing {
+            let room = SUMS_MAX - told.len();
+            let mut sums = self.state.store.sums(*first, *last);
+            // What has no room is compared another time.
+            let last = sums.by_ref().nth(room).map_or(*last, |(leaf, _)| Leaf(leaf.0 - 1));
+            if last < *first {
+                break;
+            }
+            told.extend(self.state.store.sums(*first, last));
+            parts.push((*first, last));
+        }
+        let ids =
+            if knows_ids { Vec::new() } else { self.state.seen.newest(&range, None, RECORDS_MAX) };
+        invariant!(told.len() <= SUMS_MAX, "an answer is bounded");
+        cx.fx.send(from, Message::Leaves { range, parts, sums: told, ids });
+    }
+
+    /// A node has the same.
+    pub(in crate::epidemic) fn on_equal(&mut self, range: Range) {
+        invariant!(range.is_sound(), "a range is what it says");
+        if self.state.range() == Some(range) {
+            self.state.holes.on_equal();
+        }
+        invariant!(self.state.writes.is_empty(), "a comparison writes nothing");
+    }
+
+    /// A node has other sums: what this one has there is listed.
+    pub(in crate::epidemic) fn on_leaves(
+        &mut self,
+        from: Incarnation,
+        parts: &[(Leaf, Leaf)],
+        sums: Vec<(Leaf, u64)>,
+        ids: Vec<(RequestId, Done)>,
+        cx: &mut Context<'_>,
+    ) {
+        invariant!(sums.len() <= SUMS_MAX, "an answer is bounded");
+        self.merge(Vec::new(), ids);
+        self.flush(cx);
+        let theirs: BTreeMap<Leaf, u64> = sums.into_iter().collect();
+        let store = &self.state.store;
+        let mine = parts.iter().flat_map(|(first, last)| store.sums(*first, *last));
+        let mine: BTreeMap<Leaf, u64> = mine.collect();
+        let all: BTreeSet<Leaf> = mine.keys().chain(theirs.keys()).copied().collect();
+        let differing = all.into_iter().filter(|leaf| mine.get(leaf) != theirs.get(leaf));
+        let mut leaves: Vec<Leaf> = differing.collect();
+        for _ in 0..LEAVES_MAX.min(leaves.len()) {
+            let leaf = leaves.swap_remove(cx.rng.below(leaves.len() as u64) as usize);
+            let range = Range::of_leaf(leaf);
+            // A long leaf is compared from a key on, another one each time.
+            let (mut after, mut pages) = (None, 0);
+            let (held, until) = loop {
+                let (held, until) = self.state.store.list(&range, after.as_ref(), LISTED_MAX);
+                pages += 1;
+                if until.is_none() || cx.rng.below(pages + 1) == 0 {
+                    break (held, until);
+                }
+                after = until;
+            };
+            cx.fx.send(from, Message::Listed { leaf, after, until, held });
+        }
+        invariant!(self.state.writes.is_empty(), "all that was changed was written");
+    }
+
+    /// All that a node has between two keys.
+    pub(in crate::epidemic) fn on_listed(
+        &mut self,
+        from: Incarnation,
+        (leaf, after, until): (Leaf, Option<Bytes>, Option<Bytes>),
+        held: Vec<(Bytes, Version)>,
+        cx: &mut Context<'_>,
+    ) {
+        invariant!(self.state.writes.is_empty(), "an input begins without writes");
+        let range = Range::of_leaf(leaf);
+        if !self.may_tell(&range) {
+            return;
+        }
+        let (mine, _) = self.state.store.list(&range, after.as_ref(), usize::MAX);
+        let is_within = |key: &Bytes| until.as_ref().is_none_or(|until| key <= until);
+        let mine: Vec<_> = mine.into_iter().filter(|(key, _)| is_within(key)).collect();
+        let wanted = newer(&held, &mine).into_iter().filter(|(key, _)| range.has(position(key)));
+        let wanted = wanted.take(LISTED_MAX).collect();
+        let records = self.records(&newer(&mine, &held), cx);
+        self.tell(from, Some((leaf, until)), records, wanted, cx);
+        invariant!(self.state.writes.is_empty(), "what is told is not changed");
+    }
+
+    /// Records of another node, and what it would like.
+    pub(in crate::epidemic) fn on_records(
+        &mut self,
+        from: Incarnation,
+        records: Vec<Record>,
+        ids: Vec<(RequestId, Done)>,
+        wanted: &[(Bytes, Version)],
+        cx: &mut Context<'_>,
+    ) {
+        invariant!(self.state.writes.is_empty(), "an input begins without writes");
+        self.merge(records, ids);
+        self.flush(cx);
+        let records = self.records(wanted, cx);
+        if !records.is_empty() {
+            self.tell(from, None, records, Vec::new(), cx);
+        }
+        invariant!(self.state.writes.is_empty(), "all that was changed was written");
+    }
+
+    fn tell(
+        &self,
+        to: Incarnation,
+        page: Option<(Leaf, Option<Bytes>)>,
+        records: Vec<Record>,
+        wanted: Vec<(Bytes, Version)>,
+        cx: &mut Context<'_>,
+    ) {
+        let named = |record: &Record| Some((record.id, self.state.seen.get(record.id)?));
+        let ids = records.iter().filter_map(named).collect();
+        cx.fx.send(to, Message::Records { page, records, ids, wanted });
+    }
+
+    /// As many of these as a message holds.
+    fn records(&self, named: &[(Bytes, Version)], cx: &Context<'_>) -> Vec<Record> {
+        let (mut records, mut bytes) = (Vec::new(), 0);
+        for (key, version) in named {
+            if records.len() == RECORDS_MAX || bytes >= PAGE_BYTES {
+                break;
+            }
+            // It may have been replaced since it was asked for.
+            if let Some(record) = self.state.store.record(key, *version, cx.table) {
+                bytes += key.len() + record.value.as_ref().map_or(0, Bytes::len);
+                records.push(record);
+            }
+        }
+        records
+    }
+
+    /// Takes in what others have: what is newer wins.
+    pub(in crate::epidemic) fn merge(&mut self, records: Vec<Record>, ids: Vec<(RequestId, Done)>) {
+        let state = &mut self.state;
+        for (id, done) in ids {
+            if state.is_mine(done.position) {
+                state.seen.note(id, done, &mut state.writes);
+            }
+        }
+        for record in records {
+            let is_chosen = matches!(record.version, Version::Explicit(_));
+            if is_chosen != (self.settings.level == Level::None) {
+                // No node of this keyspace writes such a version.
+                state.counters.malformed += 1;
+                continue;
+            }
+            if !state.is_mine(position(&record.key)) {
+                continue;
+            }
+            match state.store.put(record, &mut state.writes) {
+                Put::Stored => {
+                    probe!("epidemic/repaired");
+                    state.counters.repaired += 1;
+                }
+                Put::Conflict => state.counters.conflicts += 1,
+                Put::Known | Put::Older => {}
+            }
+        }
+    }
+}
+
+/// Those of the first that the second lacks: of versions that events name only if they are newer.
+fn newer(first: &[(Bytes, Version)], second: &[(Bytes, Version)]) -> Vec<(Bytes, Version)> {
+    let mut known: BTreeMap<&Bytes, Vec<Version>> = BTreeMap::new();
+    second.iter().for_each(|(key, version)| known.entry(key).or_default().push(*version));
+    let lacks = |(key, version): &&(Bytes, Version)| {
+        known.get(key).is_none_or(|known| match version {
+            Version::Explicit(_) => !known.contains(version),
+            Version::Ordered(_) => known.iter().all(|known| known < version),
+        })
+    };
+    first.iter().filter(lacks).cloned().collect()
+}

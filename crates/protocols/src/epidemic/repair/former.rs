@@ -1,0 +1,104 @@
+//! Ranges that a node has no more: it keeps them for a while, and until they are in good hands.
+
+use crate::epidemic::message::{LISTED_MAX, Message};
+use crate::epidemic::replica::range::{Leaf, Range};
+use crate::epidemic::state::Former;
+use crate::epidemic::{Context, Epidemic};
+use crate::slices::position::{LOG2_MAX, Position};
+use alloc::vec::Vec;
+use bytes::Bytes;
+use quorate_kernel::ids::NodeId;
+use quorate_kernel::{invariant, mutant, probe};
+
+/// How many leaves of a range are told in a period.
+const LEAVES_MAX: usize = 16;
+/// How many keys are dropped in a round.
+const DROPPED_MAX: usize = 256;
+/// The most ranges that are kept: one for each halving, as they are parts of each other.
+pub(super) const FORMER_MAX: usize = 2 * LOG2_MAX as usize;
+
+impl Epidemic {
+    /// The slice has become smaller: what is left of the range is handed over.
+    pub(super) fn give_up(&mut self, range: Range, members: Vec<NodeId>) {
+        let until = self.state.round + self.settings.keep_rounds;
+        let (first, last) = range.leaves();
+        let open = self.state.store.sums(first, last).map(|(leaf, _)| (leaf, None)).collect();
+        self.state.former.push(Former { range, until, members, open });
+        probe!("epidemic/range_given_up");
+    }
+
+    /// A node that starts may find ranges on its disk that it has no more.
+    pub(super) fn give_up_found(&mut self) {
+        let Some(range) = self.state.range() else { return };
+        for other in Range::ALL.without(&range) {
+            let (first, last) = other.leaves();
+            let is_known = self.state.former.iter().any(|former| former.range.meets(&other));
+            if !is_known && self.state.store.sums(first, last).next().is_some() {
+                probe!("epidemic/range_found");
+                self.give_up(other, Vec::new());
+            }
+        }
+    }
+
+    /// A period of repair has passed: who has the ranges now is told what is in some of their
+    /// leaves.
+    pub(in crate::epidemic) fn on_former_round(&mut self, cx: &mut Context<'_>) {
+        let (store, cyclon) = (&self.state.store, &self.state.cyclon);
+        for former in &self.state.former {
+            let range = former.range;
+            let is_there = |node: &NodeId| range.has(Position::of(*node));
+            let neighbours = cyclon.view().iter().map(|peer| peer.who.node);
+            let known = former.members.iter().copied().chain(neighbours);
+            let known: Vec<NodeId> = known.filter(is_there).collect();
+            for (leaf, after) in former.open.iter().take(LEAVES_MAX) {
+                let (leaf, after) = (*leaf, after.clone());
+                let Some(groups) = self.state.slices.groups() else { continue };
+                let slice = groups.slice(Range::of_leaf(leaf).first);
+                let has_leaf = |node: &&NodeId| groups.slice(Position::of(**node)) == slice;
+                let members: Vec<&NodeId> = known.iter().filter(has_leaf).collect();
+                let Some(member) = cx.rng.pick(&members).map(|node| **node) else { continue };
+                let (held, until) = store.list(&Range::of_leaf(leaf), after.as_ref(), LISTED_MAX);
+                cx.fx.send(member, Message::Listed { leaf, after, until, held });
+            }
+        }
+    }
+
+    /// A node that is ready there answers what was listed. If it would like nothing of it, it has
+    /// all of it, or newer, durably.
+    pub(in crate::epidemic) fn on_former_records(
+        &mut self,
+        page: Option<(Leaf, Option<Bytes>)>,
+        has_all: bool,
+    ) {
+        let Some((leaf, until)) = page.filter(|_| has_all) else { return };
+        let of_leaf = Range::of_leaf(leaf);
+        invariant!(of_leaf.is_sound(), "a leaf is a range");
+        for former in self.state.former.iter_mut().filter(|one| one.range.covers(&of_leaf)) {
+            match &until {
+                Some(_) => former.open.entry(leaf).and_modify(|after| *after = until.clone()),
+                None => {
+                    former.open.remove(&leaf);
+                    continue;
+                }
+            };
+        }
+        invariant!(self.state.writes.is_empty(), "what is in good hands stays for a while");
+    }
+
+    /// A round has passed: what is in good hands for long enough is dropped.
+    pub(in crate::epidemic) fn on_drop_round(&mut self, cx: &mut Context<'_>) {
+        let round = self.state.round;
+        let is_due = |former: &Former| {
+            former.until <= round && (former.open.is_empty() || mutant!("epidemic_range_dropped"))
+        };
+        let Some(place) = self.state.former.iter().position(is_due) else { return };
+        let state = &mut self.state;
+        let range = state.former[place].range;
+        state.seen.forget_range(&range, &mut state.writes);
+        if state.store.drop_range(&range, DROPPED_MAX, &mut state.writes) {
+            probe!("epidemic/range_dropped");
+            state.former.remove(place);
+        }
+        self.flush(cx);
+    }
+}

@@ -1,0 +1,138 @@
+//! Which requests a replica has done, and what came of them.
+//!
+//! A request that is sent to three nodes is three events. What counts is the first of them in the
+//! order, at every replica; the others are told what it did. Without that a value would come back
+//! that another client has replaced in between. Ids are forgotten when the order has gone on by the
+//! window, so everywhere at the same event.
+
+use super::keys::{id_key, id_of};
+use super::range::Range;
+use super::version::RequestId;
+use crate::epto::{EventKey, LogicalTime};
+use crate::slices::position::Position;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+use bytes::Bytes;
+use quorate_kernel::mutant;
+use quorate_kernel::plain::PlainData;
+use quorate_kernel::rng::mix;
+use serde::{Deserialize, Serialize};
+
+/// What came of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Done {
+    /// The event that did it.
+    pub event: EventKey,
+    /// Where its key stands.
+    pub position: Position,
+    /// Whether the key had a value before.
+    pub existed: bool,
+}
+
+impl PlainData for Done {}
+
+/// The requests of the window.
+#[derive(Clone, Debug, Default)]
+pub struct Seen {
+    done: BTreeMap<RequestId, Done>,
+    order: BTreeSet<(EventKey, RequestId)>,
+}
+
+/// What shall be written: a key, and its value or none.
+pub type Write = (Bytes, Option<Bytes>);
+
+impl Seen {
+    /// What came of a request; none if it was not done yet.
+    #[must_use]
+    pub fn get(&self, id: RequestId) -> Option<Done> {
+        self.done.get(&id).copied()
+    }
+
+    /// A request was done, here or at another replica. Of two events that claim it the first in the
+    /// order has done it.
+    pub fn note(&mut self, id: RequestId, done: Done, writes: &mut Vec<Write>) {
+        if mutant!("epidemic_rid_forgotten") {
+            return;
+        }
+        if let Some(known) = self.done.get(&id) {
+            if known.event <= done.event {
+                return;
+            }
+            self.order.remove(&(known.event, id));
+        }
+        self.done.insert(id, done);
+        self.order.insert((done.event, id));
+        writes.push((id_key(id), Some(done.to_bytes())));
+    }
+
+    /// Reads one that is stored; returns whether it was one.
+    pub fn load(&mut self, key: &[u8], value: &[u8]) -> bool {
+        let Some(id) = id_of(key) else { return false };
+        let done = Done::from_bytes(value).expect("this lane wrote it");
+        self.done.insert(id, done);
+        self.order.insert((done.event, id));
+        true
+    }
+
+    /// Forgets what was done by events before this time.
+    pub fn forget_before(&mut self, time: LogicalTime, writes: &mut Vec<Write>) {
+        while let Some((event, id)) = self.order.first().copied() {
+            if event.time >= time {
+                break;
+            }
+            self.drop_one(event, id, writes);
+        }
+    }
+
+    /// Forgets what was done to keys of a range.
+    pub fn forget_range(&mut self, range: &Range, writes: &mut Vec<Write>) {
+        let gone = self.done.iter().filter(|(_, done)| range.has(done.position));
+        let gone: Vec<_> = gone.map(|(id, done)| (done.event, *id)).collect();
+        gone.into_iter().for_each(|(event, id)| self.drop_one(event, id, writes));
+    }
+
+    fn drop_one(&mut self, event: EventKey, id: RequestId, writes: &mut Vec<Write>) {
+        self.order.remove(&(event, id));
+        self.done.remove(&id);
+        writes.push((id_key(id), None));
+    }
+
+    /// The newest of a range, newest first, before `below`.
+    pub fn newest(
+        &self,
+        range: &Range,
+        below: Option<EventKey>,
+        count: usize,
+    ) -> Vec<(RequestId, Done)> {
+        let older = |(event, _): &&(EventKey, RequestId)| below.is_none_or(|below| *event < below);
+        let newest = self.order.iter().rev().skip_while(|one| !older(one));
+        let told = newest.map(|(_, id)| (*id, self.done[id]));
+        told.filter(|(_, done)| range.has(done.position)).take(count).collect()
+    }
+
+    /// A sum over the requests of a range.
+    #[must_use]
+    pub fn sum(&self, range: &Range) -> u64 {
+        let in_range = self.done.iter().filter(|(_, done)| range.has(done.position));
+        in_range.fold(0, |sum, (id, done)| {
+            sum ^ mix((id.0 as u64) ^ mix((id.0 >> 64) as u64 ^ done.event.time.0))
+        })
+    }
+
+    /// How many are known.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.done.len()
+    }
+
+    /// Whether none is.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.done.is_empty()
+    }
+
+    /// Asserts what must hold between two calls.
+    pub fn check(&self) {
+        assert_eq!(self.done.len(), self.order.len(), "each is in the order once");
+    }
+}

@@ -1,0 +1,214 @@
+//! The engine's state, and what must hold of it.
+
+use super::flask::Passed;
+use super::ordered::batch::Waiting;
+use super::ordered::holes::Holes;
+use super::pending::Pending;
+use super::repair::join::Standing;
+use super::replica::keys::LAST;
+use super::replica::range::{Leaf, Range};
+use super::replica::seen::{Seen, Write};
+use super::replica::store::Store;
+use super::replica::version::RequestId;
+use super::{Context, Epidemic, Settings};
+use crate::epto::{Epto, EventKey, Parameters, Scale};
+use crate::gossip::cyclon::{Cyclon, Peer, Shape};
+use crate::slices::Slices;
+use crate::slices::position::Position;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use bytes::Bytes;
+use quorate_kernel::ids::{Incarnation, NodeId};
+use quorate_kernel::plain::PlainData;
+use quorate_kernel::storage::Class;
+use quorate_kernel::time::Time;
+
+/// What one node knows of one keyspace. Stored are `store`, `seen` and `last`.
+#[derive(Debug)]
+pub struct State {
+    pub(super) me: Incarnation,
+    /// How many rounds there were in this start.
+    pub(super) round: u64,
+    /// When the last one was.
+    pub(super) round_at: Time,
+    /// Who may be asked when the view is empty.
+    pub(super) hints: Vec<Peer>,
+    pub(super) cyclon: Cyclon,
+    pub(super) slices: Slices,
+    pub(super) epto: Epto,
+    pub(super) store: Store,
+    pub(super) seen: Seen,
+    /// The last event whose effects are stored.
+    pub(super) last: Option<EventKey>,
+    pub(super) standing: Standing,
+    /// Of which range this node has all, so that it may answer.
+    pub(super) ready: Option<Range>,
+    /// Ranges that it had, and keeps until they are in good hands.
+    pub(super) former: Vec<Former>,
+    pub(super) holes: Holes,
+    pub(super) waiting: Waiting,
+    pub(super) pending: BTreeMap<RequestId, Pending>,
+    pub(super) passed: Passed,
+    /// What this input writes.
+    pub(super) writes: Vec<Write>,
+    pub(super) counters: Counters,
+    /// What was delivered in this start, for the judge of tests.
+    #[cfg(test)]
+    pub(super) delivered: Vec<EventKey>,
+}
+
+/// A range that this node had.
+#[derive(Clone, Debug)]
+pub struct Former {
+    /// Which.
+    pub range: Range,
+    /// It is kept until this round at least.
+    pub until: u64,
+    /// Who had it too.
+    pub members: Vec<NodeId>,
+    /// The leaves of which nobody has said yet that it has all, with the key up to which somebody
+    /// has.
+    pub open: BTreeMap<Leaf, Option<Bytes>>,
+}
+
+/// What is counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Events that were broadcast.
+    pub broadcast: u64,
+    /// Writes that were broadcast again.
+    pub again: u64,
+    /// Requests that were done before, and told again.
+    pub repeated: u64,
+    /// Payloads that were none of this engine.
+    pub malformed: u64,
+    /// Records that repair or snapshots brought.
+    pub repaired: u64,
+    /// Reads that were not answered because a later write is here already.
+    pub ahead: u64,
+    /// Events that were found missing.
+    pub holes: u64,
+    /// Those of them that others had.
+    pub filled: u64,
+    /// Those of them that were given up.
+    pub given_up: u64,
+    /// Values that differ under one version.
+    pub conflicts: u64,
+    /// Snapshots taken over.
+    pub joins: u64,
+    /// Tombstones purged.
+    pub purged: u64,
+}
+
+impl State {
+    /// A node that has just started.
+    pub(super) fn new(me: Incarnation, settings: &Settings) -> State {
+        let parameters = settings.parameters(1);
+        State {
+            me,
+            round: 0,
+            round_at: Time(0),
+            hints: Vec::new(),
+            cyclon: Cyclon::new(me.node, settings.shape()),
+            slices: Slices::new(me.node, settings.bounds),
+            epto: Epto::join(me, parameters),
+            store: Store::default(),
+            seen: Seen::default(),
+            last: None,
+            standing: Standing::joining(true, None, 0),
+            ready: None,
+            former: Vec::new(),
+            holes: Holes::default(),
+            waiting: Waiting::default(),
+            pending: BTreeMap::new(),
+            passed: Passed::default(),
+            writes: Vec::new(),
+            counters: Counters::default(),
+            #[cfg(test)]
+            delivered: Vec::new(),
+        }
+    }
+
+    /// The range of the own slice; none before there is a slice.
+    #[must_use]
+    pub fn range(&self) -> Option<Range> {
+        let (groups, own) = self.slices.groups().zip(self.slices.own())?;
+        Some(Range::of(groups, own))
+    }
+
+    /// Whether the own slice has a position.
+    pub(super) fn is_mine(&self, at: Position) -> bool {
+        self.range().is_some_and(|range| range.has(at))
+    }
+
+    /// Whether this node may answer for a position.
+    #[must_use]
+    pub fn is_ready(&self, at: Position) -> bool {
+        self.is_mine(at) && self.ready.is_some_and(|ready| ready.has(at))
+    }
+
+    /// Whether it may answer for its whole slice.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        let covers = |range: Range| self.ready.is_some_and(|ready| ready.covers(&range));
+        self.range().is_some_and(covers)
+    }
+
+    /// How many members the own slice has, as far as is known.
+    pub(super) fn size(&self) -> u16 {
+        u16::try_from(self.slices.members().len() + 1).unwrap_or(u16::MAX)
+    }
+
+    /// A random member of the own slice.
+    pub(super) fn member(&self, rng: &mut quorate_kernel::rng::Rng) -> Option<NodeId> {
+        rng.pick(self.slices.members()).map(|peer| peer.who.node)
+    }
+
+    /// Sets the last event.
+    pub(super) fn set_last(&mut self, last: EventKey) {
+        self.last = Some(last);
+        self.writes.push((LAST, Some(last.to_bytes())));
+    }
+}
+
+impl Settings {
+    /// The shape of the view of neighbours: half as many again as a ball goes to, in the largest
+    /// cluster that the limits allow.
+    pub(super) fn shape(&self) -> Shape {
+        Shape { view: self.view, shuffle: self.view.div_ceil(3), period: self.round }
+    }
+
+    /// What EpTO goes by among so many nodes.
+    pub(super) fn parameters(&self, nodes: u32) -> Parameters {
+        let surviving_ppm = self.surviving_ppm;
+        let scale = Scale { nodes: u64::from(nodes), exponent: self.exponent, surviving_ppm };
+        Parameters::of(scale)
+    }
+}
+
+impl Epidemic {
+    /// Has all written that this input has changed. What is sent later waits for it.
+    pub(super) fn flush(&mut self, cx: &mut Context<'_>) {
+        for (key, value) in self.state.writes.drain(..) {
+            cx.fx.write(Class::Data, key, value);
+        }
+    }
+
+    /// What must hold between two inputs.
+    pub(super) fn check_state(&self) {
+        let state = &self.state;
+        state.cyclon.check();
+        state.slices.check();
+        state.epto.check();
+        state.store.check();
+        state.seen.check();
+        state.holes.check();
+        assert!(state.writes.is_empty(), "all that was changed was written");
+        let is_placed = state.range().is_some();
+        assert!(is_placed || state.ready.is_none(), "who has no slice has nothing to answer for");
+        let covers = |ready: Range| state.range().is_some_and(|range| range.covers(&ready));
+        assert!(state.ready.is_none_or(covers), "nobody answers for another slice");
+        let has_place = state.epto.has_place();
+        assert!(state.ready.is_none() || has_place, "who answers knows its place in the order");
+    }
+}

@@ -1,0 +1,9 @@
+//! The engine in a small pure world: nodes, messages that take time, faults, and a judge.
+
+mod calm;
+mod changes;
+mod faults;
+mod judge;
+mod traps;
+mod wire;
+mod world;

@@ -1,0 +1,190 @@
+//! Nodes that come and go.
+
+use super::calm::{end, work};
+use super::judge::{Judge, Written};
+use super::world::{World, put};
+use crate::epidemic::Level;
+use crate::epidemic::message::Message;
+use crate::epidemic::pending::What;
+use crate::epidemic::replica::range::position;
+use quorate_kernel::ids::NodeId;
+use quorate_kernel::operation::Outcome;
+use std::boxed::Box;
+use std::format;
+use std::vec::Vec;
+
+fn join(world: &mut World, count: usize) {
+    for _ in 0..count {
+        let node = world.add();
+        world.start(node);
+    }
+}
+
+#[test]
+fn replaced_nodes_take_over_and_nothing_is_lost() {
+    for share in [10, 20, 30] {
+        let mut world = World::new(40, Level::Strong, 100 + share);
+        let mut judge = Judge::default();
+        world.settle();
+        work(&mut world, &mut judge, 20, 12);
+        for _ in 0..2 {
+            // No slice loses all its members.
+            for _ in 0..40 * share / 100 {
+                let node = world.any();
+                if world.state(node).size() > 3 {
+                    world.kill(node);
+                }
+                world.run(4);
+            }
+            let missing = 40 - world.hosts.len();
+            join(&mut world, missing);
+            work(&mut world, &mut judge, 20, 12);
+            world.settle();
+        }
+        end(&mut world, &mut judge);
+        let (reads, stale) = judge.stale(&world, &Written::of(&world));
+        assert!(reads > 20 && stale == 0, "{stale} of {reads} reads were stale");
+    }
+}
+
+#[test]
+fn a_joiner_does_not_answer_requests_without_order() {
+    let mut world = World::new(24, Level::None, 24);
+    world.settle();
+    let node = world.add();
+    world.start(node);
+    let mut asked = 0;
+    while !world.state(node).is_whole() {
+        for _ in 0..8 {
+            let (other, key) = (world.any(), format!("k{asked}"));
+            world.ask(other, &key, What::Get);
+            asked += 1;
+        }
+        world.run(1);
+        let has_answered = world.answered.contains_key(&node);
+        assert!(!has_answered || world.state(node).is_whole(), "it answers for nothing");
+        assert!(asked < 2400, "it joins in the end");
+    }
+    for number in 0..100 {
+        let other = world.any();
+        world.ask(other, &format!("k{number}"), What::Get);
+    }
+    world.run(10);
+    assert!(world.answered.contains_key(&node), "now it does");
+}
+
+#[test]
+fn a_joiner_says_nothing_before_it_has_all() {
+    let (mut world, mut judge) = (World::new(24, Level::Strong, 21), Judge::default());
+    world.settle();
+    work(&mut world, &mut judge, 30, 30);
+    let node = world.add();
+    world.start(node);
+    let mut rounds = 0;
+    while !world.state(node).is_whole() {
+        assert!(world.state(node).delivered.is_empty(), "it has no place yet");
+        assert!(!world.answered.contains_key(&node), "it answers for nothing");
+        work(&mut world, &mut judge, 1, 30);
+        rounds += 1;
+        assert!(rounds < 200, "it joins in the end");
+    }
+    let ttl = u64::from(world.state(node).epto.parameters().ttl);
+    assert!(rounds >= ttl + 2, "it has listened for {rounds} rounds only");
+    let state = world.state(node);
+    let (range, repaired) = (state.range().expect("it has a slice"), state.counters.repaired);
+    let is_member = |one: &&NodeId| **one != node && world.state(**one).range() == Some(range);
+    let up = world.up();
+    let had = up.iter().filter(is_member).map(|one| world.state(*one).store.len()).max();
+    assert!(had > Some(0) && repaired > 0, "it has taken over what {had:?} records there were");
+    end(&mut world, &mut judge);
+}
+
+#[test]
+fn a_cluster_that_grows_and_shrinks_moves_ranges_and_loses_nothing() {
+    let (mut world, mut judge) = (World::new(12, Level::Strong, 22), Judge::default());
+    world.settings.keep_rounds = 60;
+    let nodes = world.up();
+    nodes.into_iter().for_each(|node| world.start(node));
+    world.settle();
+    work(&mut world, &mut judge, 20, 40);
+    let before = world.state(world.up()[0]).slices.groups();
+    // What is given up stays where it is until it was handed over.
+    world.cut = Some(Box::new(|_, _, message| matches!(message, Message::Listed { .. })));
+    for _ in 0..18 {
+        join(&mut world, 2);
+        world.run(4);
+    }
+    world.settle();
+    work(&mut world, &mut judge, 80, 40);
+    let kept = world.up().into_iter().filter(|node| !world.state(*node).former.is_empty());
+    let kept: Vec<NodeId> = kept.collect();
+    assert!(!kept.is_empty(), "ranges were given up, and nobody has said that they are safe");
+    // A start does not forget what is on the disk, whatever it was.
+    world.stop(kept[0]);
+    world.start(kept[0]);
+    world.cut = None;
+    world.run(100);
+    world.settle();
+    let grown = world.state(world.up()[0]).slices.groups();
+    assert!(grown > before, "{before:?} became {grown:?}");
+    end(&mut world, &mut judge);
+    let keeps = world.up().into_iter().filter(|node| !world.state(*node).former.is_empty());
+    assert_eq!(keeps.count(), 0, "what was handed over is dropped");
+    for node in world.up() {
+        let (state, range) = (world.state(node), world.state(node).range());
+        let range = range.expect("it has a slice");
+        let is_own = state.store.iter().all(|(key, _)| range.has(position(key)));
+        assert!(is_own, "nothing of other slices is left at {node}");
+    }
+    // They leave one after the other, and never the last of a slice.
+    while world.hosts.len() > 12 {
+        let nodes: Vec<NodeId> = world.up();
+        let most = nodes.into_iter().max_by_key(|node| world.state(*node).size());
+        world.kill(most.expect("some are up"));
+        world.run(8);
+        judge.look(&world);
+    }
+    world.run(100);
+    world.settle();
+    assert!(world.state(world.up()[0]).slices.groups() < grown);
+    work(&mut world, &mut judge, 20, 40);
+    end(&mut world, &mut judge);
+    let (reads, stale) = judge.stale(&world, &Written::of(&world));
+    assert!(reads > 20 && stale == 0, "{stale} of {reads} reads were stale");
+}
+
+/// Who was away for longer than tombstones are kept may have what all others have purged.
+#[test]
+fn who_was_away_for_too_long_brings_nothing_back() {
+    let (mut world, mut judge) = (World::new(12, Level::Strong, 23), Judge::default());
+    (world.settings.grace, world.settings.window) = (40, 20);
+    let nodes = world.up();
+    nodes.iter().for_each(|node| world.start(*node));
+    world.settle();
+    assert!(matches!(world.done("x", put("1")), Outcome::Written { .. }));
+    world.run(40);
+    let key = crate::epidemic::replica::keys::wire_key(b"x");
+    let has = |world: &World, node: NodeId| world.state(node).store.held(&key, None).is_some();
+    let away = nodes.into_iter().find(|node| has(&world, *node)).expect("somebody has it");
+    world.stop(away);
+    world.run(30);
+    assert!(matches!(world.done("x", What::Delete), Outcome::Written { .. }));
+    for number in 0..70 {
+        let node = world.any();
+        world.ask(node, &format!("y{number}"), put("1"));
+        world.run(2);
+    }
+    world.run(60);
+    world.start(away);
+    assert!(has(&world, away), "it finds it on its disk");
+    // Meanwhile members compare what they have, with it too.
+    world.cut = Some(Box::new(|_, _, message| matches!(message, Message::SnapshotB(_))));
+    world.run(60);
+    world.cut = None;
+    world.settle();
+    world.run(60);
+    let back = world.up().into_iter().filter(|node| has(&world, *node)).count();
+    assert_eq!(back, 0, "{back} nodes have again what was deleted");
+    judge.look(&world);
+    Judge::quiescent(&world);
+}

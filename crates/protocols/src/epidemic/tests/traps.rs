@@ -1,0 +1,137 @@
+//! Single traps, with messages that are put in.
+
+use super::world::{World, put, value};
+use crate::epidemic::Level;
+use crate::epidemic::message::{Came, Flask, FlaskAct, Message};
+use crate::epidemic::pending::What;
+use crate::epidemic::replica::keys::wire_key;
+use crate::epidemic::replica::store::Record;
+use crate::epidemic::replica::version::{RequestId, Version};
+use crate::epto::{EventKey, LogicalTime};
+use bytes::Bytes;
+use quorate_kernel::ids::{Incarnation, NodeId, Start};
+use quorate_kernel::operation::{Outcome, Refusal};
+use std::boxed::Box;
+use std::collections::BTreeSet;
+use std::vec::Vec;
+
+fn event(time: u64) -> EventKey {
+    let source = Incarnation { node: NodeId(7), start: Start(1) };
+    EventKey { time: LogicalTime(time), source }
+}
+
+/// Repair may bring a write before its turn. A read whose turn comes first must not see it.
+#[test]
+fn a_read_does_not_see_what_comes_after_it() {
+    let mut world = World::new(12, Level::Strong, 31);
+    world.settle();
+    assert!(matches!(world.done("x", put("1")), Outcome::Written { .. }));
+    world.run(20);
+    let (key, id) = (wire_key(b"x"), RequestId(5));
+    let version = Version::Ordered(event(1000));
+    let value = Some(Bytes::from_static(b"later"));
+    for node in world.holders(&key) {
+        let record = Record { key: key.clone(), version, id, value: value.clone() };
+        let (records, ids, wanted) = (Vec::from([record]), Vec::new(), Vec::new());
+        let from = world.any();
+        world.say(from, node, Message::Records { page: None, records, ids, wanted });
+    }
+    let outcome = world.done("x", What::Get);
+    assert!(matches!(outcome, Outcome::Refused(Refusal::NoQuorum { .. })), "{outcome:?}");
+    let ahead: u64 = world.up().iter().map(|node| world.state(*node).counters.ahead).sum();
+    assert!(ahead > 0);
+}
+
+/// Two words of one replica are one copy.
+#[test]
+fn a_replica_counts_once_however_often_it_speaks() {
+    let mut world = World::new(12, Level::Strong, 32);
+    world.settle();
+    world.cut = Some(Box::new(|_, _, message| matches!(message, Message::Did { .. })));
+    let nodes = world.up();
+    let holders = world.holders(&wire_key(b"x"));
+    let entry = *nodes.iter().find(|node| !holders.contains(node)).expect("there are others");
+    let id = RequestId(9);
+    let ticket = world.ask_as(entry, id, "x", put("1"));
+    world.run(4);
+    let version = Version::Ordered(event(50));
+    let did = || {
+        let results = Vec::from([(id, Came::Wrote { version, existed: false })]);
+        Message::Did { event: event(50), members: 5, results }
+    };
+    (0..3).for_each(|_| world.say(holders[0], entry, did()));
+    assert!(!world.answers.contains_key(&ticket), "one replica has it");
+    world.say(holders[1], entry, did());
+    let Some(Outcome::Written { context }) = world.answers.get(&ticket) else {
+        panic!("two have it")
+    };
+    assert_eq!(Version::from_token(&context[..21]), Some(version));
+    assert_eq!(context[21..], [2, 0], "two have said so, and none knew of a hole");
+}
+
+/// What no node of a keyspace says changes nothing.
+#[test]
+fn versions_of_another_level_are_refused() {
+    let mut world = World::new(12, Level::Strong, 35);
+    world.settle();
+    let key = wire_key(b"x");
+    let (holder, from) = (world.holders(&key)[0], world.any());
+    let value = Some(Bytes::from_static(b"v"));
+    let record =
+        Record { key: key.clone(), version: Version::Explicit(3), id: RequestId(1), value };
+    let (ids, wanted) = (Vec::new(), Vec::new());
+    let records = Vec::from([record]);
+    world.say(from, holder, Message::Records { page: None, records, ids, wanted });
+    let act = FlaskAct::Put(3, Bytes::from_static(b"v"));
+    let entry = world.me(from);
+    let flask = Flask { id: RequestId(2), attempt: 0, entry, hops: 0, key: key.clone(), act };
+    world.say(from, holder, Message::Flask(flask));
+    assert!(world.state(holder).store.held(&key, None).is_none());
+    assert_eq!(world.state(holder).counters.malformed, 1);
+    assert!(!world.answered.contains_key(&holder));
+}
+
+/// A slice with fewer members than acks are wanted answers with all that it has.
+#[test]
+fn where_there_are_few_members_all_of_them_are_enough() {
+    let mut world = World::new(1, Level::Strong, 33);
+    world.settle();
+    assert!(matches!(world.done("x", put("1")), Outcome::Written { .. }));
+    assert_eq!(value(&world.done("x", What::Get)), Some(Bytes::from_static(b"1")));
+}
+
+/// What cannot be found is given up, and reads say so until all is known to be equal again.
+#[test]
+fn a_hole_that_nobody_can_fill_is_told_to_readers() {
+    let mut world = World::new(12, Level::Strong, 34);
+    world.settings.repair_rounds = 40;
+    let nodes = world.up();
+    nodes.iter().for_each(|node| world.start(*node));
+    world.settle();
+    assert!(matches!(world.done("x", put("1")), Outcome::Written { .. }));
+    let holders = world.holders(&wire_key(b"x"));
+    let entry = *nodes.iter().find(|node| !holders.contains(node)).expect("there are others");
+    // A source is known by an event that was delivered.
+    world.ask(entry, "z", What::Get);
+    world.run(20);
+    // Events of which only their source knows are missed by all.
+    let all: BTreeSet<NodeId> = holders.into_iter().collect();
+    world.cut = Some(Box::new(move |_, to, message| {
+        let is_ball = matches!(message, Message::Epto(crate::epto::Message::Ball(_)));
+        is_ball && all.contains(&to)
+    }));
+    world.ask(entry, "y", What::Get);
+    world.run(8);
+    world.run(30);
+    world.cut = None;
+    let first = world.ask(entry, "x", What::Get);
+    let outcome = world.wait(first);
+    let Outcome::Values { context, .. } = &outcome else { panic!("{outcome:?}") };
+    assert_eq!(context[22], 1, "a hole was given up");
+    assert_eq!(value(&outcome), Some(Bytes::from_static(b"1")));
+    world.run(120);
+    let second = world.ask(entry, "x", What::Get);
+    let outcome = world.wait(second);
+    let Outcome::Values { context, .. } = &outcome else { panic!("{outcome:?}") };
+    assert_eq!(context[22], 0, "members have compared what they have");
+}

@@ -1,0 +1,163 @@
+//! Messages as bytes.
+
+use crate::epidemic::message::{Came, Flask, FlaskAct, Found, LISTED_MAX, Message, SnapshotB};
+use crate::epidemic::replica::keys::wire_key;
+use crate::epidemic::replica::range::{Leaf, Range};
+use crate::epidemic::replica::seen::Done;
+use crate::epidemic::replica::store::Record;
+use crate::epidemic::replica::version::{RequestId, Version};
+use crate::epto::{EventKey, Horizon, LogicalTime, Sequence};
+use crate::gossip::cyclon::Peer;
+use crate::slices::Told;
+use crate::slices::position::Position;
+use bytes::{Bytes, BytesMut};
+use proptest::prelude::*;
+use quorate_kernel::ids::{Incarnation, NodeId, Start};
+use quorate_kernel::limits::ADDRESS_BYTES_MAX;
+use quorate_kernel::wire::Body;
+use std::vec::Vec;
+
+fn who() -> Incarnation {
+    Incarnation { node: NodeId(7), start: Start(2) }
+}
+
+fn event() -> EventKey {
+    EventKey { time: LogicalTime(9), source: who() }
+}
+
+fn record() -> Record {
+    let (version, value) = (Version::Ordered(event()), Some(Bytes::from_static(b"value")));
+    Record { key: wire_key(b"k"), version, id: RequestId(1 << 90), value }
+}
+
+fn done() -> (RequestId, Done) {
+    (RequestId(3), Done { event: event(), position: Position(5), existed: true })
+}
+
+fn peer(address: usize) -> Peer {
+    Peer { who: who(), age: 3, address: "a".repeat(address).into() }
+}
+
+/// One message of each kind.
+fn all() -> Vec<Message> {
+    let (key, version) = (wire_key(b"k"), Version::Explicit(4));
+    let wrote = Came::Wrote { version, existed: false };
+    let read = Came::Read { version: None, value: None, is_degraded: true };
+    let told = Told { groups: None, count: Some(40) };
+    let act = FlaskAct::Put(4, Bytes::from_static(b"v"));
+    let flask = Flask { id: RequestId(1), attempt: 2, entry: who(), hops: 3, key, act };
+    let (range, key, ids) = (Range::ALL, wire_key(b"k"), Vec::from([done()]));
+    let page = SnapshotB {
+        number: 4,
+        is_ready: true,
+        horizon: Horizon { last: Some(event()), ..Horizon::default() },
+        records: Vec::from([record()]),
+        ids: ids.clone(),
+        after: Some(key.clone()),
+        ids_below: Some(event()),
+    };
+    let (source, sequence) = (who(), Sequence(4));
+    let found = Found { source, sequence, records: Vec::from([record()]), ids: ids.clone() };
+    Vec::from([
+        Message::Shuffle { entries: Vec::from([peer(5)]), told },
+        Message::ShuffleReply { entries: Vec::new(), told: Told::default() },
+        Message::Members(Vec::from([peer(0)])),
+        Message::Did { event: event(), members: 6, results: Vec::from([(RequestId(1), read)]) },
+        Message::Flask(flask),
+        Message::Flasked { id: RequestId(1), members: 6, result: wrote },
+        Message::Flasked { id: RequestId(1), members: 6, result: Came::Refused },
+        Message::Compare { range, sums: Vec::from([1; 64]), ids: 3, last: Some(event()) },
+        Message::Leaves {
+            range,
+            parts: Vec::from([(Leaf(0), Leaf(9))]),
+            sums: Vec::from([(Leaf(3), 4)]),
+            ids: ids.clone(),
+        },
+        Message::Equal { range },
+        Message::Listed {
+            leaf: Leaf(3),
+            after: Some(key.clone()),
+            until: None,
+            held: Vec::from([(key.clone(), version)]),
+        },
+        Message::Records {
+            page: Some((Leaf(3), None)),
+            records: Vec::from([record()]),
+            ids,
+            wanted: Vec::from([(key.clone(), version)]),
+        },
+        Message::SnapshotA { number: 4, range, after: Some(key), ids_below: None },
+        Message::SnapshotB(page),
+        Message::MissingA(Vec::from([(source, sequence)])),
+        Message::MissingB(Vec::from([found])),
+    ])
+}
+
+fn back(message: &Message) -> Result<Message, quorate_kernel::error::WireError> {
+    Body::encode(message, &mut BytesMut::new()).expect("it fits a frame").decode()
+}
+
+#[test]
+fn messages_come_back_as_they_were() {
+    for message in all() {
+        assert_eq!(back(&message), Ok(message));
+    }
+}
+
+#[test]
+fn what_no_correct_node_says_is_refused() {
+    let strange = Bytes::from_static(b"no key with its hash");
+    let range = Range { first: Position(9), last: Position(3) };
+    let told = Told::default();
+    let held = std::vec![(wire_key(b"k"), Version::Explicit(1)); 16 * LISTED_MAX + 1];
+    for message in [
+        Message::Members(Vec::from([peer(ADDRESS_BYTES_MAX + 1)])),
+        Message::Shuffle { entries: std::vec![peer(1); 65], told },
+        Message::Equal { range },
+        Message::Compare { range: Range::ALL, sums: Vec::new(), ids: 0, last: None },
+        Message::Compare { range: Range::ALL, sums: std::vec![0; 65], ids: 0, last: None },
+        Message::Listed {
+            leaf: Leaf(0),
+            after: Some(strange.clone()),
+            until: None,
+            held: Vec::new(),
+        },
+        Message::Listed { leaf: Leaf(0), after: None, until: None, held },
+        Message::Records {
+            page: None,
+            records: Vec::from([Record { key: strange, ..record() }]),
+            ids: Vec::new(),
+            wanted: Vec::new(),
+        },
+    ] {
+        assert!(back(&message).is_err(), "{message:?}");
+    }
+}
+
+proptest! {
+    /// Bytes of a message with some of them changed are a message, or are refused.
+    #[test]
+    fn damaged_bytes_do_not_panic(which in 0..16_usize, at: u16, to: u8, cut: u16) {
+        let mut bytes = postcard::to_allocvec(&all()[which]).expect("plain data");
+        let place = usize::from(at) % bytes.len();
+        bytes[place] = to;
+        bytes.truncate(bytes.len() - usize::from(cut) % 4);
+        let body = Body::encode(&Raw(bytes.into()), &mut BytesMut::new()).expect("it is short");
+        let _ = body.decode::<Message>();
+    }
+}
+
+/// Bytes in place of a message.
+struct Raw(Bytes);
+
+impl quorate_kernel::wire::Wire for Raw {
+    fn encode(&self, out: &mut quorate_kernel::wire::Encoder<'_>) {
+        out.tail(0, &self.0);
+    }
+
+    fn decode(
+        input: &quorate_kernel::wire::Decoder,
+    ) -> Result<Raw, quorate_kernel::error::WireError> {
+        Ok(Raw(input.tail(0)))
+    }
+}
