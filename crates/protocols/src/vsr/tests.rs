@@ -2,6 +2,7 @@
 
 mod calm;
 mod clients;
+mod copying;
 mod golden;
 mod judge;
 mod machine;

@@ -45,6 +45,8 @@ pub struct World {
     pub now: Time,
     pub rng: Rng,
     pub loss_percent: u64,
+    /// How much longer pages of copies take at most.
+    pub slow_pages: Span,
     /// Which side of a partition each node is on.
     pub side: Vec<u8>,
     /// From whom nothing reaches whom.
@@ -88,6 +90,7 @@ impl World {
             now: Time(0),
             rng: Rng::new(setup.seed),
             loss_percent: 0,
+            slow_pages: Span(0),
             side: Vec::new(),
             deaf: BTreeSet::new(),
             loses: None,
@@ -330,7 +333,9 @@ impl World {
             let is_very_late = is_late && self.rng.below(8) == 0;
             let longest = Span::millis(if is_very_late { 5000 } else { 800 });
             let late = if is_late { Span(self.rng.below(longest.0)) } else { Span(0) };
-            let at = self.now + self.delay() + late;
+            let is_slow = matches!(message, Message::Checkpoint { .. }) && self.slow_pages.0 > 0;
+            let slow = Span(if is_slow { self.rng.below(self.slow_pages.0) } else { 0 });
+            let at = self.now + self.delay() + late + slow;
             let message = Box::new(message.clone());
             self.queue.push(at, Event::Message { from, start, to, message });
         }
