@@ -20,12 +20,32 @@ impl Coordination {
     /// A client asks.
     pub(crate) fn begin(&mut self, ticket: Ticket, request: Request, cx: &mut Context<'_>) {
         let waiting = Waiting { ticket, deadline: request.deadline };
+        let writes = match &request.operation {
+            Operation::Tree(ask) if ask.act.is_write() => ask.session,
+            _ => None,
+        };
         let refusal = match self.begin_operation(waiting, request.operation, cx) {
             Ok(()) => return,
             Err(refusal) => refusal,
         };
         // Nothing was done.
-        cx.fx.answer_early(ticket, Outcome::Refused(refusal));
+        cx.fx.answer_early(ticket, Outcome::Refused(refusal.clone()));
+        if let Some(client) = writes.and_then(|session| self.client_of(session)) {
+            self.cut(client, refusal, cx);
+        }
+    }
+
+    /// A write of a client was not done. Its client has asked for what comes behind in this order,
+    /// and some of it may be on its way to here already: none of that is done. If the client is
+    /// told why, and would be told the same again, it can go on.
+    pub(super) fn cut(&mut self, client: Ticket, refusal: Refusal, cx: &mut Context<'_>) {
+        let is_told = matches!(
+            refusal,
+            Refusal::TooLarge { .. } | Refusal::Node(Failure::BadArguments) | Refusal::NoSession
+        );
+        if !is_told && !mutant!("tree_goes_on_behind_a_refusal") {
+            self.end_connection(client, refusal, cx);
+        }
     }
 
     fn begin_operation(
@@ -200,10 +220,8 @@ impl Coordination {
             let Err(refusal) = self.begin_act(waiting, Some(ticket), act, cx) else { continue };
             // Nothing was done.
             cx.fx.answer_early(waiting.ticket, Outcome::Refused(refusal.clone()));
-            let connection = self.gateway.connections.get_mut(&ticket).filter(|_| is_write);
-            let behind = connection.map(|it| core::mem::take(&mut it.queue)).unwrap_or_default();
-            for (waiting, _) in behind {
-                cx.fx.answer_early(waiting.ticket, Outcome::Refused(refusal.clone()));
+            if is_write {
+                self.cut(ticket, refusal, cx);
             }
         }
     }

@@ -61,26 +61,31 @@ impl Coordination {
         let needed = u8::try_from(self.routes.majority(GROUP)).unwrap_or(u8::MAX);
         // First those that wait behind others: none begins when it is late, and what a client has
         // asked behind a write that is not done is not done either.
-        for connection in self.gateway.connections.values_mut() {
+        let late = || Refusal::NoQuorum { reached: 0, needed };
+        let mut cut = Vec::new();
+        for (client, connection) in &mut self.gateway.connections {
             let mut is_cut = false;
             connection.queue.retain(|(waiting, act)| {
                 let is_late = waiting.deadline <= now;
                 is_cut |= is_late && act.is_write() && !mutant!("tree_goes_on_behind_a_refusal");
                 let stays = !is_late && !is_cut;
                 if !stays {
-                    let refusal = Refusal::NoQuorum { reached: 0, needed };
                     // Nothing was done.
-                    cx.fx.answer_early(waiting.ticket, Outcome::Refused(refusal));
+                    cx.fx.answer_early(waiting.ticket, Outcome::Refused(late()));
                 }
                 stays
             });
+            cut.extend(is_cut.then_some(*client));
+        }
+        for client in cut {
+            self.cut(client, late(), cx);
         }
         for (origin, given_up) in self.gateway.stream.give_up(is_late) {
             self.gateway.begun -= usize::from(origin.begins());
             let Origin::Operation(Asking { waiting, client, .. }) = origin else { continue };
             let refusal = match given_up {
                 GivenUp::Command => Refusal::OutcomeUnknown,
-                GivenUp::Ahead | GivenUp::Question(_) => Refusal::NoQuorum { reached: 0, needed },
+                GivenUp::Ahead | GivenUp::Question(_) => late(),
             };
             answer_with(waiting, Outcome::Refused(refusal), cx);
             if let (Some(client), GivenUp::Question(number)) = (client, given_up) {

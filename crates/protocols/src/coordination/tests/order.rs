@@ -189,6 +189,9 @@ fn what_waits_behind_a_write_that_was_refused_is_refused_too() {
         let told = world.answer(ticket);
         assert_eq!(told, Outcome::Refused(Refusal::NoQuorum { reached: 0, needed: 2 }));
     }
+    // What comes when the write was refused already is behind it all the same.
+    let next = world.send_one(&one, create("/next", ""));
+    assert_eq!(world.answer(next), Outcome::Refused(Refusal::NoSession));
     world.mend();
     world.run(Span::secs(3));
     assert_eq!(world.data(other, "/a"), Some("old".into()));
