@@ -36,7 +36,8 @@ pub enum Action {
         /// Which.
         event: Event,
     },
-    /// Events of a source are missing before one that is delivered. They may come as `Late`.
+    /// Events of a source are missing before one that is delivered. They may come as `Late`; or
+    /// they reached nobody, if the source stopped or lost its place.
     Gap {
         /// Whose.
         source: Incarnation,
@@ -67,7 +68,7 @@ pub enum BroadcastError {
     TooLong,
 }
 
-/// Why a state is not taken over. Nothing was changed.
+/// Why a state is not taken over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResumeError {
     /// Events that were on their way before this node was reachable may be in neither: ask again

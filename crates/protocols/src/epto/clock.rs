@@ -92,6 +92,10 @@ impl Clock {
             return Judgement::Sound;
         }
         let was_set = self.is_set;
+        if !was_set && mutant!("epto_newcomer_believes_one") {
+            self.reach(time);
+            return Judgement::Sound;
+        }
         let wanted = if was_set { WITNESSES_BEHIND } else { WITNESSES_NEW };
         let Some(lowest) = self.agreed(from, time, round, wanted.min(peers.max(1))) else {
             return if was_set { Judgement::Refused } else { Judgement::Unknown };

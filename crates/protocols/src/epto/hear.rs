@@ -28,7 +28,10 @@ impl Epto {
         invariant!(self.is_bounded(), "what waits is bounded");
         match self.clock.judge(from, ball.highest(), self.round, self.peers) {
             Judgement::Sound => {}
-            Judgement::Unknown => return,
+            Judgement::Unknown => {
+                self.is_deaf = true;
+                return;
+            }
             Judgement::Refused => {
                 probe!("epto/clock_refused");
                 self.counters.clocks_refused += 1;
@@ -41,7 +44,7 @@ impl Epto {
             }
         }
         if !self.has_place() {
-            self.heard_at.get_or_insert(self.round);
+            self.begin_to_hear();
         }
         let rules = self.rules();
         for copy in &ball.0 {
@@ -89,9 +92,8 @@ impl Epto {
     pub fn on_pull(&mut self, from: NodeId, keys: &[EventKey], out: &mut Vec<Action>) {
         let bytes = self.payloads.bytes();
         invariant!(from != self.me.node, "nobody asks itself");
-        for answer in message::Payloads::answer(keys, |key| self.payloads.get(key)) {
-            out.push(Action::Send { to: Vec::from([from]), message: Message::Payloads(answer) });
-        }
+        let answer = message::Payloads::answer(keys, |key| self.payloads.get(key));
+        out.push(Action::Send { to: Vec::from([from]), message: Message::Payloads(answer) });
         invariant!(self.payloads.bytes() == bytes, "what is sent stays");
     }
 

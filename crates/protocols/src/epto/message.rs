@@ -35,45 +35,23 @@ pub struct Payloads {
 }
 
 impl Payloads {
-    /// The answers, each within the size of a message, to a question for these, of which `get` has
-    /// some.
-    pub(super) fn answer(
-        keys: &[EventKey],
-        get: impl Fn(&EventKey) -> Option<Bytes>,
-    ) -> Vec<Payloads> {
-        let (mut answers, mut absent) = (Vec::new(), Vec::new());
-        let (mut found, mut pieces, mut bytes) = (Vec::new(), Vec::new(), 0);
+    /// The answer to a question for these, of which `get` has some: as many as fit a message. A
+    /// correct peer does not ask for more.
+    pub(super) fn answer(keys: &[EventKey], get: impl Fn(&EventKey) -> Option<Bytes>) -> Payloads {
+        let (mut found, mut absent) = (Vec::new(), Vec::new());
+        let (mut pieces, mut bytes) = (Vec::new(), 0);
         for key in keys {
             let Some(payload) = get(key) else {
                 absent.push(*key);
                 continue;
             };
-            if bytes + payload.len() > EPTO_PULL_BYTES_MAX && !found.is_empty() {
-                answers.push(Payloads::join(&mut found, &mut pieces));
-                bytes = 0;
+            if found.is_empty() || bytes + payload.len() <= EPTO_PULL_BYTES_MAX {
+                bytes += payload.len();
+                found.push((*key, u32::try_from(payload.len()).expect("a payload is bounded")));
+                pieces.push(payload);
             }
-            bytes += payload.len();
-            found.push((*key, u32::try_from(payload.len()).expect("a payload is bounded")));
-            pieces.push(payload);
         }
-        if !found.is_empty() || !absent.is_empty() {
-            answers.push(Payloads { absent, ..Payloads::join(&mut found, &mut pieces) });
-        }
-        answers
-    }
-
-    fn join(found: &mut Vec<(EventKey, u32)>, pieces: &mut Vec<Bytes>) -> Payloads {
-        let bytes = match &pieces[..] {
-            // Alone it is shared, not copied.
-            [only] => only.clone(),
-            all => {
-                let mut joined = BytesMut::with_capacity(all.iter().map(Bytes::len).sum());
-                all.iter().for_each(|piece| joined.extend_from_slice(piece));
-                joined.freeze()
-            }
-        };
-        pieces.clear();
-        Payloads { found: core::mem::take(found), absent: Vec::new(), bytes }
+        Payloads { found, absent, bytes: join(&pieces) }
     }
 
     /// Each payload with its event.
@@ -91,6 +69,16 @@ impl Payloads {
             && self.bytes.len() <= EPTO_PULL_BYTES_MAX.max(EPTO_PAYLOAD_BYTES_MAX)
             && (1..=EPTO_PULL_KEYS_MAX).contains(&keys)
     }
+}
+
+/// Pieces one behind the other. One alone is shared, not copied.
+fn join(pieces: &[Bytes]) -> Bytes {
+    if let [only] = pieces {
+        return only.clone();
+    }
+    let mut joined = BytesMut::with_capacity(pieces.iter().map(Bytes::len).sum());
+    pieces.iter().for_each(|piece| joined.extend_from_slice(piece));
+    joined.freeze()
 }
 
 impl Message {

@@ -34,8 +34,9 @@
 //!   a peer that has it. An event whose payload is missing when its turn comes holds the others
 //!   back for some rounds; then it is a hole.
 //! - A clock that is far ahead is not followed (`clock.rs`).
-//! - Who has stood still for more than half of TTL rounds has lost its place, and so has every node
-//!   that starts: it relays, listens, and takes over somebody's state before it delivers.
+//! - Who has stood still for more than three quarters of TTL rounds has lost its place. So has
+//!   every node that starts: it relays, listens, and takes over somebody's state before it
+//!   delivers.
 //!
 //! # Known limits
 //! - Latency is TTL + 2 rounds at least, whatever the load. A round must be longer than nearly all

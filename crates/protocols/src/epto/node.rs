@@ -34,6 +34,8 @@ pub struct Epto {
     /// The round of the first ball since it lost its place; none if none came before it took over
     /// a state.
     pub(super) heard_at: Option<u64>,
+    /// Whether balls came since then that it could not judge, as it had no clock.
+    pub(super) is_deaf: bool,
     pub(super) next_ball: NextBall,
     pub(super) order: Order,
     pub(super) sources: Sources,
@@ -62,6 +64,7 @@ impl Epto {
             peers: usize::MAX,
             place: Place::Lost(0),
             heard_at: None,
+            is_deaf: false,
             next_ball: NextBall::default(),
             order: Order::default(),
             sources: Sources::default(),
@@ -138,8 +141,8 @@ impl Epto {
         invariant!(!targets.contains(&self.me.node), "nobody sends to itself");
         self.round += 1;
         self.peers = targets.len();
-        // What was broadcast at the beginning of a pause is still relayed for the other half.
-        if u64::from(elapsed) > u64::from(self.parameters.ttl / 2).max(2) {
+        // What was broadcast when a pause began is still relayed in its last quarter.
+        if elapsed > u32::from(self.parameters.ttl - self.parameters.ttl / 4) {
             self.lose_place(out);
         }
         let (order, payloads, round) = (&self.order, &self.payloads, self.round);
@@ -193,6 +196,12 @@ impl Epto {
     #[must_use]
     pub fn counters(&self) -> &Counters {
         &self.counters
+    }
+
+    /// The payload of an event that was delivered some rounds ago, or is about to be.
+    #[must_use]
+    pub fn payload(&self, key: &EventKey) -> Option<Bytes> {
+        self.payloads.get(key)
     }
 
     /// How many events wait to be delivered.

@@ -157,7 +157,8 @@ impl Order {
             } else if is_held(&received.event.key) {
                 Some(Fate::Delivered)
             } else {
-                received.is_waited_out(rules).then_some(Fate::Hole)
+                let is_over = received.is_waited_out(rules) || mutant!("epto_holds_nothing_back");
+                is_over.then_some(Fate::Hole)
             }
         };
         let waiting = self.received.values().find(|received| fate(received).is_none());

@@ -17,8 +17,9 @@ const TWO_E: u128 = 23349863109;
 const LN_2: u128 = 2977044471;
 /// Below so many nodes everybody is told each round: ln ln n is of no use there.
 const ALL_BELOW: u64 = 20;
-/// The shortest TTL: there are late balls in the smallest cluster.
-const TTL_MIN: u16 = 4;
+/// The shortest TTL: in the smallest cluster too there are late balls, and nodes that stand still
+/// for some rounds.
+const TTL_MIN: u16 = 8;
 /// The least share that is believed to get through, in millionths.
 const SURVIVING_PPM_MIN: u32 = 250_000;
 

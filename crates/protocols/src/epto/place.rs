@@ -28,6 +28,9 @@ impl Epto {
     /// Whether it has listened for long enough to take over a state.
     #[must_use]
     pub fn may_resume(&self) -> bool {
+        if mutant!("epto_joins_at_once") && !self.has_place() {
+            return true;
+        }
         let listened = u64::from(self.parameters.ttl) + LISTEN_ROUNDS;
         matches!(self.place, Place::Lost(since) if self.round - since >= listened)
     }
@@ -36,9 +39,16 @@ impl Epto {
     /// `horizon` is that of whoever has sent the state; of several the one with the highest `last`.
     ///
     /// # Errors
-    /// The state may not be taken over: nothing was changed.
+    /// The state may not be taken over: nothing was changed, but that a node without a clock may
+    /// have got that of the state.
     pub fn resume_at(&mut self, horizon: &Horizon) -> Result<(), ResumeError> {
         if !self.may_resume() {
+            return Err(ResumeError::Early);
+        }
+        if self.is_deaf {
+            // Balls came that it could not judge. Now it can, and listens anew.
+            self.clock.reach(horizon.clock);
+            self.begin_to_hear();
             return Err(ResumeError::Early);
         }
         if self.order.forgotten() > horizon.last.max(self.order.last()) {
@@ -61,6 +71,14 @@ impl Epto {
         let (sources, is_complete) = self.sources.told();
         let (last, clock) = (self.order.last(), self.clock.now());
         self.has_place().then_some(Horizon { last, clock, sources, is_complete })
+    }
+
+    /// A ball comes, or may come, that counts. What came before was not listened to.
+    pub(super) fn begin_to_hear(&mut self) {
+        if core::mem::take(&mut self.is_deaf) {
+            self.place = Place::Lost(self.round);
+        }
+        self.heard_at.get_or_insert(self.round);
     }
 
     /// It has missed what it cannot know.

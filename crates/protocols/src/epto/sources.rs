@@ -41,9 +41,11 @@ impl Sources {
     pub fn advance(&mut self, source: Incarnation, to: Sequence) -> Option<(Sequence, Sequence)> {
         self.deliveries += 1;
         let at = self.deliveries;
-        let before = self.reached.insert(source, Reached { sequence: to, at });
-        let before = match before {
-            Some(before) => before.sequence,
+        let known = self.reached.get(&source).map(|reached| reached.sequence);
+        let sequence = known.map_or(to, |known| known.max(to));
+        self.reached.insert(source, Reached { sequence, at });
+        let before = match known {
+            Some(known) => known,
             None if self.is_complete => Sequence(0),
             None => Sequence(to.0 - 1),
         };

@@ -1,6 +1,11 @@
 mod calm;
 mod faults;
 mod judge;
+mod large;
+mod newcomers;
+mod payloads;
+mod rates;
 mod shape;
 mod traps;
+mod wire;
 mod world;

@@ -119,6 +119,7 @@ mod keys;
 mod message;
 mod number;
 mod observe;
+pub mod prime;
 mod roll;
 #[cfg(test)]
 mod tests;

@@ -13,8 +13,8 @@ fn ttl(world: &World) -> u64 {
 fn losses_leave_no_holes_when_the_fanout_follows_them() {
     for lost_ppm in [10_000, 50_000, 200_000] {
         for seed in 0..2 {
-            let mut world = World::new(Shape::of(100, seed).with_loss(lost_ppm));
-            world.load(8, 4);
+            let mut world = World::new(Shape::of(60, seed).with_loss(lost_ppm));
+            world.load(5, 3);
             let agreement = world.settle();
             assert_eq!(agreement.holes, 0, "{lost_ppm} ppm lost, seed {seed}: {agreement:?}");
         }
@@ -23,11 +23,11 @@ fn losses_leave_no_holes_when_the_fanout_follows_them() {
 
 #[test]
 fn a_node_that_is_slow_for_ten_rounds_has_no_holes() {
-    for seed in 0..3 {
+    for seed in 0..2 {
         let mut world = World::new(Shape::of(100, seed));
-        world.load(4, 3);
+        world.load(2, 2);
         world.fault(Fault::Spike(5, 10));
-        world.load(14, 3);
+        world.load(12, 1);
         let agreement = world.settle();
         assert_eq!(agreement.holes, 0, "seed {seed}: {agreement:?}");
     }
@@ -38,12 +38,12 @@ fn a_node_that_is_slow_for_ten_rounds_has_no_holes() {
 fn who_stood_still_loses_its_place_and_takes_over_a_state() {
     for kept in [Kept::All, Kept::Nothing] {
         for seed in 0..2 {
-            let mut world = World::new(Shape::of(50, seed));
+            let mut world = World::new(Shape::of(30, seed));
             let rounds = 5 * ttl(&world);
-            world.load(4, 3);
+            world.load(4, 2);
             world.fault(Fault::Pause(7, rounds, kept));
-            world.load(rounds, 2);
-            world.load(ttl(&world) * 2, 2);
+            world.load(rounds, 1);
+            world.load(ttl(&world) * 2, 1);
             assert_eq!(world.judge.nodes[7].places_lost, 1, "seed {seed}");
             let agreement = world.settle();
             assert!(world.judge.nodes[7].is_there, "it has a place again");
@@ -55,7 +55,7 @@ fn who_stood_still_loses_its_place_and_takes_over_a_state() {
 /// Whoever has the event relays it; whether the payload can be had decides about all alike.
 #[test]
 fn who_stops_after_one_ball_to_one_peer_leaves_nobody_behind() {
-    for seed in 0..6 {
+    for seed in 0..4 {
         let mut world = World::new(Shape::of(60, seed));
         world.load(4, 2);
         world.fault(Fault::StopAfterOneBall(9));
@@ -86,28 +86,28 @@ fn a_clock_that_is_far_ahead_is_refused_by_all() {
 #[test]
 fn a_divided_network_heals_with_holes_that_are_known() {
     for seed in 0..2 {
-        let mut world = World::new(Shape::of(60, seed));
-        let rounds = 3 * ttl(&world);
+        let mut world = World::new(Shape::of(40, seed));
+        let rounds = 2 * ttl(&world);
         world.load(4, 2);
-        world.fault(Fault::Divide(30, rounds));
+        world.fault(Fault::Divide(20, rounds));
         world.load(rounds, 1);
         world.load(8, 2);
         let agreement = world.settle();
         assert!(agreement.holes > 0, "each side has missed what the other one ordered");
         let last = world.judge.broadcast.keys().next_back().expect("there are some");
         let have_last = world.judge.nodes.iter().filter(|told| told.delivered.last() == Some(last));
-        assert_eq!(have_last.count(), 60, "seed {seed}: all go on together");
+        assert_eq!(have_last.count(), 40, "seed {seed}: all go on together");
     }
 }
 
 #[test]
 fn who_starts_again_waits_before_it_broadcasts_and_takes_over_a_state() {
-    for seed in 0..3 {
+    for seed in 0..2 {
         let mut world = World::new(Shape::of(60, seed));
-        world.load(20, 2);
+        world.load(10, 1);
         world.fault(Fault::Restart(11));
         assert_eq!(world.broadcast(11), Err(BroadcastError::Early));
-        world.load(ttl(&world), 2);
+        world.load(ttl(&world), 1);
         assert_eq!(world.broadcast(11), Err(BroadcastError::Early), "it has no place yet");
         world.load(10, 2);
         assert!(world.nodes[11].epto.has_place() && world.broadcast(11).is_ok());
@@ -119,7 +119,7 @@ fn who_starts_again_waits_before_it_broadcasts_and_takes_over_a_state() {
 /// Churn, losses, spikes and short latencies together.
 #[test]
 fn everything_together_breaks_no_order() {
-    for seed in 0..4 {
+    for seed in 0..2 {
         let mut shape = Shape::of(60, seed).with_loss(50_000);
         shape.latency = (1, DELTA * 14 / 10);
         let mut world = World::new(shape);

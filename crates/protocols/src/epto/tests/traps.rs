@@ -13,7 +13,7 @@ const ME: Incarnation = Incarnation { node: NodeId(1), start: Start(1) };
 const PEERS: [NodeId; 2] = [NodeId(2), NodeId(3)];
 
 /// An event whose payload is the number of its source and place.
-fn event(time: u64, node: u64, sequence: u64) -> Event {
+pub fn event(time: u64, node: u64, sequence: u64) -> Event {
     let source = Incarnation { node: NodeId(node), start: Start(1) };
     let key = EventKey { time: LogicalTime(time), source };
     Event { key, sequence: Sequence(sequence), ttl_max: TTL, payload: Digest::of(&payload(key)) }
@@ -23,7 +23,7 @@ fn payload(key: EventKey) -> Bytes {
     Bytes::from(std::format!("{key}"))
 }
 
-fn copy(event: Event, ttl: u16) -> Copied {
+pub fn copy(event: Event, ttl: u16) -> Copied {
     Copied { event, ttl, is_held: true }
 }
 

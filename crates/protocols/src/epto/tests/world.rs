@@ -39,11 +39,18 @@ pub struct World {
     pub nodes: Vec<Node>,
     pub judge: Judge,
     pub refused: usize,
+    overloads: usize,
     pub now: u64,
     rng: Rng,
     queue: BinaryHeap<Entry>,
     queued: u64,
     divided: (usize, u64),
+}
+
+impl Node {
+    pub fn is_paused(&self, now: u64) -> bool {
+        self.paused_until > now
+    }
 }
 
 impl PartialEq for Entry {
@@ -77,6 +84,7 @@ impl World {
             nodes: Vec::new(),
             judge: Judge::default(),
             refused: 0,
+            overloads: 0,
             now: 0,
             rng: Rng::new(shape.seed),
             queue: BinaryHeap::new(),
@@ -130,7 +138,7 @@ impl World {
         if node.is_stopped || node.start != start {
             return;
         }
-        if node.paused_until > self.now {
+        if node.is_paused(self.now) {
             let until = node.paused_until;
             self.push(until, What::Round(place, start));
             return;
@@ -144,7 +152,7 @@ impl World {
         let node = &mut self.nodes[place];
         let elapsed = u32::try_from(elapsed).expect("a world is short");
         node.epto.on_round(elapsed, &targets, &mut actions);
-        if self.shape.nodes <= 200 {
+        if self.queued.is_multiple_of(8) {
             node.epto.check();
         }
         self.act(place, actions);
@@ -197,7 +205,7 @@ impl World {
         if node.is_stopped {
             return;
         }
-        if node.paused_until > self.now {
+        if node.is_paused(self.now) {
             let until = node.paused_until;
             if node.kept == Kept::All {
                 self.push(until, What::Message(from, to, message));
@@ -262,15 +270,21 @@ impl World {
         Ok(key)
     }
 
+    /// How often a broadcast was refused for want of room.
+    pub fn load_refused(&self) -> usize {
+        self.overloads
+    }
+
     /// So many broadcasts a round by random nodes, for so many rounds.
     pub fn load(&mut self, rounds: u64, a_round: u64) {
         for _ in 0..rounds {
             for _ in 0..a_round {
                 let place = self.rng.below(self.shape.nodes as u64) as usize;
                 let node = &self.nodes[place];
-                if !node.is_stopped && node.paused_until <= self.now {
+                if !node.is_stopped && !node.is_paused(self.now) {
                     // Who has just started may not.
-                    self.broadcast(place).ok();
+                    let refused = self.broadcast(place) == Err(BroadcastError::Overload);
+                    self.overloads += usize::from(refused);
                 }
             }
             self.run(1);

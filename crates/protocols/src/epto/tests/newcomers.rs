@@ -1,0 +1,105 @@
+//! Nodes that come to a cluster that has gone far, or find out that they are far behind.
+
+use super::shape::{Fault, Kept, Shape};
+use super::world::World;
+use crate::epto::{LogicalTime, ResumeError};
+use quorate_kernel::limits::EPTO_CLOCK_JUMP_MAX;
+
+/// All clocks are where a long life has brought them.
+fn old_world(nodes: usize, seed: u64) -> World {
+    let mut world = World::new(Shape::of(nodes, seed));
+    for step in 1..=3 {
+        for node in &mut world.nodes {
+            node.epto.on_seen(LogicalTime(step * EPTO_CLOCK_JUMP_MAX));
+        }
+    }
+    world
+}
+
+#[test]
+fn a_newcomer_gets_its_clock_from_the_others() {
+    for (nodes, seed) in [(60, 0), (60, 1), (2, 0), (3, 0)] {
+        let mut world = old_world(nodes, seed);
+        let ttl = u64::from(world.shape.parameters.ttl);
+        world.load(4, 1);
+        world.fault(Fault::Restart(1));
+        world.load(3 * ttl + 10, 2);
+        assert_eq!(world.refused, 0, "nobody took it for a liar");
+        assert!(world.nodes[1].epto.may_broadcast(), "{nodes} nodes");
+        let key = world.broadcast(1).expect("it may");
+        assert!(key.time.0 > 3 * EPTO_CLOCK_JUMP_MAX);
+        let agreement = world.settle();
+        assert_eq!(agreement.holes, 0, "{nodes} nodes, seed {seed}: {agreement:?}");
+    }
+}
+
+/// Somebody whose clock is far off sends it to a newcomer, before anybody else does.
+#[test]
+fn a_newcomer_does_not_believe_one_liar() {
+    for seed in 0..3 {
+        let mut world = old_world(12, seed);
+        world.fault(Fault::Restart(1));
+        for _ in 0..4 {
+            world.fault(Fault::Bomb(9));
+            world.run(1);
+        }
+        world.load(3 * u64::from(world.shape.parameters.ttl), 2);
+        let key = world.broadcast(1).expect("it may");
+        assert!(key.time.0 < 4 * EPTO_CLOCK_JUMP_MAX);
+        let agreement = world.settle();
+        assert_eq!(agreement.holes, 0, "seed {seed}: {agreement:?}");
+    }
+}
+
+/// Nobody speaks, so its clock is that of the state.
+#[test]
+fn a_newcomer_to_a_silent_cluster_gets_its_clock_from_the_state() {
+    let mut world = old_world(10, 1);
+    world.fault(Fault::Restart(1));
+    let horizon = world.nodes[0].epto.horizon().expect("it has a place");
+    assert_eq!(world.nodes[1].epto.resume_at(&horizon), Err(ResumeError::Early));
+    world.load(20, 0);
+    let key = world.broadcast(1).expect("it may");
+    assert!(key.time.0 > 3 * EPTO_CLOCK_JUMP_MAX);
+    assert_eq!(world.settle().holes, 0);
+}
+
+/// Who was away while the others' clocks went far finds three that say so. Then it has missed a
+/// lot, and takes over a state.
+#[test]
+fn who_is_far_behind_loses_its_place_and_finds_it_again() {
+    let mut world = World::new(Shape::of(40, 1));
+    let ttl = u64::from(world.shape.parameters.ttl);
+    world.load(2, 1);
+    world.fault(Fault::Pause(5, ttl / 4, Kept::Nothing));
+    world.run(1);
+    for node in world.nodes.iter_mut().filter(|node| !node.is_paused(world.now)) {
+        node.epto.on_seen(LogicalTime(EPTO_CLOCK_JUMP_MAX));
+        node.epto.on_seen(LogicalTime(2 * EPTO_CLOCK_JUMP_MAX));
+    }
+    world.load(3 * ttl, 2);
+    assert_eq!(world.judge.nodes[5].places_lost, 1);
+    let agreement = world.settle();
+    assert!(world.judge.nodes[5].is_there);
+    assert_eq!(agreement.holes, 0, "{agreement:?}");
+}
+
+/// What was on its way before it was reachable would be in neither: not in the state, as it was not
+/// stable, nor among what it heard.
+#[test]
+fn a_newcomer_takes_over_nothing_before_it_has_listened() {
+    let mut world = World::new(Shape::of(40, 1));
+    let ttl = u64::from(world.shape.parameters.ttl);
+    for _ in 0..4 {
+        world.load(2, 3);
+        world.run(ttl - 3);
+        world.fault(Fault::Restart(1));
+        world.run(1);
+        assert!(!world.nodes[1].epto.has_place());
+        let horizon = world.nodes[0].epto.horizon().expect("it has a place");
+        assert_eq!(world.nodes[1].epto.resume_at(&horizon), Err(ResumeError::Early));
+        world.run(2 * ttl + 8);
+    }
+    let agreement = world.settle();
+    assert_eq!(agreement.holes, 0, "{agreement:?}");
+}

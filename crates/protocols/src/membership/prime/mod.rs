@@ -1,0 +1,56 @@
+//! Building block: the roll by reports in one order, for comparison with Rapid.
+//!
+//! PRIME is F. Santos's (Master's thesis, Instituto Superior Técnico, 2018), which we could not
+//! find. This is as described by J. Gonçalves, M. Matos, R. Rodrigues, "SCONEKV: a Scalable,
+//! Strongly Consistent Key-Value Store", §2: each node is observed by K others, several of them
+//! must report it, failures are handled one by one, and what changes is broadcast in one order,
+//! with high probability ([`crate::epto`]). Constants are ours, and so is all that is said below of
+//! holes, of joining and of leaving.
+//!
+//! # Promise
+//! A view is a configuration of the roll ([`super::Configuration`]) and changes by one node at a
+//! time. It follows from the reports that were delivered and their order. So with high probability
+//! all members go through the same views; those that do not differ by a hole, never by order, and
+//! find out. Nobody may rest anything on it that must hold for sure: that is what
+//! [`super::Roll`] is for.
+//!
+//! # How it goes
+//! ```text
+//! observer ── Probe ─▶ subject, ◀─ ProbeAck ──       K rings, as of Rapid; once a second
+//! 4 of the last 10 unanswered: the observer broadcasts Down; when it answers again, Well
+//! joiner ── Join ─▶ its observers to be, which broadcast Joins;  who leaves broadcasts Leaves
+//! delivered: the observer's rings are marked; more than half of all are: the next view
+//! ```
+//! # Holes
+//! A view's name has a hash of its whole history. It is in each report and each probe. Who hears
+//! another name for a number, finds a report of a later view than its own delivered, or is told by
+//! the order that something is missing, is in doubt: it asks all members which views they went
+//! through, fetches the state of one of a majority, and takes in on it what was delivered since.
+//!
+//! # Known limits
+//! - A network that is divided has two rolls in the end, each without the other's members.
+//! - A majority with the same hole is believed.
+//! - Of another's views only the newest 32 are known.
+//! - Nothing is stored. If all are started again at once there is no view to go on from.
+//! - The caller draws the targets of each round. It has to draw newcomers as well, which are no
+//!   members yet.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `node.rs` | one node: rounds, probes, reports |
+//! | `ledger.rs` | what ordered reports amount to |
+//! | `repair.rs` | doubt, and how it ends |
+//! | `come.rs` | joining, and coming back |
+//! | `message.rs` | what nodes say to each other |
+
+mod come;
+mod ledger;
+mod message;
+mod node;
+mod repair;
+#[cfg(test)]
+mod tests;
+
+pub use ledger::Report;
+pub use message::{Message, Whole};
+pub use node::{Action, Prime};

@@ -1,0 +1,4 @@
+mod random;
+mod traps;
+mod wire;
+mod world;
