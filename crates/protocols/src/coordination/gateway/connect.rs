@@ -104,13 +104,19 @@ impl Coordination {
         cx: &mut Context<'_>,
     ) {
         self.tell_events(ticket, cx);
-        self.disconnect(ticket, cx);
+        self.let_go(ticket, &refusal, cx);
         // It rests on nothing that this node stores.
         cx.fx.answer_early(ticket, Outcome::Refused(refusal));
     }
 
     /// A client is gone: its session goes on without it for a while.
     pub(crate) fn disconnect(&mut self, ticket: Ticket, cx: &mut Context<'_>) {
+        self.let_go(ticket, &Refusal::NoRoute, cx);
+    }
+
+    /// The same; what has waited of what it asked is refused so. Its session is there: nobody is
+    /// told that it has ended.
+    fn let_go(&mut self, ticket: Ticket, refusal: &Refusal, cx: &mut Context<'_>) {
         self.gateway.watches.drop_client(ticket);
         let Some(connection) = self.gateway.connections.remove(&ticket) else { return };
         if let Some(session) = connection.session.and_then(|it| self.gateway.sessions.get_mut(&it))
@@ -125,7 +131,7 @@ impl Coordination {
         }
         for (waiting, _) in connection.queue {
             // Nothing was done.
-            cx.fx.answer_early(waiting.ticket, Outcome::Refused(Refusal::NoSession));
+            cx.fx.answer_early(waiting.ticket, Outcome::Refused(refusal.clone()));
         }
     }
 
