@@ -55,9 +55,15 @@ impl Epidemic {
             let parameters = self.settings.parameters(self.state.slices.count());
             self.state.epto.set_parameters(parameters);
         }
-        self.on_neighbours_round(cx);
+        if self.state.cyclon.view().is_empty() {
+            let hints = self.state.hints.clone();
+            hints.into_iter().for_each(|peer| self.state.cyclon.seed(peer));
+        }
+        // Before an exchange takes its partner out of the view: of two nodes each is the only one
+        // whom the other can tell.
         let fanout = self.state.epto.parameters().fanout;
         let targets = self.state.cyclon.sample(fanout, cx.rng, |_| true);
+        self.on_neighbours_round(cx);
         self.broadcast_waiting(cx);
         let mut actions = Vec::new();
         self.state.epto.on_round(elapsed.max(1), &targets, &mut actions);
@@ -76,10 +82,6 @@ impl Epidemic {
 
     fn on_neighbours_round(&mut self, cx: &mut Context<'_>) {
         let own = self.own();
-        if self.state.cyclon.view().is_empty() {
-            let hints = self.state.hints.clone();
-            hints.into_iter().for_each(|peer| self.state.cyclon.seed(peer));
-        }
         let told = self.state.slices.told();
         // Views are hints: nothing rests on them.
         if let Some((to, entries)) = self.state.cyclon.begin(own.clone(), cx.rng) {

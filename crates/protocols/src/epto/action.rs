@@ -76,6 +76,8 @@ pub enum ResumeError {
     Early,
     /// Events behind it were dropped here for want of room: a newer state is needed.
     Old,
+    /// It is so far ahead of this node's clock that no peer would be believed who says so.
+    Far,
 }
 
 /// How far a state has come: what a node tells another one with it.

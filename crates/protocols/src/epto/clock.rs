@@ -44,6 +44,8 @@ struct Witness {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Clock {
     now: LogicalTime,
+    /// The highest that peers have shown: the clocks of others are about there.
+    shown: LogicalTime,
     is_set: bool,
     /// Who was ahead lately, each once.
     witnesses: Vec<Witness>,
@@ -59,9 +61,12 @@ impl Clock {
         self.now
     }
 
-    /// A client has seen this time.
+    /// A client has seen this time. It counts by what peers have shown, not by this clock: else
+    /// each call could take it further, until no peer believes it. Half a jump leaves room for
+    /// peers that are a little behind.
     pub fn see(&mut self, time: LogicalTime) {
-        if self.is_set && time.0 <= self.now.0.saturating_add(EPTO_CLOCK_JUMP_MAX) {
+        let base = if mutant!("epto_walks_with_tokens") { self.now } else { self.shown };
+        if self.is_set && time.0 <= base.0.saturating_add(EPTO_CLOCK_JUMP_MAX / 2) {
             self.now = self.now.max(time);
         }
     }
@@ -69,7 +74,14 @@ impl Clock {
     /// A time that a state has reached which this node takes over.
     pub fn reach(&mut self, time: LogicalTime) {
         self.now = self.now.max(time);
+        self.shown = self.shown.max(time);
         self.is_set = true;
+    }
+
+    /// Whether a state of this time may be taken over: a node that has a clock takes no state that
+    /// it would take for a lie in a ball.
+    pub fn believes(&self, time: LogicalTime) -> bool {
+        !self.is_set || time.0 <= self.now.0.saturating_add(EPTO_CLOCK_JUMP_MAX)
     }
 
     /// The time of the next event.
@@ -89,6 +101,7 @@ impl Clock {
         let is_near = time.0 <= self.now.0.saturating_add(EPTO_CLOCK_JUMP_MAX);
         if (self.is_set && is_near) || mutant!("epto_clock_follows_a_bomb") {
             self.now = self.now.max(time);
+            self.shown = self.shown.max(time);
             return Judgement::Sound;
         }
         let was_set = self.is_set;
@@ -101,8 +114,7 @@ impl Clock {
             return if was_set { Judgement::Refused } else { Judgement::Unknown };
         };
         self.witnesses.clear();
-        self.reach(lowest);
-        self.now = self.now.max(time);
+        self.reach(lowest.max(time));
         if was_set { Judgement::Behind } else { Judgement::Sound }
     }
 
@@ -160,6 +172,21 @@ mod tests {
         }
         assert_eq!(clock.now(), FAR);
         clock.check();
+    }
+
+    #[test]
+    fn clients_do_not_take_a_clock_further_than_peers_believe() {
+        let mut clock = Clock::of_founder();
+        for step in 1..10 {
+            clock.see(LogicalTime(step * EPTO_CLOCK_JUMP_MAX / 2));
+        }
+        assert_eq!(clock.now(), LogicalTime(EPTO_CLOCK_JUMP_MAX / 2));
+        let shown = LogicalTime(EPTO_CLOCK_JUMP_MAX);
+        assert_eq!(clock.judge(NodeId(1), shown, 1, 9), Judgement::Sound);
+        clock.see(FAR);
+        assert_eq!(clock.now(), FAR);
+        assert!(clock.believes(LogicalTime(2 * FAR.0 - 1)) && !clock.believes(BOMB));
+        assert!(Clock::default().believes(BOMB), "it has none to judge by");
     }
 
     #[test]

@@ -34,6 +34,8 @@ impl Epto {
             }
             Judgement::Refused => {
                 probe!("epto/clock_refused");
+                // What it says may count, as far as a node knows that looks for its place.
+                self.is_deaf |= !self.has_place();
                 self.counters.clocks_refused += 1;
                 out.push(Action::Refuse { peer: from });
                 return;
@@ -57,6 +59,7 @@ impl Epto {
     fn take_copy(&mut self, from: NodeId, copy: &Copied, rules: &Rules, out: &mut Vec<Action>) {
         let (event, ttl) = (&copy.event, copy.ttl);
         self.counters.copies += 1;
+        self.ttl_heard = self.ttl_heard.max(event.ttl_max);
         if ttl >= rules.ttl_of(event) {
             // It has moved the clock: that is all an old copy is good for.
             if mutant!("epto_old_copy_accepted") && self.order.take_unseen(event, ttl, rules) {

@@ -34,6 +34,8 @@ pub struct Epto {
     /// The round of the first ball since it lost its place; none if none came before it took over
     /// a state.
     pub(super) heard_at: Option<u64>,
+    /// The highest TTL of an event that was heard of.
+    pub(super) ttl_heard: u16,
     /// Whether balls came since then that it could not judge, as it had no clock.
     pub(super) is_deaf: bool,
     pub(super) next_ball: NextBall,
@@ -64,6 +66,7 @@ impl Epto {
             peers: usize::MAX,
             place: Place::Lost(0),
             heard_at: None,
+            ttl_heard: 0,
             is_deaf: false,
             next_ball: NextBall::default(),
             order: Order::default(),
@@ -95,8 +98,8 @@ impl Epto {
         self.has_place() && self.heard_at.is_none_or(|heard| self.round - heard >= ttl)
     }
 
-    /// A client has seen an event of this time: what it asks next comes after that. Of a time that
-    /// no peer would believe nothing is taken.
+    /// A client has seen an event of this time: what it asks next comes after that. A time that is
+    /// far ahead of what peers have shown is not taken: none of them would believe it.
     pub fn on_seen(&mut self, time: LogicalTime) {
         self.clock.see(time);
     }
@@ -147,12 +150,15 @@ impl Epto {
         }
         let (order, payloads, round) = (&self.order, &self.payloads, self.round);
         let age = |key: &EventKey| order.age(key, round);
-        for ball in self.next_ball.round(age, |key| payloads.is_held(key)) {
-            if !targets.is_empty() {
-                self.counters.balls += targets.len() as u64;
-                let message = Message::Ball(ball);
-                out.push(Action::Send { to: targets.to_vec(), message });
-            }
+        // Where nobody is known it waits until somebody is.
+        let is_alone = targets.is_empty() && !mutant!("epto_speaks_to_nobody");
+        let balls = match is_alone {
+            true => self.next_ball.wait(age),
+            false => self.next_ball.round(self.me, age, |key| payloads.is_held(key)),
+        };
+        for ball in balls {
+            self.counters.balls += targets.len() as u64;
+            out.push(Action::Send { to: targets.to_vec(), message: Message::Ball(ball) });
         }
         if self.has_place() {
             self.deliver(out);

@@ -180,17 +180,12 @@ impl Order {
         self.received.clear();
     }
 
-    /// Drops those that were stable for long while this node has no place: whoever gives it a state
-    /// has them by then.
+    /// Drops the lower half of what waits while this node has no place, if there is no room: a
+    /// state that takes long to come may not have them, and then a newer one is needed.
     pub fn shed(&mut self, rules: &Rules) -> Vec<EventKey> {
-        let is_old = |it: &Received| {
-            it.age(rules.round) > 4 * u64::from(it.event.ttl_max) + u64::from(rules.hold_rounds)
-        };
-        let old = self.received.values().filter(|it| is_old(it)).map(|it| it.event.key).max();
         let is_full = self.received.len() >= rules.events_max;
-        let half = || self.received.keys().nth(self.received.len() / 2).copied();
-        let Some(until) = old.max(if is_full { half() } else { None }) else { return Vec::new() };
-        self.drop_until(until)
+        let half = self.received.keys().nth(self.received.len() / 2).copied();
+        half.filter(|_| is_full).map_or(Vec::new(), |until| self.drop_until(until))
     }
 
     /// A state is taken over that has all up to `last`.

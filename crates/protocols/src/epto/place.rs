@@ -31,7 +31,11 @@ impl Epto {
         if mutant!("epto_joins_at_once") && !self.has_place() {
             return true;
         }
-        let listened = u64::from(self.parameters.ttl) + LISTEN_ROUNDS;
+        // Whoever gives the state may wait that long with what is stable, for payloads or behind
+        // events that live longer: what comes behind it was on its way by then.
+        let held = if mutant!("epto_newcomer_in_haste") { 0 } else { self.parameters.hold_rounds };
+        let ttl = self.parameters.ttl.max(self.ttl_heard);
+        let listened = u64::from(ttl) + u64::from(held) + LISTEN_ROUNDS;
         matches!(self.place, Place::Lost(since) if self.round - since >= listened)
     }
 
@@ -54,10 +58,14 @@ impl Epto {
         if self.order.forgotten() > horizon.last.max(self.order.last()) {
             return Err(ResumeError::Old);
         }
+        let reached = horizon.clock.max(horizon.last.map_or(LogicalTime(0), |key| key.time));
+        if !self.clock.believes(reached) {
+            return Err(ResumeError::Far);
+        }
         probe!("epto/resumed");
         let dropped = self.order.resume(horizon.last);
         self.forget(dropped);
-        self.clock.reach(horizon.clock.max(horizon.last.map_or(LogicalTime(0), |key| key.time)));
+        self.clock.reach(reached);
         self.sources = Sources::resume(&horizon.sources, horizon.is_complete);
         self.place = Place::Held;
         invariant!(self.order.last() >= horizon.last, "what the state has is not delivered again");

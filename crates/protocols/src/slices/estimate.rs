@@ -167,8 +167,9 @@ impl Estimate {
         self.heard.iter_mut().for_each(|(_, age)| *age = age.saturating_add(1));
         self.heard.retain(|(_, age)| *age <= age_max);
         let Some(groups) = self.groups else {
-            // Nobody has a number: this node is among the first.
-            return (self.since >= age_max).then(|| self.change(Groups::ONE));
+            // Where nobody has a number this node is among the first; of few the most are right.
+            let to = self.majority().unwrap_or(Groups::ONE);
+            return (self.since >= age_max).then(|| self.change(to));
         };
         let to = self.wanted(groups, own).unwrap_or(groups);
         self.wanted = match self.wanted {
@@ -208,3 +209,25 @@ impl Estimate {
 }
 
 const _: () = assert!(Bounds::USUAL.is_sound() && VOTES <= COUNTS_MIN && COUNTS_MIN < HEARD_MAX);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::vec::Vec;
+
+    fn told(count: u32, groups: Option<Groups>) -> Told {
+        Told { count: Some(count), groups }
+    }
+
+    #[test]
+    fn who_hears_of_a_number_takes_it_however_few_have_told() {
+        let groups = Groups::power(5);
+        for heard in [groups, None] {
+            let mut estimate = Estimate::new(Bounds::USUAL);
+            estimate.hear(told(300, heard));
+            let changed = (0..Bounds::USUAL.age_max).filter_map(|_| estimate.on_period(None));
+            let to: Vec<Groups> = changed.map(|changed| changed.to).collect();
+            assert_eq!(to, [heard.unwrap_or(Groups::ONE)]);
+        }
+    }
+}

@@ -100,6 +100,15 @@ impl Epidemic {
         if let Some(done) = state.seen.get(id) {
             // A snapshot may have brought what this very event has done.
             state.counters.repeated += u64::from(done.event != event);
+            // Ids come apart from what was written, which may never come: here it is. Of a time
+            // before which tombstones were purged it is not known what became of it.
+            let purged = event.time.0.saturating_sub(self.settings.grace);
+            let is_its = done.position == position(&key) && done.event.time.0 >= purged;
+            if is_its && !mutant!("epidemic_seen_is_stored") {
+                let record = Record { key, version: Version::Ordered(done.event), id, value };
+                let put = state.store.put(record, &mut state.writes);
+                state.counters.conflicts += u64::from(put == Put::Conflict);
+            }
             return Came::Wrote { version: Version::Ordered(done.event), existed: done.existed };
         }
         let held = state.store.held(&key, None);

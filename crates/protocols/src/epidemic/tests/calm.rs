@@ -149,3 +149,24 @@ fn a_tombstone_goes_everywhere_when_its_grace_is_over() {
     assert!(seen < Some(40), "requests are forgotten too");
     Judge::quiescent(&world);
 }
+
+/// Each has few or one to tell, and none of what is told may be thrown away.
+#[test]
+fn two_or_three_nodes_are_enough() {
+    for nodes in [2, 3] {
+        let (mut world, mut judge) = (World::new(nodes, Level::Strong, 5), Judge::default());
+        world.settle();
+        for number in 0..20 {
+            let (key, text) = (format!("k{}", number % 3), format!("v{number}"));
+            let node = world.any();
+            let ticket = world.ask(node, &key, put(&text));
+            assert!(matches!(world.wait(ticket), Outcome::Written { .. }), "{nodes}: {number}");
+            let node = world.any();
+            let ticket = world.ask(node, &key, What::Get);
+            assert_eq!(value(&world.wait(ticket)), Some(Bytes::from(text)), "{nodes}: {number}");
+        }
+        end(&mut world, &mut judge);
+        let holes: u64 = world.up().iter().map(|node| world.state(*node).counters.holes).sum();
+        assert_eq!(holes, 0);
+    }
+}

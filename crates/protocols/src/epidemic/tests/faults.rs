@@ -213,7 +213,8 @@ fn a_write_that_nobody_has_acknowledged_is_broadcast_again() {
     let node = world.any();
     world.cut = Some(Box::new(move |from, _, _| from == node));
     let ticket = world.ask(node, "x", put("1"));
-    world.run(12);
+    // It is said anew by its source as long as it is young.
+    world.run(30);
     world.cut = None;
     assert!(matches!(world.wait(ticket), Outcome::Written { .. }));
     assert!(world.state(node).counters.again > 0);

@@ -5,6 +5,8 @@ use crate::epidemic::Level;
 use crate::epidemic::message::{Came, Flask, FlaskAct, Message};
 use crate::epidemic::pending::What;
 use crate::epidemic::replica::keys::wire_key;
+use crate::epidemic::replica::range::position;
+use crate::epidemic::replica::seen::Done;
 use crate::epidemic::replica::store::Record;
 use crate::epidemic::replica::version::{RequestId, Version};
 use crate::epto::{EventKey, LogicalTime};
@@ -134,4 +136,28 @@ fn a_hole_that_nobody_can_fill_is_told_to_readers() {
     let outcome = world.wait(second);
     let Outcome::Values { context, .. } = &outcome else { panic!("{outcome:?}") };
     assert_eq!(context[22], 0, "members have compared what they have");
+}
+
+/// Repair tells which requests were done, and apart from that what they wrote: that may never come.
+#[test]
+fn who_has_heard_of_a_request_before_its_event_stores_what_it_writes() {
+    let mut world = World::new(12, Level::Strong, 36);
+    world.settle();
+    let (key, id) = (wire_key(b"x"), RequestId(77));
+    let holder = world.holders(&key)[0];
+    let node = world.any();
+    let ticket = world.ask_as(node, id, "x", put("1"));
+    world.run(1);
+    let done = Done { event: event(1), position: position(&key), existed: false };
+    let (records, wanted) = (Vec::new(), Vec::new());
+    let message = Message::Records { page: None, records, ids: Vec::from([(id, done)]), wanted };
+    world.say(node, holder, message);
+    // Repair would bring it later.
+    let is_repair =
+        |message: &Message| matches!(message, Message::Compare { .. } | Message::Records { .. });
+    world.cut = Some(Box::new(move |_, _, message| is_repair(message)));
+    assert!(matches!(world.wait(ticket), Outcome::Written { .. }));
+    world.run(10);
+    let held = world.state(holder).store.held(&key, None);
+    assert_eq!(held.map(|held| held.version), Some(Version::Ordered(event(1))));
 }

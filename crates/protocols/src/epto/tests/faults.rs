@@ -109,7 +109,7 @@ fn who_starts_again_waits_before_it_broadcasts_and_takes_over_a_state() {
         assert_eq!(world.broadcast(11), Err(BroadcastError::Early));
         world.load(ttl(&world), 1);
         assert_eq!(world.broadcast(11), Err(BroadcastError::Early), "it has no place yet");
-        world.load(10, 2);
+        world.load(10 + u64::from(world.shape.parameters.hold_rounds), 2);
         assert!(world.nodes[11].epto.has_place() && world.broadcast(11).is_ok());
         let agreement = world.settle();
         assert_eq!(agreement.holes, 0, "seed {seed}: {agreement:?}");

@@ -4,14 +4,13 @@ use super::shape::{Fault, Kept, Shape};
 use super::world::World;
 use crate::epto::{LogicalTime, ResumeError};
 use quorate_kernel::limits::EPTO_CLOCK_JUMP_MAX;
+use std::vec::Vec;
 
 /// All clocks are where a long life has brought them.
 fn old_world(nodes: usize, seed: u64) -> World {
     let mut world = World::new(Shape::of(nodes, seed));
-    for step in 1..=3 {
-        for node in &mut world.nodes {
-            node.epto.on_seen(LogicalTime(step * EPTO_CLOCK_JUMP_MAX));
-        }
+    for node in &mut world.nodes {
+        node.epto.clock.reach(LogicalTime(3 * EPTO_CLOCK_JUMP_MAX));
     }
     world
 }
@@ -58,7 +57,7 @@ fn a_newcomer_to_a_silent_cluster_gets_its_clock_from_the_state() {
     world.fault(Fault::Restart(1));
     let horizon = world.nodes[0].epto.horizon().expect("it has a place");
     assert_eq!(world.nodes[1].epto.resume_at(&horizon), Err(ResumeError::Early));
-    world.load(20, 0);
+    world.load(40, 0);
     let key = world.broadcast(1).expect("it may");
     assert!(key.time.0 > 3 * EPTO_CLOCK_JUMP_MAX);
     assert_eq!(world.settle().holes, 0);
@@ -74,8 +73,7 @@ fn who_is_far_behind_loses_its_place_and_finds_it_again() {
     world.fault(Fault::Pause(5, ttl / 4, Kept::Nothing));
     world.run(1);
     for node in world.nodes.iter_mut().filter(|node| !node.is_paused(world.now)) {
-        node.epto.on_seen(LogicalTime(EPTO_CLOCK_JUMP_MAX));
-        node.epto.on_seen(LogicalTime(2 * EPTO_CLOCK_JUMP_MAX));
+        node.epto.clock.reach(LogicalTime(2 * EPTO_CLOCK_JUMP_MAX));
     }
     world.load(3 * ttl, 2);
     assert_eq!(world.judge.nodes[5].places_lost, 1);
@@ -102,4 +100,36 @@ fn a_newcomer_takes_over_nothing_before_it_has_listened() {
     }
     let agreement = world.settle();
     assert_eq!(agreement.holes, 0, "{agreement:?}");
+}
+
+/// Whoever gives it the state may wait for a payload with what all others have delivered.
+#[test]
+fn a_newcomer_listens_as_long_as_a_donor_may_hold_back() {
+    let mut world = World::new(Shape::of(12, 1));
+    let parameters = world.shape.parameters;
+    let listens = parameters.ttl + parameters.hold_rounds;
+    world.fault(Fault::Restart(1));
+    let node = &mut world.nodes[1].epto;
+    for _ in 0..=listens {
+        assert!(!node.may_resume());
+        node.on_round(1, &[], &mut Vec::new());
+    }
+    node.on_round(1, &[], &mut Vec::new());
+    assert!(node.may_resume());
+}
+
+/// A state is no reason to follow a clock that no peer would be believed to have.
+#[test]
+fn a_state_that_is_far_ahead_is_not_taken_over() {
+    let mut world = World::new(Shape::of(12, 1));
+    world.load(2, 1);
+    let mut horizon = world.nodes[0].epto.horizon().expect("it has a place");
+    let node = &mut world.nodes[1].epto;
+    node.lose_place(&mut Vec::new());
+    for _ in 0..100 {
+        node.on_round(1, &[], &mut Vec::new());
+    }
+    horizon.clock = LogicalTime(horizon.clock.0 + 2 * EPTO_CLOCK_JUMP_MAX);
+    assert_eq!(node.resume_at(&horizon), Err(ResumeError::Far));
+    assert!(!node.has_place());
 }

@@ -230,3 +230,48 @@ fn who_stood_still_says_that_it_lost_its_place_and_delivers_nothing() {
     assert_eq!(solo.epto.broadcast(Bytes::new()), Err(BroadcastError::Early));
     assert!(solo.epto.horizon().is_none(), "it has none to give");
 }
+
+/// The events in the balls of some actions.
+fn told_in_balls(told: &[Action]) -> usize {
+    let copies = |action: &Action| match action {
+        Action::Send { message: Message::Ball(ball), .. } => ball.0.len(),
+        _ => 0,
+    };
+    told.iter().map(copies).sum()
+}
+
+#[test]
+fn what_nobody_hears_waits_until_somebody_is_there() {
+    let mut solo = Solo::new();
+    solo.epto.broadcast(Bytes::from_static(b"a")).expect("it may");
+    solo.ball(2, &[copy(event(5, 2, 1), 0)]);
+    for _ in 0..3 {
+        solo.epto.on_round(1, &[], &mut solo.told);
+    }
+    assert_eq!(told_in_balls(&solo.told), 0);
+    solo.epto.on_round(1, &PEERS, &mut solo.told);
+    assert_eq!(told_in_balls(&solo.told), 2);
+    let mut alone = Solo::new();
+    for _ in 0..10_000 {
+        let told = alone.epto.broadcast(Bytes::from_static(b"a"));
+        assert!(told.is_ok(), "what is too old does not wait for ever: {told:?}");
+        alone.epto.on_round(1, &[], &mut alone.told);
+    }
+}
+
+/// All that has it may be lost: no copy comes back then.
+#[test]
+fn a_source_says_its_own_events_until_they_are_old() {
+    let mut solo = Solo::new();
+    solo.epto.broadcast(Bytes::from_static(b"a")).expect("it may");
+    let mut rounds = 0;
+    loop {
+        let before = solo.told.len();
+        solo.epto.on_round(1, &PEERS, &mut solo.told);
+        if told_in_balls(&solo.told[before..]) == 0 {
+            break;
+        }
+        rounds += 1;
+    }
+    assert_eq!(rounds, TTL + 1, "from the round of the broadcast on");
+}

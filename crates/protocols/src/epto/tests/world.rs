@@ -295,7 +295,7 @@ impl World {
     pub fn settle(&mut self) -> Agreement {
         let rounds = u64::from(self.shape.parameters.ttl) + 4;
         let hold = u64::from(self.shape.parameters.hold_rounds);
-        self.run(rounds * 2);
+        self.run((rounds * 2 + hold) * 12 / 10);
         for place in 0..self.nodes.len() {
             let has_spoken = self.judge.broadcast.keys().any(|key| key.source.node == name(place));
             if !self.nodes[place].is_stopped && has_spoken {
