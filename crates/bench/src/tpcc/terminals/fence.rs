@@ -36,10 +36,20 @@ impl Fence {
     /// It could not be put.
     pub async fn put(tables: &Tables, writer: u64, terminal: u32) -> Result<Fence, BenchError> {
         let fence = Fence { key: Key::Fence(terminal), value: value(writer, 0), writer, count: 0 };
-        let put = Transaction::new().put(fence.key.bytes(), fence.value.clone());
-        let put = tables.transact(put).await;
-        put.map_err(|failure| BenchError::Tables(format!("cannot put a fence: {failure}")))?;
-        Ok(fence)
+        let begun = Instant::now();
+        loop {
+            let put = Transaction::new().put(fence.key.bytes(), fence.value.clone());
+            match tables.transact(put).await {
+                Ok(_) => return Ok(fence),
+                // Nothing rests on it yet, so it may be put twice.
+                Err(Failure::Unknown(_)) if begun.elapsed() < PATIENCE => {
+                    tokio::time::sleep(PAUSE).await;
+                }
+                Err(failure) => {
+                    return Err(BenchError::Tables(format!("cannot put a fence: {failure}")));
+                }
+            }
+        }
     }
 
     /// What transactions check.
