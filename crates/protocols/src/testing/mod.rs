@@ -16,12 +16,14 @@
 //! | [`setup`] | what it begins with |
 //! | [`views`] | the views of its groups |
 //! | [`script`] | the commands |
+//! | [`raw`] | messages as bytes |
 //! | [`siblings`] | those for engines that keep siblings |
 //!
 //! An engine takes part by implementing [`Scripted`].
 
 pub mod disk;
 pub mod hosts;
+pub mod raw;
 pub mod script;
 pub mod setup;
 pub mod shown;

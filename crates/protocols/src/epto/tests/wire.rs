@@ -3,50 +3,19 @@
 
 use super::traps::{Solo, copy, event};
 use crate::epto::{Ball, Digest, EventKey, LogicalTime, Message, Payloads, Sequence};
-use bytes::{Bytes, BytesMut};
+use crate::testing::raw::{self, frame, hex, pieces};
+use bytes::Bytes;
 use quorate_kernel::error::WireError;
 use quorate_kernel::ids::{Incarnation, NodeId, Start};
 use quorate_kernel::limits::{
     EPTO_BALL_EVENTS_MAX, EPTO_PAYLOAD_BYTES_MAX, EPTO_PULL_KEYS_MAX, EPTO_TIME_MAX, EPTO_TTL_MAX,
 };
 use quorate_kernel::rng::Rng;
-use quorate_kernel::wire::{Body as Frame, Decoder, Encoder, Wire};
-use std::format;
-use std::string::String;
 use std::sync::Arc;
 use std::vec::Vec;
 
-/// A body whose pieces are any bytes, as a peer gone wrong could send them.
-struct Raw(Vec<u8>, Vec<u8>);
-
-impl Wire for Raw {
-    fn encode(&self, out: &mut Encoder<'_>) {
-        out.raw(&self.0);
-        out.tail(0, &Bytes::copy_from_slice(&self.1));
-    }
-
-    /// The pieces of another message.
-    fn decode(input: &Decoder) -> Result<Raw, WireError> {
-        Ok(Raw(input.head_bytes().to_vec(), input.tail(0).to_vec()))
-    }
-}
-
-fn frame(message: &Message) -> Frame {
-    Frame::encode(message, &mut BytesMut::new()).expect("it fits")
-}
-
-fn pieces(message: &Message) -> (Vec<u8>, Vec<u8>) {
-    let raw: Raw = frame(message).decode().expect("it has pieces");
-    (raw.0, raw.1)
-}
-
 fn read(head: &[u8], tail: &[u8]) -> Result<Message, WireError> {
-    let raw = Raw(head.to_vec(), tail.to_vec());
-    Frame::encode(&raw, &mut BytesMut::new()).expect("it fits").decode()
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    raw::read(head, tail)
 }
 
 fn messages() -> Vec<Message> {

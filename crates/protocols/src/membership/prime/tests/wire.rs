@@ -5,40 +5,15 @@ use super::world::{World, member};
 use crate::epto::{self, EventKey, LogicalTime};
 use crate::membership::prime::{Action, Message};
 use crate::membership::{Digest, Number, RollId};
-use bytes::{Bytes, BytesMut};
+use crate::testing::raw::{self, frame, pieces};
 use quorate_kernel::error::WireError;
 use quorate_kernel::ids::{Incarnation, NodeId, Start};
 use quorate_kernel::rng::Rng;
-use quorate_kernel::wire::{Body as Frame, Decoder, Encoder, Wire};
 use std::sync::Arc;
 use std::vec::Vec;
 
-struct Raw(Vec<u8>, Vec<u8>);
-
-impl Wire for Raw {
-    fn encode(&self, out: &mut Encoder<'_>) {
-        out.raw(&self.0);
-        out.tail(0, &Bytes::copy_from_slice(&self.1));
-    }
-
-    /// The pieces of another message.
-    fn decode(input: &Decoder) -> Result<Raw, WireError> {
-        Ok(Raw(input.head_bytes().to_vec(), input.tail(0).to_vec()))
-    }
-}
-
-fn frame(message: &Message) -> Frame {
-    Frame::encode(message, &mut BytesMut::new()).expect("it fits")
-}
-
-fn pieces(message: &Message) -> (Vec<u8>, Vec<u8>) {
-    let raw: Raw = frame(message).decode().expect("it has pieces");
-    (raw.0, raw.1)
-}
-
 fn read(head: &[u8], tail: &[u8]) -> Result<Message, WireError> {
-    let raw = Raw(head.to_vec(), tail.to_vec());
-    Frame::encode(&raw, &mut BytesMut::new()).expect("it fits").decode()
+    raw::read(head, tail)
 }
 
 /// One of each kind; the state is that of a node that has lived.
