@@ -1,17 +1,22 @@
-//! Linearizable keyspaces: one value a key.
+//! Keyspaces with one value a key.
 
 use crate::calls::{self, Manner};
 use crate::client::Client;
 use crate::error::ClientError;
 use crate::expiry::Expiry;
 use crate::listing::{Listing, Scan};
+use crate::seen::Seen;
 use crate::transaction::{ItemOutcome, Transaction};
 use bytes::Bytes;
 use quorate_api::v1;
 use quorate_api::v1::Reading;
+use quorate_api::v1::place::Place as Where;
 use quorate_api::v1::reading::State;
 
-/// A linearizable or serializable keyspace of a cluster.
+/// A keyspace of a cluster whose keys have one value at most.
+///
+/// Of an epidemic one it remembers how far in the order the answers were that it has given, and
+/// what it asks next comes behind that, at whichever host; clones remember together.
 ///
 /// Of a causal one it shows keys with at most one value, and its writes have seen nothing:
 /// [`Causal`](crate::Causal) is made for those.
@@ -19,11 +24,12 @@ use quorate_api::v1::reading::State;
 pub struct Keyspace {
     client: Client,
     name: String,
+    seen: Seen,
 }
 
 impl Keyspace {
     pub(crate) fn new(client: Client, name: &str) -> Keyspace {
-        Keyspace { client, name: name.to_owned() }
+        Keyspace { client, name: name.to_owned(), seen: Seen::default() }
     }
 
     /// Reads a key; `None` if it has no value.
@@ -31,12 +37,34 @@ impl Keyspace {
     /// # Errors
     /// It could not be read; [`ClientError::Siblings`] if it has several concurrent values.
     pub async fn get(&self, key: impl Into<Bytes>) -> Result<Option<Bytes>, ClientError> {
-        let (keyspace, key) = (self.name.clone(), key.into());
+        self.read(key.into(), self.seen.place()).await
+    }
+
+    /// Reads a version of a key that a client has chosen: of epidemic keyspaces of level `none`.
+    ///
+    /// # Errors
+    /// It could not be read.
+    pub async fn get_version(
+        &self,
+        key: impl Into<Bytes>,
+        version: u64,
+    ) -> Result<Option<Bytes>, ClientError> {
+        self.read(key.into(), Some(of_version(version))).await
+    }
+
+    async fn read(
+        &self,
+        key: Bytes,
+        place: Option<v1::Place>,
+    ) -> Result<Option<Bytes>, ClientError> {
+        let keyspace = self.name.clone();
         let routed = self.client.route(&keyspace, &key);
-        let asked = v1::GetRequest { keyspace, key, ..v1::GetRequest::default() };
+        let asked = v1::GetRequest { keyspace, key, place, ..v1::GetRequest::default() };
         let answer =
             calls::read(&self.client, routed, asked, async |mut kv, asked| kv.get(asked).await);
-        value(answer.await?.reading)
+        let reading = answer.await?.reading;
+        self.seen.note(reading.as_ref().and_then(|reading| reading.receipt.as_ref()));
+        value(reading)
     }
 
     /// Reads several keys, each by itself.
@@ -59,7 +87,22 @@ impl Keyspace {
         key: impl Into<Bytes>,
         value: impl Into<Bytes>,
     ) -> Result<(), ClientError> {
-        self.write(key.into(), value.into(), None).await
+        self.write((key.into(), value.into()), None, self.seen.place()).await
+    }
+
+    /// Sets the value of a version of a key: of epidemic keyspaces of level `none`. The first value
+    /// of a version stays.
+    ///
+    /// # Errors
+    /// Nothing was changed, except with [`ClientError::OutcomeUnknown`]. It is refused if the
+    /// version has another value.
+    pub async fn put_version(
+        &self,
+        key: impl Into<Bytes>,
+        version: u64,
+        value: impl Into<Bytes>,
+    ) -> Result<(), ClientError> {
+        self.write((key.into(), value.into()), None, Some(of_version(version))).await
     }
 
     /// Sets the value of a key, and when it expires: of keyspaces whose engine has expiry.
@@ -72,14 +115,14 @@ impl Keyspace {
         value: impl Into<Bytes>,
         expiry: Expiry,
     ) -> Result<(), ClientError> {
-        self.write(key.into(), value.into(), Some(expiry.into())).await
+        self.write((key.into(), value.into()), Some(expiry.into()), None).await
     }
 
     async fn write(
         &self,
-        key: Bytes,
-        value: Bytes,
+        (key, value): (Bytes, Bytes),
         expiry: Option<v1::Expiry>,
+        place: Option<v1::Place>,
     ) -> Result<(), ClientError> {
         let make = |options| v1::PutRequest {
             keyspace: self.name.clone(),
@@ -88,10 +131,13 @@ impl Keyspace {
             context: Bytes::new(),
             options: Some(options),
             expiry,
+            place: place.clone(),
         };
         let how = (self.client.route(&self.name, &key), Manner::AtOne);
         let call = async |mut kv: calls::Kv, asked| kv.put(asked).await;
-        calls::write(&self.client, how, make, call).await.map(drop)
+        let done = calls::write(&self.client, how, make, call).await?;
+        self.seen.note(done.receipt.as_ref());
+        Ok(())
     }
 
     /// Removes a key; whether it had a value.
@@ -99,16 +145,18 @@ impl Keyspace {
     /// # Errors
     /// Nothing was changed, except with [`ClientError::OutcomeUnknown`].
     pub async fn delete(&self, key: impl Into<Bytes>) -> Result<bool, ClientError> {
-        let key = key.into();
+        let (key, place) = (key.into(), self.seen.place());
         let make = |options| v1::DeleteRequest {
             keyspace: self.name.clone(),
             key: key.clone(),
             context: Bytes::new(),
             options: Some(options),
+            place: place.clone(),
         };
         let how = (self.client.route(&self.name, &key), Manner::AtOne);
         let call = async |mut kv: calls::Kv, asked| kv.delete(asked).await;
         let done = calls::write(&self.client, how, make, call).await?;
+        self.seen.note(done.receipt.as_ref());
         Ok(done.existed)
     }
 
@@ -130,6 +178,10 @@ impl Keyspace {
     pub fn scan(&self, scan: Scan) -> Listing {
         Listing::new(self.client.clone(), &self.name, scan, value)
     }
+}
+
+fn of_version(version: u64) -> v1::Place {
+    v1::Place { place: Some(Where::Version(version)) }
 }
 
 /// Reads several keys as `take` takes them.
@@ -169,7 +221,7 @@ mod tests {
         let of = |values: &[&'static str]| {
             let values = values.iter().map(|value| Bytes::from_static(value.as_bytes())).collect();
             let state = State::Siblings(Siblings { values, context: Bytes::new() });
-            value(Some(Reading { state: Some(state) }))
+            value(Some(Reading { state: Some(state), receipt: None }))
         };
         assert_eq!(of(&[]), Ok(None));
         assert_eq!(of(&["a"]), Ok(Some(Bytes::from_static(b"a"))));

@@ -85,6 +85,7 @@
 //! | `tries` | at which host, and for how long |
 //! | `hosts` | the hosts, and what is known of them |
 //! | `routes` | who is believed to hold what |
+//! | `seen` | the largest token of a receipt |
 //! | `listing` | [`Listing`]: pages that go on at another host |
 //! | `watch` | [`Events`]: what happens to keyspaces and hosts |
 //! | `verdict` | what a failed call means for what is done next |
@@ -100,6 +101,7 @@ mod hosts;
 mod keyspace;
 mod listing;
 mod routes;
+mod seen;
 mod transaction;
 mod tree;
 mod tries;

@@ -14,6 +14,7 @@
 //! | [`operation`] | the words doors and engines share |
 //! | [`transaction`] | operations over several keys: what is asked of each, and told |
 //! | [`path`] | paths of trees |
+//! | [`receipt`] | what answers say beside the value, where replicas may differ for a while |
 //! | [`tree`] | the words of trees: nodes at paths, sessions, and what those follow |
 //! | [`change`] | changes of a value where it stands |
 //! | [`expiry`] | keys that end by themselves |
@@ -64,8 +65,8 @@ pub use encoding::{arena, plain, rope, wire};
 pub use engines::{engine, keyspace, lacking, rules};
 pub use hosts::{part, ring, sighting, view};
 pub use operations::{
-    change, cursor, evaluate, expiry, explanation, operation, path, refusal, transaction, tree,
-    values, watch, write,
+    change, cursor, evaluate, expiry, explanation, operation, path, receipt, refusal, transaction,
+    tree, values, watch, write,
 };
 
 /// What `no_std` leaves out of scope, and the shared byte buffer.

@@ -1,6 +1,6 @@
 //! The engines of this build. A new one is a folder beside this file, and a line here.
 
-use crate::{catalog, causal, coordination, linearizable, overlay, serializable};
+use crate::{catalog, causal, coordination, epidemic, linearizable, overlay, serializable};
 use alloc::vec::Vec;
 use quorate_kernel::engine::{self, Engine, Opening};
 use quorate_kernel::ids::LaneId;
@@ -10,8 +10,13 @@ use quorate_kernel::process::Recovery;
 use quorate_kernel::storage::Durability;
 
 /// All of them; the first is that of a keyspace that is made without a word on it.
-pub const ENGINES: &[&Engine] =
-    &[&linearizable::ENGINE, &causal::ENGINE, &serializable::ENGINE, &coordination::ENGINE];
+pub const ENGINES: &[&Engine] = &[
+    &linearizable::ENGINE,
+    &causal::ENGINE,
+    &serializable::ENGINE,
+    &coordination::ENGINE,
+    &epidemic::ENGINE,
+];
 
 /// The lane of a keyspace on one node, in the condition that the directory found it in.
 ///
@@ -98,7 +103,7 @@ mod tests {
         assert_eq!(
             refused,
             "unknown engine `gossip`; this build has: linearizable, causal, serializable, \
-             coordination"
+             coordination, epidemic"
         );
         assert!(Served::of(&Arc::new(foreign), ENGINES).is_err());
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -26,6 +27,10 @@ class Reading:
     #: What a write that replaces exactly these values gives back; None on linearizable keyspaces,
     #: which have no contexts. A key without values can have one too.
     context: bytes | None = None
+    #: Of an epidemic keyspace: how many replicas have said so; None of others.
+    acks: int | None = None
+    #: Of an epidemic keyspace: whether one of them knew that it had missed writes.
+    is_degraded: bool = False
 
     @property
     def value(self) -> bytes | None:
@@ -49,21 +54,37 @@ class Keyspace:
 
     Every call takes a `timeout` in seconds, and raises a QuorateError if it fails. Nothing was
     changed then, except with OutcomeUnknown.
+
+    Of an epidemic keyspace it remembers how far in the order the answers were that it has given,
+    and what it asks next comes behind that, at whichever host.
     """
 
     def __init__(self, hosts: Hosts, name: str, timeout: float) -> None:
         self.name = name
         self._hosts = hosts
         self._timeout = timeout
+        self._seen = b""
+        self._lock = threading.Lock()
 
-    def get(self, key: Text, *, replicas: int = 0, timeout: float | None = None) -> Reading:
+    def get(
+        self,
+        key: Text,
+        *,
+        replicas: int = 0,
+        version: int | None = None,
+        timeout: float | None = None,
+    ) -> Reading:
         """Reads a key.
 
         `replicas`: how many must have answered, on causal keyspaces; 0 is what the keyspace says.
+        `version`: one that a client has chosen, on epidemic keyspaces of level `none`.
         """
         request = kv_pb2.GetRequest(keyspace=self.name, key=as_bytes(key), replicas=replicas)
+        self._place(request, version)
         call: _tries.Call = lambda host, within: host.kv.Get(request, timeout=within)
-        return _reading(_tries.read(self._hosts, self._within(timeout), call).reading)
+        reading = _tries.read(self._hosts, self._within(timeout), call).reading
+        self._note(reading)
+        return _reading(reading)
 
     def batch_get(
         self, keys: Iterable[Text], *, replicas: int = 0, timeout: float | None = None
@@ -82,6 +103,7 @@ class Keyspace:
         *,
         context: bytes | None = None,
         expiry: Expiry | None = None,
+        version: int | None = None,
         timeout: float | None = None,
     ) -> bytes:
         """Sets the value of a key.
@@ -93,6 +115,9 @@ class Keyspace:
         `expiry`: when the key expires, where the engine has expiry; without one it does not, also
         if it did before.
 
+        `version`: which one it is, on epidemic keyspaces of level `none`; the first value of a
+        version stays, and another one is refused.
+
         Returns the context that covers this write, for the next one; empty on linearizable
         keyspaces, and if the key has values that this client has not seen: read it first.
         """
@@ -101,7 +126,9 @@ class Keyspace:
         )
         if expiry is not None:
             request.expiry.CopyFrom(expiries.to_message(expiry))
+        self._place(request, version)
         answer: kv_pb2.PutResponse = self._write("Put", request, True, timeout)
+        self._note(answer)
         return answer.context
 
     def delete(
@@ -114,8 +141,10 @@ class Keyspace:
         request = kv_pb2.DeleteRequest(
             keyspace=self.name, key=as_bytes(key), context=context or b""
         )
+        self._place(request, None)
         # Without a context it removes what is there when it is done, so it is done at one time.
         answer = self._write("Delete", request, bool(context), timeout)
+        self._note(answer)
         return None if context else answer.existed
 
     def update(
@@ -199,6 +228,26 @@ class Keyspace:
                 return
             request.cursor = page.cursor
 
+    def _place(
+        self,
+        request: kv_pb2.GetRequest | kv_pb2.PutRequest | kv_pb2.DeleteRequest,
+        version: int | None,
+    ) -> None:
+        if version is not None:
+            request.place.version = version
+        elif self._seen:
+            request.place.after = self._seen
+
+    def _note(
+        self, answer: common_pb2.Reading | kv_pb2.PutResponse | kv_pb2.DeleteResponse
+    ) -> None:
+        """Remembers the largest token; those of versions of clients, which begin with 0, have no
+        order."""
+        token = answer.receipt.token
+        if token[:1] > b"\0":
+            with self._lock:
+                self._seen = max(self._seen, token)
+
     def _write(
         self,
         name: str,
@@ -219,10 +268,13 @@ class Keyspace:
 
 def _reading(reading: common_pb2.Reading) -> Reading:
     state = reading.WhichOneof("state")
+    acks, is_degraded = None, False
+    if reading.HasField("receipt"):
+        acks, is_degraded = reading.receipt.acks, reading.receipt.is_degraded
     if state == "value":
-        return Reading((reading.value,))
+        return Reading((reading.value,), None, acks, is_degraded)
     if state == "absent":
-        return Reading(())
+        return Reading((), None, acks, is_degraded)
     if state == "siblings":
         return Reading(tuple(reading.siblings.values), reading.siblings.context)
     raise QuorateError("a host answered a reading without a state", "report it", Kind.INTERNAL)

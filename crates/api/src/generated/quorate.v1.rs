@@ -2,6 +2,9 @@
 /// The state of a key, as its engine sees it.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Reading {
+    /// What the answer rests on. Of "epidemic" keyspaces.
+    #[prost(message, optional, tag = "4")]
+    pub receipt: ::core::option::Option<Receipt>,
     /// Which of the engines' kinds of state it is.
     #[prost(oneof = "reading::State", tags = "1, 2, 3")]
     pub state: ::core::option::Option<reading::State>,
@@ -11,15 +14,51 @@ pub mod reading {
     /// Which of the engines' kinds of state it is.
     #[derive(Clone, PartialEq, Eq, Hash, ::prost::Oneof)]
     pub enum State {
-        /// The key has no value. Of "linearizable" keyspaces.
+        /// The key has no value. Where a key has one value at most.
         #[prost(message, tag = "1")]
         Absent(super::Absent),
-        /// The one value. Of "linearizable" keyspaces.
+        /// The one value.
         #[prost(bytes, tag = "2")]
         Value(::prost::bytes::Bytes),
         /// All values that no write has replaced. Of "causal" keyspaces.
         #[prost(message, tag = "3")]
         Siblings(super::Siblings),
+    }
+}
+/// What an answer of a keyspace rests on whose replicas may differ for a while.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Receipt {
+    /// A place in the order of the keyspace, at which the read was done, or that the write was given:
+    /// opaque bytes, in whose order places stand. A client hands the largest one that it has seen back
+    /// in Place.after, so that what it asks next comes behind it.
+    #[prost(bytes = "bytes", tag = "1")]
+    pub token: ::prost::bytes::Bytes,
+    /// How many replicas have said so: fewer than the keyspace's `acks` where a slice has fewer members.
+    #[prost(uint32, tag = "2")]
+    pub acks: u32,
+    /// Whether one of them knew that it had missed writes, and had yet to fetch them.
+    #[prost(bool, tag = "3")]
+    pub is_degraded: bool,
+}
+/// Where a read or a write stands. Only for engines that give receipts ("epidemic"); others refuse it.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct Place {
+    /// One of these.
+    #[prost(oneof = "place::Place", tags = "1, 2")]
+    pub place: ::core::option::Option<place::Place>,
+}
+/// Nested message and enum types in `Place`.
+pub mod place {
+    /// One of these.
+    #[derive(Clone, PartialEq, Eq, Hash, ::prost::Oneof)]
+    pub enum Place {
+        /// Behind this token of an earlier answer of the keyspace. Where writes have an order.
+        #[prost(bytes, tag = "1")]
+        After(::prost::bytes::Bytes),
+        /// This version, which the client chooses. Where writes have no order: the first value of a version
+        /// stays, another one is refused.
+        #[prost(uint64, tag = "2")]
+        Version(u64),
     }
 }
 /// The key has no value.
@@ -102,6 +141,9 @@ pub struct GetRequest {
     /// reader choose ("causal"); others refuse any number but 0.
     #[prost(uint32, tag = "4")]
     pub replicas: u32,
+    /// Behind which earlier answer it is read, or which version.
+    #[prost(message, optional, tag = "5")]
+    pub place: ::core::option::Option<Place>,
 }
 /// What was read.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -137,6 +179,9 @@ pub struct PutRequest {
     /// engines with expiry ("serializable"); others refuse it.
     #[prost(message, optional, tag = "6")]
     pub expiry: ::core::option::Option<Expiry>,
+    /// Behind which earlier answer it is written, or as which version.
+    #[prost(message, optional, tag = "7")]
+    pub place: ::core::option::Option<Place>,
 }
 /// When a key that is put expires: it is removed at that time or later, by the clock of the host that
 /// leads for it, and nobody who was told that it is gone is shown it again.
@@ -179,6 +224,9 @@ pub struct PutResponse {
     /// The context that covers this write and what it replaced. Only of "causal" keyspaces.
     #[prost(bytes = "bytes", tag = "3")]
     pub context: ::prost::bytes::Bytes,
+    /// The place that it was given, and how many replicas have it. Only of "epidemic" keyspaces.
+    #[prost(message, optional, tag = "4")]
+    pub receipt: ::core::option::Option<Receipt>,
 }
 /// Removes a key.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -196,6 +244,9 @@ pub struct DeleteRequest {
     /// What is known of the request itself.
     #[prost(message, optional, tag = "4")]
     pub options: ::core::option::Option<WriteOptions>,
+    /// Behind which earlier answer it is deleted.
+    #[prost(message, optional, tag = "5")]
+    pub place: ::core::option::Option<Place>,
 }
 /// The delete has taken effect and is as durable as the keyspace promises.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -213,6 +264,9 @@ pub struct DeleteResponse {
     /// As in PutResponse.
     #[prost(bytes = "bytes", tag = "4")]
     pub context: ::prost::bytes::Bytes,
+    /// As in PutResponse.
+    #[prost(message, optional, tag = "5")]
+    pub receipt: ::core::option::Option<Receipt>,
 }
 /// Reads several keys.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
@@ -784,7 +838,8 @@ pub mod kv_client {
     /// What an answer promises is the promise of the keyspace's engine. "linearizable": every key is an
     /// atomic register; a read returns the value of the last completed write, or of one still under way,
     /// and after a value was read nobody reads an older one. "causal": a key holds all values that were
-    /// written concurrently, each until a write whose context has seen it takes its place.
+    /// written concurrently, each until a write whose context has seen it takes its place. "epidemic": all
+    /// writes have one order, and a read finds the last one before it with high probability.
     #[derive(Debug, Clone)]
     pub struct KvClient<T> {
         inner: tonic::client::Grpc<T>,
@@ -1044,7 +1099,8 @@ pub mod kv_server {
     /// What an answer promises is the promise of the keyspace's engine. "linearizable": every key is an
     /// atomic register; a read returns the value of the last completed write, or of one still under way,
     /// and after a value was read nobody reads an older one. "causal": a key holds all values that were
-    /// written concurrently, each until a write whose context has seen it takes its place.
+    /// written concurrently, each until a write whose context has seen it takes its place. "epidemic": all
+    /// writes have one order, and a read finds the last one before it with high probability.
     #[derive(Debug)]
     pub struct KvServer<T> {
         inner: Arc<T>,

@@ -58,7 +58,7 @@ impl Causal {
         replicas: u32,
     ) -> Result<Siblings, ClientError> {
         let (keyspace, key) = (self.name.clone(), key.into());
-        let asked = v1::GetRequest { keyspace, key, timeout_ms: 0, replicas };
+        let asked = v1::GetRequest { keyspace, key, replicas, ..v1::GetRequest::default() };
         // The host that answered last has what this client wrote, so it is asked again.
         let answer =
             calls::read(&self.client, None, asked, async |mut kv, asked| kv.get(asked).await);
@@ -95,7 +95,7 @@ impl Causal {
             value: value.clone(),
             context: context.clone(),
             options: Some(options),
-            expiry: None,
+            ..v1::PutRequest::default()
         };
         let call = async |mut kv: calls::Kv, asked| kv.put(asked).await;
         let done = calls::write(&self.client, (None, Manner::Anywhere), make, call).await?;
@@ -120,6 +120,7 @@ impl Causal {
             key: key.clone(),
             context: context.clone(),
             options: Some(options),
+            place: None,
         };
         let call = async |mut kv: calls::Kv, asked| kv.delete(asked).await;
         Ok(calls::write(&self.client, (None, manner), make, call).await?.context)

@@ -8,13 +8,16 @@ use super::keyspaces::Keyspace;
 use super::named::write_name;
 use super::problem::{self, Problem};
 use bytes::Bytes;
+use quorate_api::v1::place::Place as Where;
 use quorate_api::v1::{self, Absent, Reading, WriteOptions, reading::State};
 use quorate_host::CallEnd;
 use quorate_kernel::engine::Capability;
 use quorate_kernel::ids::Incarnation;
 use quorate_kernel::limits::{CONTEXT_BYTES_MAX, KEY_BYTES_MAX};
 use quorate_kernel::operation::{Cursor, Operation, Outcome, Which};
+use quorate_kernel::receipt::Receipt;
 use quorate_kernel::transaction::{Item, ItemOutcome};
+use quorate_kernel::write::Replaces;
 
 /// What to do when a value does not fit.
 const SPLIT: &str =
@@ -38,6 +41,11 @@ pub fn put(
     options: &WriteOptions,
 ) -> Result<Operation, Problem> {
     check_put(keyspace, (&key, &value), &context)?;
+    if has_receipts(keyspace) {
+        // The id travels with the write: one that is done twice is one all the same.
+        let replaces = Replaces::After(Bytes::new());
+        return Ok(Operation::Put { key, value, replaces, name: write_name(options) });
+    }
     if !has_siblings(keyspace) {
         return able(keyspace, "a write of a key", Operation::put(key, value));
     }
@@ -74,6 +82,45 @@ fn check_put(
         limit if value.len() > limit => Err(problem::too_large("value", value.len(), limit, SPLIT)),
         _ => Ok(()),
     }
+}
+
+/// The operation at its place, if it is told one.
+pub fn at(
+    keyspace: &Keyspace,
+    place: Option<v1::Place>,
+    mut operation: Operation,
+) -> Result<Operation, Problem> {
+    let Some(place) = place.and_then(|place| place.place) else { return Ok(operation) };
+    let (asked, instead) = ("the field place", Some("leave it out"));
+    let lacking = keyspace.entry.require(Capability::Receipts, asked, instead);
+    lacking.map_err(|lacking| problem::lacking(&lacking))?;
+    match (&mut operation, place) {
+        (Operation::Get { which, .. }, Where::After(token)) => *which = Which::After(token),
+        (Operation::Get { which, .. }, Where::Version(version)) => *which = Which::Version(version),
+        (Operation::Put { replaces, .. } | Operation::Delete { replaces, .. }, place) => {
+            *replaces = match place {
+                Where::After(token) => Replaces::After(token),
+                Where::Version(version) => Replaces::Version(version),
+            };
+        }
+        _ => return Err(problem::mismatch()),
+    }
+    Ok(operation)
+}
+
+/// Whether answers of a keyspace come with receipts.
+fn has_receipts(keyspace: &Keyspace) -> bool {
+    keyspace.entry.can(Capability::Receipts)
+}
+
+/// What an outcome carries beside its value: a context, or a receipt.
+fn beside(keyspace: &Keyspace, context: Bytes) -> Result<(Bytes, Option<v1::Receipt>), Problem> {
+    if !has_receipts(keyspace) {
+        return Ok((context, None));
+    }
+    let receipt = Receipt::of_context(&context).ok_or_else(problem::mismatch)?;
+    let Receipt { token, acks, is_degraded } = receipt;
+    Ok((Bytes::new(), Some(v1::Receipt { token, acks: u32::from(acks), is_degraded })))
 }
 
 /// Whether values stand side by side in a keyspace.
@@ -167,6 +214,7 @@ pub fn ended(told: CallEnd, me: v1::Coordinator) -> Result<(Outcome, bool), Prob
 /// What was read in a keyspace.
 pub fn reading(keyspace: &Keyspace, outcome: Outcome) -> Result<Reading, Problem> {
     let Outcome::Values { values, context } = outcome else { return Err(problem::mismatch()) };
+    let (context, receipt) = beside(keyspace, context)?;
     let state = if has_siblings(keyspace) {
         State::Siblings(v1::Siblings { values: values.into_vec(), context })
     } else {
@@ -176,24 +224,33 @@ pub fn reading(keyspace: &Keyspace, outcome: Outcome) -> Result<Reading, Problem
             Err(_) => return Err(problem::mismatch()),
         }
     };
-    Ok(Reading { state: Some(state) })
+    Ok(Reading { state: Some(state), receipt })
 }
 
-/// A write has taken effect; the context that covers it.
-pub fn written(outcome: Outcome) -> Result<Bytes, Problem> {
+/// A write has taken effect; the context that covers it, or its receipt.
+pub fn written(
+    keyspace: &Keyspace,
+    outcome: Outcome,
+) -> Result<(Bytes, Option<v1::Receipt>), Problem> {
     match outcome {
-        Outcome::Written { context } => Ok(context),
+        Outcome::Written { context } => beside(keyspace, context),
         // One that expires is an item.
-        Outcome::Transacted(told) if told[..] == [ItemOutcome::Written] => Ok(Bytes::new()),
+        Outcome::Transacted(told) if told[..] == [ItemOutcome::Written] => Ok((Bytes::new(), None)),
         _ => Err(problem::mismatch()),
     }
 }
 
 /// A delete has taken effect; whether there was a value, which is not said of what a context
-/// covered, and the context that covers it.
-pub fn deleted(outcome: Outcome) -> Result<(bool, Bytes), Problem> {
+/// covered, and the context that covers it, or its receipt.
+pub fn deleted(
+    keyspace: &Keyspace,
+    outcome: Outcome,
+) -> Result<(bool, Bytes, Option<v1::Receipt>), Problem> {
     match outcome {
-        Outcome::Deleted { existed, context } => Ok((existed, context)),
+        Outcome::Deleted { existed, context } => {
+            let (context, receipt) = beside(keyspace, context)?;
+            Ok((existed, context, receipt))
+        }
         _ => Err(problem::mismatch()),
     }
 }
@@ -267,7 +324,8 @@ mod tests {
         let expiry = Expiry::At(WallTime(140));
         let items = vec![Item::Put { key: bytes(1), value: bytes(2), expiry }];
         assert_eq!(asked.at(WallTime(100)), Operation::Transact { items, name: None });
-        assert_eq!(written(Outcome::Transacted(vec![ItemOutcome::Written])), Ok(bytes(0)));
+        let done = Outcome::Transacted(vec![ItemOutcome::Written]);
+        assert_eq!(written(&keyspace, done), Ok((bytes(0), None)));
         let long = of(&keyspace, keyspace.entry.value_bytes_max + 1, 40);
         assert_eq!(long.expect_err("too long").field, "value");
         let never = of(&keyspace, 2, 0).expect_err("it would never be there");
@@ -317,8 +375,9 @@ mod tests {
         let alone = reading(keyspace, alone).expect("one sibling");
         assert_eq!(alone.state, Some(State::Siblings(siblings)));
         let context = bytes(4);
-        assert_eq!(written(Outcome::Written { context: context.clone() }), Ok(bytes(4)));
+        let done = Outcome::Written { context: context.clone() };
+        assert_eq!(written(keyspace, done), Ok((bytes(4), None)));
         let gone = Outcome::Deleted { existed: false, context };
-        assert_eq!(deleted(gone), Ok((false, bytes(4))));
+        assert_eq!(deleted(keyspace, gone), Ok((false, bytes(4), None)));
     }
 }

@@ -60,8 +60,12 @@ pub fn named(options: &WriteOptions, asked: &Asked) -> Result<Option<Named>, Pro
         }
     };
     // With a context it may be done again, elsewhere or later: the id stays with the version, or
-    // what it removes is gone already.
-    let repeat = repeat.filter(|_| !matches!(asked.operation.replaces(), Some(Replaces::Seen(_))));
+    // what it removes is gone already. So may a put whose id its engine knows everywhere.
+    let is_known = match &asked.operation {
+        Operation::Put { replaces, .. } => !matches!(replaces, Replaces::Whatever),
+        operation => matches!(operation.replaces(), Some(Replaces::Seen(_))),
+    };
+    let repeat = repeat.filter(|_| !is_known);
     Ok(Some(Named { id, digest: digest(asked), repeat }))
 }
 
@@ -129,6 +133,9 @@ fn digest(asked: &Asked) -> u64 {
     let context = |replaces: &'_ Replaces| match replaces {
         Replaces::Whatever => (0, Bytes::new()),
         Replaces::Seen(context) => (1, context.clone()),
+        // When it is sent again its client may have seen more.
+        Replaces::After(_) => (0, Bytes::new()),
+        Replaces::Version(version) => (32, Bytes::copy_from_slice(&version.to_be_bytes())),
     };
     match operation {
         Operation::Put { key, value, replaces, .. } => {

@@ -136,6 +136,7 @@ impl Native {
     ) -> Result<v1::GetResponse, Problem> {
         let keyspace = self.find(&request.keyspace)?;
         let operation = map::get(&keyspace, request.key, request.replicas)?;
+        let operation = map::at(&keyspace, request.place, operation)?;
         let deadline = self.deadline(request.timeout_ms, asking);
         let reading = self.read(&keyspace, operation, deadline, asking).await?;
         Ok(v1::GetResponse { reading: Some(reading), coordinator: Some(self.me) })
@@ -166,14 +167,16 @@ impl Native {
     ) -> Result<v1::PutResponse, Problem> {
         let keyspace = self.find(&request.keyspace)?;
         let options = request.options.unwrap_or_default();
-        let v1::PutRequest { key, value, context, expiry, .. } = request;
-        let asked = match expiry {
+        let v1::PutRequest { key, value, context, expiry, place, .. } = request;
+        let asked: Asked = match expiry {
             None => map::put(&keyspace, key, value, context, &options)?.into(),
             Some(_) => map::put_expiring(&keyspace, (key, value), expiry, &context, &options)?,
         };
+        let operation = map::at(&keyspace, place, asked.operation)?;
+        let asked = Asked { operation, ..asked };
         let (outcome, is_repeated) = self.write(&keyspace, asked, &options, asking).await?;
-        let context = map::written(outcome)?;
-        Ok(v1::PutResponse { coordinator: Some(self.me), is_repeated, context })
+        let (context, receipt) = map::written(&keyspace, outcome)?;
+        Ok(v1::PutResponse { coordinator: Some(self.me), is_repeated, context, receipt })
     }
 
     /// `Kv.Delete`.
@@ -187,11 +190,13 @@ impl Native {
     ) -> Result<v1::DeleteResponse, Problem> {
         let keyspace = self.find(&request.keyspace)?;
         let operation = map::delete(&keyspace, request.key, request.context)?;
+        let operation = map::at(&keyspace, request.place, operation)?;
         let options = request.options.unwrap_or_default();
         let (outcome, is_repeated) =
             self.write(&keyspace, operation.into(), &options, asking).await?;
-        let (existed, context) = map::deleted(outcome)?;
-        Ok(v1::DeleteResponse { coordinator: Some(self.me), is_repeated, existed, context })
+        let (existed, context, receipt) = map::deleted(&keyspace, outcome)?;
+        let coordinator = Some(self.me);
+        Ok(v1::DeleteResponse { coordinator, is_repeated, existed, context, receipt })
     }
 
     pub(super) async fn write(

@@ -135,7 +135,7 @@ fn answer(told: ItemOutcome, now: WallTime) -> ItemAnswer {
         ItemOutcome::Deleted { existed } => ItemAnswer { existed, ..ItemAnswer::default() },
         ItemOutcome::Value(value) => {
             let state = value.map_or(State::Absent(Absent {}), State::Value);
-            let reading = Some(Reading { state: Some(state) });
+            let reading = Some(Reading { state: Some(state), receipt: None });
             ItemAnswer { reading, ..ItemAnswer::default() }
         }
         ItemOutcome::Changed(changed) => of_change(changes::changed(changed)),

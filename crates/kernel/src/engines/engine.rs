@@ -75,6 +75,9 @@ pub enum Capability {
     Expiry,
     /// Have a tree of nodes, sessions, and nodes that end with these.
     Tree,
+    /// Be given receipts: a place in the order, and how many replicas have said so. Where a
+    /// keyspace has no order clients choose versions.
+    Receipts,
 }
 
 impl fmt::Display for Capability {
@@ -89,6 +92,7 @@ impl fmt::Display for Capability {
             Capability::Changes => "changes in place",
             Capability::Expiry => "expiry",
             Capability::Tree => "trees",
+            Capability::Receipts => "receipts",
         })
     }
 }

@@ -7,6 +7,7 @@ pub mod expiry;
 pub mod explanation;
 pub mod operation;
 pub mod path;
+pub mod receipt;
 pub mod refusal;
 pub mod transaction;
 pub mod tree;

@@ -16,13 +16,18 @@ use alloc::vec::Vec;
 use bytes::Bytes;
 
 /// Which values of a key are read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Which {
     /// The one that it has. Where values stand side by side the keyspace's settings say which of
     /// several is shown, if any is.
     One,
     /// All that stand side by side.
     All,
+    /// The one that it has, of a replica that is as far in the order as this token says
+    /// ([`Receipt::token`](crate::receipt::Receipt)).
+    After(Bytes),
+    /// The one of a version that a client has chosen.
+    Version(u64),
 }
 
 /// One client operation on one keyspace. What it needs of the keyspace's engine follows from what
@@ -163,6 +168,7 @@ impl Operation {
                 let values = match which {
                     Which::One => Capability::Values,
                     Which::All => Capability::Siblings,
+                    Which::After(_) | Which::Version(_) => Capability::Receipts,
                 };
                 [Some(values), replies.map(|_| Capability::Replies), None]
             }
@@ -170,6 +176,7 @@ impl Operation {
                 let values = match replaces {
                     Replaces::Whatever => Capability::Values,
                     Replaces::Seen(_) => Capability::Siblings,
+                    Replaces::After(_) | Replaces::Version(_) => Capability::Receipts,
                 };
                 [Some(values), None, None]
             }
@@ -236,14 +243,15 @@ pub enum Outcome {
     Values {
         /// The values: of a read of one value at most one.
         values: Values,
-        /// The context; empty for a read of one value.
+        /// The context; for a read of one value empty, or a [`Receipt`](crate::receipt::Receipt) of
+        /// an engine that gives them.
         context: Bytes,
     },
     /// The put has taken effect and is as durable as the keyspace promises.
     Written {
         /// Covers this write and all it replaced, for the next write of the same client. Empty for
         /// a plain write, and if the key has values that the client has not seen: it must read them
-        /// first.
+        /// first. A [`Receipt`](crate::receipt::Receipt) of an engine that gives them.
         context: Bytes,
     },
     /// The delete has taken effect; whether its read phase saw a value.

@@ -14,6 +14,11 @@ pub enum Replaces {
     /// What an earlier answer about the key showed, by the context that it carried; nothing if it
     /// is empty.
     Seen(Bytes),
+    /// Whatever the key has; a plain write that comes behind this token in the order
+    /// ([`Receipt::token`](crate::receipt::Receipt)).
+    After(Bytes),
+    /// Nothing: it is the value of a version that the client chooses.
+    Version(u64),
 }
 
 /// Names one write of one client, so that a repeated one is known for the same.

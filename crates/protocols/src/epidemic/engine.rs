@@ -4,19 +4,24 @@ use super::message::Message;
 use super::pending::{KeyAsk, What};
 use super::recover;
 use super::repair::join::Standing;
-use super::replica::version::RequestId;
+use super::replica::version::{RequestId, Version};
 use super::state::State;
 use super::timer::Timer;
 use super::{Context, Epidemic, Settings};
+use crate::epto::LogicalTime;
 use crate::gossip::cyclon::Peer;
 use crate::slices::Changed;
 use alloc::vec::Vec;
 use quorate_kernel::ids::{Incarnation, NodeId, Ticket};
 use quorate_kernel::invariant;
+use quorate_kernel::limits::EPTO_TIME_MAX;
+use quorate_kernel::news::{News, Topic};
 use quorate_kernel::operation::{Operation, Outcome, Refusal, Which};
+use quorate_kernel::part::Part;
 use quorate_kernel::process::{Inspect, Process, Recovery, Request};
+use quorate_kernel::ring::Ring;
 use quorate_kernel::time::Span;
-use quorate_kernel::write::Replaces;
+use quorate_kernel::write::{ContextError, Replaces};
 
 /// After how many rounds K and TTL are reckoned anew.
 const PARAMETERS_ROUNDS: u64 = 16;
@@ -139,9 +144,30 @@ impl Epidemic {
     }
 }
 
+/// Who may be there, as the ring has it.
+fn hints(ring: &Ring, me: NodeId) -> Vec<Peer> {
+    let start = |node| ring.host(node).map_or(Incarnation::default().start, |host| host.who.start);
+    let peer = |node| Peer {
+        who: Incarnation { node, start: start(node) },
+        age: 0,
+        address: ring.host(node).map_or("", |host| &host.address).into(),
+    };
+    ring.others(me).map(peer).collect()
+}
+
+/// How far the order had come when a client was given this token.
+fn seen_in(token: &[u8]) -> Result<LogicalTime, ContextError> {
+    match Version::from_token(token) {
+        Some(version) if version.time().0 <= EPTO_TIME_MAX => Ok(version.time()),
+        Some(_) => Err(ContextError::Forged),
+        None => Err(ContextError::Damaged),
+    }
+}
+
 impl Process for Epidemic {
     type Message = Message;
     type Timer = Timer;
+    const HEARS: &'static [Topic] = &[Topic::Ring, Topic::Keyspace];
 
     fn start(&mut self, _: Recovery, cx: &mut Context<'_>) {
         let hints = core::mem::take(&mut self.state.hints);
@@ -197,16 +223,41 @@ impl Process for Epidemic {
 
     fn on_request(&mut self, ticket: Ticket, request: Request, cx: &mut Context<'_>) {
         self.state.store.begin();
-        let (key, what, id) = match request.operation {
-            Operation::Get { key, which: Which::One, .. } => (key, What::Get, None),
-            Operation::Put { key, value, replaces: Replaces::Whatever, name } => {
-                (key, What::Put(value), name.map(|name| RequestId(name.id.0)))
-            }
-            Operation::Delete { key, replaces: Replaces::Whatever } => (key, What::Delete, None),
-            // Nothing was done.
-            _ => return cx.fx.answer_early(ticket, Outcome::Refused(Refusal::Unsupported)),
+        // Nothing was done.
+        let refuse = |cx: &mut Context<'_>, why| {
+            cx.fx.answer_early(ticket, Outcome::Refused(why));
         };
-        let ask = KeyAsk { key, what, id, seen: None, deadline: request.deadline };
+        let (key, what, id, after) = match request.operation {
+            Operation::Get { key, which, .. } => match which {
+                Which::One => (key, What::Get, None, None),
+                Which::After(token) => (key, What::Get, None, Some(token)),
+                Which::Version(version) => (key, What::GetVersion(version), None, None),
+                Which::All => return refuse(cx, Refusal::Unsupported),
+            },
+            Operation::Put { key, value, replaces, name } => {
+                let (what, after) = match replaces {
+                    Replaces::Whatever => (What::Put(value), None),
+                    Replaces::After(token) => (What::Put(value), Some(token)),
+                    Replaces::Version(version) => (What::PutVersion(version, value), None),
+                    Replaces::Seen(_) => return refuse(cx, Refusal::Unsupported),
+                };
+                (key, what, name.map(|name| RequestId(name.id.0)), after)
+            }
+            Operation::Delete { key, replaces: Replaces::Whatever } => {
+                (key, What::Delete, None, None)
+            }
+            Operation::Delete { key, replaces: Replaces::After(token) } => {
+                (key, What::Delete, None, Some(token))
+            }
+            _ => return refuse(cx, Refusal::Unsupported),
+        };
+        // Who has seen nothing hands back nothing.
+        let seen = match after.filter(|token| !token.is_empty()).map(|token| seen_in(&token)) {
+            None => None,
+            Some(Ok(time)) => Some(time),
+            Some(Err(why)) => return refuse(cx, Refusal::Context(why)),
+        };
+        let ask = KeyAsk { key, what, id, seen, deadline: request.deadline };
         self.ask(ticket, ask, cx);
     }
 
@@ -217,6 +268,20 @@ impl Process for Epidemic {
         let next = round.0 - round.0 / 10 + cx.rng.below(round.0 / 5 + 1);
         cx.fx.arm(Timer::Round, cx.now + Span(next));
         self.on_round(cx);
+    }
+
+    fn on_news(&mut self, news: News<'_>, _: &mut Context<'_>) {
+        match news {
+            News::Ring(ring) => self.hint(hints(ring, self.state.me.node)),
+            News::Keyspace(keyspace) => self.settings.alter(&keyspace.settings),
+            _ => unreachable!("a lane is told what it hears"),
+        }
+    }
+
+    /// It places nothing, so it has no parts; but until it has taken over what it shall answer for
+    /// it cannot serve clients.
+    fn parts(&self) -> Vec<Part> {
+        if self.state.is_whole() { Vec::new() } else { Vec::from([Part::unknown()]) }
     }
 
     fn inspect(&self, into: &mut dyn Inspect) {

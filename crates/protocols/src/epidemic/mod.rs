@@ -59,7 +59,7 @@
 //! the network is divided both sides go on; when it heals the larger versions win, and the writes
 //! of the other side are holes that repair fills. That a source's first event is missing is not
 //! seen. Tombstones are purged by the age of their event; who was away for longer drops what it
-//! has. It is no lane of a node yet: nothing tells it of hosts but [`Epidemic::hint`].
+//! has.
 
 pub mod engine;
 pub mod flask;
@@ -69,6 +69,7 @@ pub mod pending;
 mod recover;
 pub mod repair;
 pub mod replica;
+mod rules;
 mod show;
 pub mod state;
 #[cfg(test)]
@@ -80,6 +81,8 @@ use alloc::sync::Arc;
 use quorate_kernel::limits::CYCLON_VIEW_MAX;
 use quorate_kernel::process;
 use quorate_kernel::time::Span;
+
+pub use rules::ENGINE;
 
 /// By which way requests go.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -16,6 +16,7 @@ use bytes::Bytes;
 use quorate_kernel::ids::{Incarnation, NodeId, Ticket};
 use quorate_kernel::invariant;
 use quorate_kernel::operation::{Outcome, Refusal};
+use quorate_kernel::receipt::Receipt;
 use quorate_kernel::time::Time;
 use quorate_kernel::{mutant, probe};
 
@@ -77,14 +78,11 @@ enum Way {
     Flask(Bytes, FlaskAct),
 }
 
-/// What an answer carries for its client beside the value: an ordered token, how many replicas have
-/// said so, and whether one of them knew of a hole.
-#[must_use]
-pub fn receipt(version: Option<Version>, acks: usize, is_degraded: bool) -> Bytes {
-    let mut token = version.unwrap_or(Version::Explicit(0)).to_token();
-    token.push(u8::try_from(acks).unwrap_or(u8::MAX));
-    token.push(u8::from(is_degraded));
-    token.into()
+/// What an answer carries for its client beside the value.
+fn receipt(version: Option<Version>, acks: usize, is_degraded: bool) -> Bytes {
+    let token = version.unwrap_or(Version::Explicit(0)).to_token().into();
+    let acks = u8::try_from(acks).unwrap_or(u8::MAX);
+    Receipt { token, acks, is_degraded }.to_context()
 }
 
 impl Pending {
@@ -160,7 +158,7 @@ impl Epidemic {
             return refuse(cx, Refusal::Overloaded);
         }
         let Some(way) = self.way(id, key, ask.what) else {
-            return refuse(cx, Refusal::Unsupported);
+            return refuse(cx, Refusal::Value { expected: self.expected() });
         };
         if let Some(seen) = ask.seen {
             self.state.epto.on_seen(seen);
@@ -190,6 +188,19 @@ impl Epidemic {
             (Level::Eventual | Level::Strong, What::Delete) => ordered(key, Act::Delete),
             _ => return None,
         })
+    }
+
+    /// What a keyspace of this level takes, where it was asked for something else.
+    fn expected(&self) -> &'static str {
+        match self.settings.level {
+            Level::None => {
+                "writes under a version that the client chooses, as its level is `none`, and no \
+                 deletes"
+            }
+            Level::Eventual | Level::Strong => {
+                "no versions of clients, as its level puts writes in order"
+            }
+        }
     }
 
     /// Sends a request on its way, or has it wait for the next event.

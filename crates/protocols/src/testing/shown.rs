@@ -72,6 +72,10 @@ pub(super) fn show_operation(operation: &Operation) -> String {
     match operation {
         Operation::Get { key, which: Which::One, .. } => format!("get {}", word(key)),
         Operation::Get { key, which: Which::All, .. } => format!("read {}", word(key)),
+        Operation::Get { key, which: Which::After(_), .. } => format!("get {} after", word(key)),
+        Operation::Get { key, which: Which::Version(version), .. } => {
+            format!("get {} of {version}", word(key))
+        }
         Operation::Put { key, value, replaces: Replaces::Whatever, .. } => {
             format!("put {} {}", word(key), word(value))
         }
@@ -79,8 +83,14 @@ pub(super) fn show_operation(operation: &Operation) -> String {
             let basis = if context.is_empty() { "blind" } else { "with context" };
             format!("write {} {} {basis}", word(key), word(value))
         }
-        Operation::Delete { key, replaces: Replaces::Whatever } => format!("delete {}", word(key)),
+        Operation::Put { key, value, replaces: Replaces::After(_), .. } => {
+            format!("put {} {} after", word(key), word(value))
+        }
+        Operation::Put { key, value, replaces: Replaces::Version(version), .. } => {
+            format!("put {} {} as {version}", word(key), word(value))
+        }
         Operation::Delete { key, replaces: Replaces::Seen(_) } => format!("remove {}", word(key)),
+        Operation::Delete { key, .. } => format!("delete {}", word(key)),
         Operation::Scan { from, limit } => format!("scan {} {limit}", show_cursor(from)),
         Operation::Transact { items, .. } => format!("transact {items:?}"),
         Operation::Tree(ask) => format!("{:?} {:?}", ask.session, ask.act),

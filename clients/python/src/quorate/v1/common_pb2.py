@@ -24,23 +24,27 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17quorate/v1/common.proto\x12\nquorate.v1\"s\n\x07Reading\x12$\n\x06\x61\x62sent\x18\x01 \x01(\x0b\x32\x12.quorate.v1.AbsentH\x00\x12\x0f\n\x05value\x18\x02 \x01(\x0cH\x00\x12(\n\x08siblings\x18\x03 \x01(\x0b\x32\x14.quorate.v1.SiblingsH\x00\x42\x07\n\x05state\"\x08\n\x06\x41\x62sent\"+\n\x08Siblings\x12\x0e\n\x06values\x18\x01 \x03(\x0c\x12\x0f\n\x07\x63ontext\x18\x02 \x01(\x0c\"*\n\x0b\x43oordinator\x12\x0c\n\x04node\x18\x01 \x01(\x06\x12\r\n\x05start\x18\x02 \x01(\r\"Z\n\x0cWriteOptions\x12\x12\n\nrequest_id\x18\x01 \x01(\x0c\x12\"\n\x06repeat\x18\x02 \x01(\x0b\x32\x12.quorate.v1.Repeat\x12\x12\n\ntimeout_ms\x18\x03 \x01(\r\"F\n\x06Repeat\x12,\n\x0b\x63oordinator\x18\x01 \x01(\x0b\x32\x17.quorate.v1.Coordinator\x12\x0e\n\x06\x61ge_ms\x18\x02 \x01(\x04\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17quorate/v1/common.proto\x12\nquorate.v1\"\x99\x01\n\x07Reading\x12$\n\x06\x61\x62sent\x18\x01 \x01(\x0b\x32\x12.quorate.v1.AbsentH\x00\x12\x0f\n\x05value\x18\x02 \x01(\x0cH\x00\x12(\n\x08siblings\x18\x03 \x01(\x0b\x32\x14.quorate.v1.SiblingsH\x00\x12$\n\x07receipt\x18\x04 \x01(\x0b\x32\x13.quorate.v1.ReceiptB\x07\n\x05state\";\n\x07Receipt\x12\r\n\x05token\x18\x01 \x01(\x0c\x12\x0c\n\x04\x61\x63ks\x18\x02 \x01(\r\x12\x13\n\x0bis_degraded\x18\x03 \x01(\x08\"4\n\x05Place\x12\x0f\n\x05\x61\x66ter\x18\x01 \x01(\x0cH\x00\x12\x11\n\x07version\x18\x02 \x01(\x04H\x00\x42\x07\n\x05place\"\x08\n\x06\x41\x62sent\"+\n\x08Siblings\x12\x0e\n\x06values\x18\x01 \x03(\x0c\x12\x0f\n\x07\x63ontext\x18\x02 \x01(\x0c\"*\n\x0b\x43oordinator\x12\x0c\n\x04node\x18\x01 \x01(\x06\x12\r\n\x05start\x18\x02 \x01(\r\"Z\n\x0cWriteOptions\x12\x12\n\nrequest_id\x18\x01 \x01(\x0c\x12\"\n\x06repeat\x18\x02 \x01(\x0b\x32\x12.quorate.v1.Repeat\x12\x12\n\ntimeout_ms\x18\x03 \x01(\r\"F\n\x06Repeat\x12,\n\x0b\x63oordinator\x18\x01 \x01(\x0b\x32\x17.quorate.v1.Coordinator\x12\x0e\n\x06\x61ge_ms\x18\x02 \x01(\x04\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'quorate.v1.common_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_READING']._serialized_start=39
-  _globals['_READING']._serialized_end=154
-  _globals['_ABSENT']._serialized_start=156
-  _globals['_ABSENT']._serialized_end=164
-  _globals['_SIBLINGS']._serialized_start=166
-  _globals['_SIBLINGS']._serialized_end=209
-  _globals['_COORDINATOR']._serialized_start=211
-  _globals['_COORDINATOR']._serialized_end=253
-  _globals['_WRITEOPTIONS']._serialized_start=255
-  _globals['_WRITEOPTIONS']._serialized_end=345
-  _globals['_REPEAT']._serialized_start=347
-  _globals['_REPEAT']._serialized_end=417
+  _globals['_READING']._serialized_start=40
+  _globals['_READING']._serialized_end=193
+  _globals['_RECEIPT']._serialized_start=195
+  _globals['_RECEIPT']._serialized_end=254
+  _globals['_PLACE']._serialized_start=256
+  _globals['_PLACE']._serialized_end=308
+  _globals['_ABSENT']._serialized_start=310
+  _globals['_ABSENT']._serialized_end=318
+  _globals['_SIBLINGS']._serialized_start=320
+  _globals['_SIBLINGS']._serialized_end=363
+  _globals['_COORDINATOR']._serialized_start=365
+  _globals['_COORDINATOR']._serialized_end=407
+  _globals['_WRITEOPTIONS']._serialized_start=409
+  _globals['_WRITEOPTIONS']._serialized_end=499
+  _globals['_REPEAT']._serialized_start=501
+  _globals['_REPEAT']._serialized_end=571
 # @@protoc_insertion_point(module_scope)

@@ -7,14 +7,34 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class Reading(_message.Message):
-    __slots__ = ("absent", "value", "siblings")
+    __slots__ = ("absent", "value", "siblings", "receipt")
     ABSENT_FIELD_NUMBER: _ClassVar[int]
     VALUE_FIELD_NUMBER: _ClassVar[int]
     SIBLINGS_FIELD_NUMBER: _ClassVar[int]
+    RECEIPT_FIELD_NUMBER: _ClassVar[int]
     absent: Absent
     value: bytes
     siblings: Siblings
-    def __init__(self, absent: _Optional[_Union[Absent, _Mapping]] = ..., value: _Optional[bytes] = ..., siblings: _Optional[_Union[Siblings, _Mapping]] = ...) -> None: ...
+    receipt: Receipt
+    def __init__(self, absent: _Optional[_Union[Absent, _Mapping]] = ..., value: _Optional[bytes] = ..., siblings: _Optional[_Union[Siblings, _Mapping]] = ..., receipt: _Optional[_Union[Receipt, _Mapping]] = ...) -> None: ...
+
+class Receipt(_message.Message):
+    __slots__ = ("token", "acks", "is_degraded")
+    TOKEN_FIELD_NUMBER: _ClassVar[int]
+    ACKS_FIELD_NUMBER: _ClassVar[int]
+    IS_DEGRADED_FIELD_NUMBER: _ClassVar[int]
+    token: bytes
+    acks: int
+    is_degraded: bool
+    def __init__(self, token: _Optional[bytes] = ..., acks: _Optional[int] = ..., is_degraded: _Optional[bool] = ...) -> None: ...
+
+class Place(_message.Message):
+    __slots__ = ("after", "version")
+    AFTER_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    after: bytes
+    version: int
+    def __init__(self, after: _Optional[bytes] = ..., version: _Optional[int] = ...) -> None: ...
 
 class Absent(_message.Message):
     __slots__ = ()

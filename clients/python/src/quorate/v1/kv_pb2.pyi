@@ -61,16 +61,18 @@ SCAN_ORDER_HASH: ScanOrder
 SCAN_ORDER_KEY: ScanOrder
 
 class GetRequest(_message.Message):
-    __slots__ = ("keyspace", "key", "timeout_ms", "replicas")
+    __slots__ = ("keyspace", "key", "timeout_ms", "replicas", "place")
     KEYSPACE_FIELD_NUMBER: _ClassVar[int]
     KEY_FIELD_NUMBER: _ClassVar[int]
     TIMEOUT_MS_FIELD_NUMBER: _ClassVar[int]
     REPLICAS_FIELD_NUMBER: _ClassVar[int]
+    PLACE_FIELD_NUMBER: _ClassVar[int]
     keyspace: str
     key: bytes
     timeout_ms: int
     replicas: int
-    def __init__(self, keyspace: _Optional[str] = ..., key: _Optional[bytes] = ..., timeout_ms: _Optional[int] = ..., replicas: _Optional[int] = ...) -> None: ...
+    place: _common_pb2.Place
+    def __init__(self, keyspace: _Optional[str] = ..., key: _Optional[bytes] = ..., timeout_ms: _Optional[int] = ..., replicas: _Optional[int] = ..., place: _Optional[_Union[_common_pb2.Place, _Mapping]] = ...) -> None: ...
 
 class GetResponse(_message.Message):
     __slots__ = ("reading", "coordinator")
@@ -81,20 +83,22 @@ class GetResponse(_message.Message):
     def __init__(self, reading: _Optional[_Union[_common_pb2.Reading, _Mapping]] = ..., coordinator: _Optional[_Union[_common_pb2.Coordinator, _Mapping]] = ...) -> None: ...
 
 class PutRequest(_message.Message):
-    __slots__ = ("keyspace", "key", "value", "context", "options", "expiry")
+    __slots__ = ("keyspace", "key", "value", "context", "options", "expiry", "place")
     KEYSPACE_FIELD_NUMBER: _ClassVar[int]
     KEY_FIELD_NUMBER: _ClassVar[int]
     VALUE_FIELD_NUMBER: _ClassVar[int]
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
     OPTIONS_FIELD_NUMBER: _ClassVar[int]
     EXPIRY_FIELD_NUMBER: _ClassVar[int]
+    PLACE_FIELD_NUMBER: _ClassVar[int]
     keyspace: str
     key: bytes
     value: bytes
     context: bytes
     options: _common_pb2.WriteOptions
     expiry: Expiry
-    def __init__(self, keyspace: _Optional[str] = ..., key: _Optional[bytes] = ..., value: _Optional[bytes] = ..., context: _Optional[bytes] = ..., options: _Optional[_Union[_common_pb2.WriteOptions, _Mapping]] = ..., expiry: _Optional[_Union[Expiry, _Mapping]] = ...) -> None: ...
+    place: _common_pb2.Place
+    def __init__(self, keyspace: _Optional[str] = ..., key: _Optional[bytes] = ..., value: _Optional[bytes] = ..., context: _Optional[bytes] = ..., options: _Optional[_Union[_common_pb2.WriteOptions, _Mapping]] = ..., expiry: _Optional[_Union[Expiry, _Mapping]] = ..., place: _Optional[_Union[_common_pb2.Place, _Mapping]] = ...) -> None: ...
 
 class Expiry(_message.Message):
     __slots__ = ("keep", "after_ms", "at_ms")
@@ -111,38 +115,44 @@ class Keep(_message.Message):
     def __init__(self) -> None: ...
 
 class PutResponse(_message.Message):
-    __slots__ = ("coordinator", "is_repeated", "context")
+    __slots__ = ("coordinator", "is_repeated", "context", "receipt")
     COORDINATOR_FIELD_NUMBER: _ClassVar[int]
     IS_REPEATED_FIELD_NUMBER: _ClassVar[int]
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    RECEIPT_FIELD_NUMBER: _ClassVar[int]
     coordinator: _common_pb2.Coordinator
     is_repeated: bool
     context: bytes
-    def __init__(self, coordinator: _Optional[_Union[_common_pb2.Coordinator, _Mapping]] = ..., is_repeated: _Optional[bool] = ..., context: _Optional[bytes] = ...) -> None: ...
+    receipt: _common_pb2.Receipt
+    def __init__(self, coordinator: _Optional[_Union[_common_pb2.Coordinator, _Mapping]] = ..., is_repeated: _Optional[bool] = ..., context: _Optional[bytes] = ..., receipt: _Optional[_Union[_common_pb2.Receipt, _Mapping]] = ...) -> None: ...
 
 class DeleteRequest(_message.Message):
-    __slots__ = ("keyspace", "key", "context", "options")
+    __slots__ = ("keyspace", "key", "context", "options", "place")
     KEYSPACE_FIELD_NUMBER: _ClassVar[int]
     KEY_FIELD_NUMBER: _ClassVar[int]
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
     OPTIONS_FIELD_NUMBER: _ClassVar[int]
+    PLACE_FIELD_NUMBER: _ClassVar[int]
     keyspace: str
     key: bytes
     context: bytes
     options: _common_pb2.WriteOptions
-    def __init__(self, keyspace: _Optional[str] = ..., key: _Optional[bytes] = ..., context: _Optional[bytes] = ..., options: _Optional[_Union[_common_pb2.WriteOptions, _Mapping]] = ...) -> None: ...
+    place: _common_pb2.Place
+    def __init__(self, keyspace: _Optional[str] = ..., key: _Optional[bytes] = ..., context: _Optional[bytes] = ..., options: _Optional[_Union[_common_pb2.WriteOptions, _Mapping]] = ..., place: _Optional[_Union[_common_pb2.Place, _Mapping]] = ...) -> None: ...
 
 class DeleteResponse(_message.Message):
-    __slots__ = ("coordinator", "is_repeated", "existed", "context")
+    __slots__ = ("coordinator", "is_repeated", "existed", "context", "receipt")
     COORDINATOR_FIELD_NUMBER: _ClassVar[int]
     IS_REPEATED_FIELD_NUMBER: _ClassVar[int]
     EXISTED_FIELD_NUMBER: _ClassVar[int]
     CONTEXT_FIELD_NUMBER: _ClassVar[int]
+    RECEIPT_FIELD_NUMBER: _ClassVar[int]
     coordinator: _common_pb2.Coordinator
     is_repeated: bool
     existed: bool
     context: bytes
-    def __init__(self, coordinator: _Optional[_Union[_common_pb2.Coordinator, _Mapping]] = ..., is_repeated: _Optional[bool] = ..., existed: _Optional[bool] = ..., context: _Optional[bytes] = ...) -> None: ...
+    receipt: _common_pb2.Receipt
+    def __init__(self, coordinator: _Optional[_Union[_common_pb2.Coordinator, _Mapping]] = ..., is_repeated: _Optional[bool] = ..., existed: _Optional[bool] = ..., context: _Optional[bytes] = ..., receipt: _Optional[_Union[_common_pb2.Receipt, _Mapping]] = ...) -> None: ...
 
 class BatchGetRequest(_message.Message):
     __slots__ = ("keyspace", "keys", "timeout_ms", "replicas")

@@ -31,7 +31,8 @@ class KvStub:
     What an answer promises is the promise of the keyspace's engine. "linearizable": every key is an
     atomic register; a read returns the value of the last completed write, or of one still under way,
     and after a value was read nobody reads an older one. "causal": a key holds all values that were
-    written concurrently, each until a write whose context has seen it takes its place.
+    written concurrently, each until a write whose context has seen it takes its place. "epidemic": all
+    writes have one order, and a read finds the last one before it with high probability.
     """
 
     def __init__(self, channel):
@@ -78,7 +79,8 @@ class KvServicer:
     What an answer promises is the promise of the keyspace's engine. "linearizable": every key is an
     atomic register; a read returns the value of the last completed write, or of one still under way,
     and after a value was read nobody reads an older one. "causal": a key holds all values that were
-    written concurrently, each until a write whose context has seen it takes its place.
+    written concurrently, each until a write whose context has seen it takes its place. "epidemic": all
+    writes have one order, and a read finds the last one before it with high probability.
     """
 
     def Get(self, request, context):
@@ -172,7 +174,8 @@ class Kv:
     What an answer promises is the promise of the keyspace's engine. "linearizable": every key is an
     atomic register; a read returns the value of the last completed write, or of one still under way,
     and after a value was read nobody reads an older one. "causal": a key holds all values that were
-    written concurrently, each until a write whose context has seen it takes its place.
+    written concurrently, each until a write whose context has seen it takes its place. "epidemic": all
+    writes have one order, and a read finds the last one before it with high probability.
     """
 
     @staticmethod

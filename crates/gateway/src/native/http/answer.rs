@@ -11,8 +11,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use quorate_api::v1::reading::State;
 use quorate_api::v1::{
-    Coordinator, Error, Keyspace, KeyspacesResponse, Kind, NodeFailure, Reading, ScanOrder,
-    ScanPage, ScanPromise,
+    Coordinator, Error, Keyspace, KeyspacesResponse, Kind, NodeFailure, Reading, Receipt,
+    ScanOrder, ScanPage, ScanPromise,
 };
 use serde_json::{Map, Value, json};
 
@@ -128,6 +128,14 @@ pub fn context(bytes: &[u8]) -> String {
     STANDARD.encode(bytes)
 }
 
+/// Puts what an answer rests on into an object.
+pub fn put_receipt(object: &mut Object, receipt: Option<&Receipt>) {
+    if let Some(Receipt { token, acks, is_degraded }) = receipt {
+        let told = json!({ "token": context(token), "acks": acks, "is_degraded": is_degraded });
+        object.insert(String::from("receipt"), told);
+    }
+}
+
 /// Puts bytes into an object.
 pub fn put_bytes(object: &mut Object, name: &str, bytes: &[u8]) {
     match std::str::from_utf8(bytes) {
@@ -138,6 +146,7 @@ pub fn put_bytes(object: &mut Object, name: &str, bytes: &[u8]) {
 
 /// Puts the state of a key into an object.
 pub fn put_reading(object: &mut Object, reading: &Reading) {
+    put_receipt(object, reading.receipt.as_ref());
     match &reading.state {
         Some(State::Value(value)) => put_bytes(object, "value", value),
         Some(State::Siblings(siblings)) => {
@@ -254,7 +263,10 @@ mod tests {
         let values = vec![Bytes::from_static(b"a"), Bytes::from_static(b"\xff")];
         let siblings = Siblings { values, context: Bytes::from_static(b"\x01") };
         let mut object = Object::new();
-        put_reading(&mut object, &Reading { state: Some(State::Siblings(siblings)) });
+        put_reading(
+            &mut object,
+            &Reading { state: Some(State::Siblings(siblings)), receipt: None },
+        );
         let expected = json!({
             "siblings": [{ "value": "a" }, { "value_base64": "/w==" }],
             "context": "AQ==",

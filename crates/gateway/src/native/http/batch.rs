@@ -30,7 +30,7 @@ pub async fn get(State(native): State<Native>, request: Request) -> Response {
 async fn read(native: &Native, request: Request) -> Result<Response, Problem> {
     let (parts, body) = request.into_parts();
     let parameters = Parameters::of(&parts.uri, &["timeout_ms", "replicas"])?;
-    let (keyspace, _) = ask::place(&parts.uri)?;
+    let (keyspace, _) = ask::path(&parts.uri)?;
     let timeout_ms = parameters.number("timeout_ms", 0, u32::MAX)?.unwrap_or(0);
     let replicas = parameters.number("replicas", 0, u32::MAX)?.unwrap_or(0);
     let asking = asking(&parts);

@@ -13,7 +13,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use quorate_api::v1::reading::State as Reading;
-use quorate_api::v1::{self, Coordinator};
+use quorate_api::v1::{self, Coordinator, Receipt};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
@@ -49,11 +49,12 @@ pub async fn get(State(native): State<Native>, request: Request) -> Response {
 }
 
 async fn read(native: &Native, parts: &Parts) -> Result<Response, Problem> {
-    let parameters = Parameters::of(&parts.uri, &["timeout_ms", "replicas"])?;
-    let (keyspace, key) = ask::place(&parts.uri)?;
+    let parameters = Parameters::of(&parts.uri, &["timeout_ms", "replicas", ask::VERSION])?;
+    let (keyspace, key) = ask::path(&parts.uri)?;
     let timeout_ms = parameters.number("timeout_ms", 0, u32::MAX)?.unwrap_or(0);
     let replicas = parameters.number("replicas", 0, u32::MAX)?.unwrap_or(0);
-    let asked = v1::GetRequest { keyspace, key: key.clone(), timeout_ms, replicas };
+    let place = ask::place(&parts.headers, &parameters)?;
+    let asked = v1::GetRequest { keyspace, key: key.clone(), timeout_ms, replicas, place };
     let asking = asking(parts);
     let read = native.get(asked, &asking).await?;
     let reading = read.reading.unwrap_or_default();
@@ -87,7 +88,19 @@ async fn read(native: &Native, parts: &Parts) -> Result<Response, Problem> {
         Some(Reading::Siblings(siblings)) => &siblings.context[..],
         _ => &[],
     };
+    let response = with_receipt(response, reading.receipt.as_ref());
     Ok(signed(with_context(response, context), read.coordinator))
+}
+
+/// Adds the token of a receipt as a header, where requests take it from, and what else it says.
+fn with_receipt(mut response: Response, receipt: Option<&Receipt>) -> Response {
+    let Some(Receipt { token, acks, is_degraded }) = receipt else { return response };
+    let token = HeaderValue::try_from(answer::context(token));
+    let headers = response.headers_mut();
+    headers.insert(ask::TOKEN, token.expect("base64 is a header's value"));
+    headers.insert("x-quorate-acks", HeaderValue::from(*acks));
+    headers.insert("x-quorate-degraded", HeaderValue::from(u32::from(*is_degraded)));
+    response
 }
 
 /// Adds a context as a header, where writes take it from.
@@ -108,12 +121,13 @@ pub async fn put(State(native): State<Native>, request: Request) -> Response {
 async fn write(native: &Native, request: Request) -> Result<Response, Problem> {
     let (parts, body) = request.into_parts();
     let [after, at, keep] = expiry::PARAMETERS;
-    let parameters = Parameters::of(&parts.uri, &["timeout_ms", after, at, keep])?;
+    let parameters = Parameters::of(&parts.uri, &["timeout_ms", after, at, keep, ask::VERSION])?;
     let expiry = expiry::of_parameters(&parameters)?;
-    let (keyspace, key) = ask::place(&parts.uri)?;
+    let (keyspace, key) = ask::path(&parts.uri)?;
     let timeout_ms = parameters.number("timeout_ms", 0, u32::MAX)?.unwrap_or(0);
     let options = Some(ask::write_options(&parts.headers, timeout_ms)?);
     let context = ask::context(&parts.headers)?;
+    let place = ask::place(&parts.headers, &parameters)?;
     let (form, asking) = (ask::form(&parts.headers)?, asking(&parts));
     let limit = native.value_bytes_max_of(&keyspace)?;
     let value = match form {
@@ -123,19 +137,21 @@ async fn write(native: &Native, request: Request) -> Result<Response, Problem> {
             ask::value(&body, &asking.allowance)?
         }
     };
-    let asked = v1::PutRequest { keyspace, key, value, context, options, expiry };
+    let asked = v1::PutRequest { keyspace, key, value, context, options, expiry, place };
     let done = native.put(asked, &asking).await?;
     let mut body = Map::new();
     body.insert(String::from("is_repeated"), done.is_repeated.into());
-    Ok(signed(told(body, &done.context), done.coordinator))
+    Ok(signed(told(body, &done.context, done.receipt.as_ref()), done.coordinator))
 }
 
 /// What is told of a write.
-fn told(mut body: Map<String, Value>, context: &[u8]) -> Response {
+fn told(mut body: Map<String, Value>, context: &[u8], receipt: Option<&Receipt>) -> Response {
+    answer::put_receipt(&mut body, receipt);
     if !context.is_empty() {
         body.insert(String::from("context"), answer::context(context).into());
     }
-    with_context(answer::json(StatusCode::OK, &Value::Object(body)), context)
+    let response = answer::json(StatusCode::OK, &Value::Object(body));
+    with_context(with_receipt(response, receipt), context)
 }
 
 /// `DELETE /v1/kv/{keyspace}/{key}`.
@@ -146,16 +162,17 @@ pub async fn delete(State(native): State<Native>, request: Request) -> Response 
 }
 
 async fn remove(native: &Native, parts: &Parts) -> Result<Response, Problem> {
-    let parameters = Parameters::of(&parts.uri, &["timeout_ms"])?;
-    let (keyspace, key) = ask::place(&parts.uri)?;
+    let parameters = Parameters::of(&parts.uri, &["timeout_ms", ask::VERSION])?;
+    let (keyspace, key) = ask::path(&parts.uri)?;
     let timeout_ms = parameters.number("timeout_ms", 0, u32::MAX)?.unwrap_or(0);
     let options = Some(ask::write_options(&parts.headers, timeout_ms)?);
     let context = ask::context(&parts.headers)?;
-    let asked = v1::DeleteRequest { keyspace, key, context, options };
+    let place = ask::place(&parts.headers, &parameters)?;
+    let asked = v1::DeleteRequest { keyspace, key, context, options, place };
     let done = native.delete(asked, &asking(parts)).await?;
     let body = json!({ "existed": done.existed, "is_repeated": done.is_repeated });
     let Value::Object(body) = body else { return Err(problem::mismatch()) };
-    Ok(signed(told(body, &done.context), done.coordinator))
+    Ok(signed(told(body, &done.context, done.receipt.as_ref()), done.coordinator))
 }
 
 /// `GET /v1/kv/{keyspace}`.
@@ -168,7 +185,7 @@ async fn list(native: &Native, parts: &Parts) -> Result<Response, Problem> {
     let parameters = Parameters::of(&parts.uri, &known)?;
     let limit = parameters.number("limit", 1, PAGE_KEYS_MAX)?.unwrap_or(PAGE_KEYS);
     let asked = v1::ScanRequest {
-        keyspace: ask::place(&parts.uri)?.0,
+        keyspace: ask::path(&parts.uri)?.0,
         cursor: parameters.cursor()?,
         from: parameters.bytes("from"),
         to: parameters.bytes("to"),

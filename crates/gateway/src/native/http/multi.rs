@@ -35,7 +35,7 @@ pub async fn post(State(native): State<Native>, request: Request) -> Response {
 async fn multi(native: &Native, request: Request) -> Result<Response, Problem> {
     let (parts, body) = request.into_parts();
     let parameters = Parameters::of(&parts.uri, &["timeout_ms"])?;
-    let (keyspace, _) = ask::place(&parts.uri)?;
+    let (keyspace, _) = ask::path(&parts.uri)?;
     let timeout_ms = parameters.number("timeout_ms", 0, u32::MAX)?.unwrap_or(0);
     let options = Some(ask::write_options(&parts.headers, timeout_ms)?);
     let asking = asking(&parts);

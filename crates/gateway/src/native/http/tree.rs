@@ -37,7 +37,7 @@ pub(super) fn refused(native: &Native, problem: Problem) -> Response {
 
 /// The keyspace of a request and the path of the node.
 fn place(uri: &Uri) -> Result<(String, String), Problem> {
-    let (keyspace, rest) = ask::place(uri)?;
+    let (keyspace, rest) = ask::path(uri)?;
     let mut path = vec![b'/'];
     path.extend(&rest);
     let path = String::from_utf8(path).map_err(|_| {

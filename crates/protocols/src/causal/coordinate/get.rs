@@ -256,7 +256,7 @@ impl Causal {
                 let context = self.settings.tokens.seal_seen(cx.lane, client_key(&key), &seen);
                 Outcome::Values { values: merged.values().into(), context }
             }
-            Aim::Values(Which::One) => self.value_of(&merged),
+            Aim::Values(_) => self.value_of(&merged),
             Aim::Removal if merged.versions.is_empty() => Outcome::deleted(false),
             Aim::Removal | Aim::Replacement(_) => {
                 let (asker, value) = write_of(ticket, aim);
