@@ -61,7 +61,7 @@ impl Epidemic {
         if is_mine && (self.state.is_ready(at) || mutant!("epidemic_joiner_answers")) {
             let came = self.perform_flask(&flask, cx);
             self.flush(cx);
-            let members = self.state.size();
+            let members = self.state.told_size();
             cx.fx.send(flask.entry, Message::Flasked { id: flask.id, members, result: came });
         }
         if flask.hops < HOPS_MAX && !to.is_empty() {

@@ -15,6 +15,7 @@ use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::ids::{Incarnation, NodeId, Ticket};
 use quorate_kernel::invariant;
+use quorate_kernel::limits::{EPTO_PAYLOAD_BYTES_MAX, KEY_BYTES_MAX};
 use quorate_kernel::operation::{Outcome, Refusal};
 use quorate_kernel::receipt::Receipt;
 use quorate_kernel::time::Time;
@@ -22,6 +23,8 @@ use quorate_kernel::{mutant, probe};
 
 /// The most requests in hand.
 const PENDING_MAX: usize = 4096;
+/// The longest value that is written in the one order: with the longest key it fits an event.
+pub const ORDERED_VALUE_BYTES_MAX: usize = EPTO_PAYLOAD_BYTES_MAX - KEY_BYTES_MAX - 64;
 /// After how many rounds without any answer a request without order is sent on its way again.
 const FLASK_ROUNDS: u64 = 8;
 /// How many rounds more than a TTL a write may take before it is broadcast again.
@@ -93,6 +96,10 @@ impl Pending {
         }
     }
 
+    fn is_delete(&self) -> bool {
+        matches!(&self.way, Way::Ordered(asked) if asked.act == Act::Delete)
+    }
+
     /// How many replicas have said something at one event, at most.
     fn reached(&self) -> usize {
         self.said.values().map(BTreeMap::len).max().unwrap_or(0)
@@ -103,7 +110,7 @@ impl Pending {
         let is_write = self.is_write();
         let (event, said) = self.said.iter().find(|(_, said)| said.len() >= acks)?;
         if is_write {
-            return Some(written(said));
+            return Some(written(said, self.is_delete()));
         }
         // Of what was read at one event the newest is right: others have a hole.
         let newest = said.values().max_by_key(|came| match came {
@@ -118,23 +125,44 @@ impl Pending {
     }
 }
 
-fn written(said: &BTreeMap<NodeId, Came>) -> Outcome {
+fn written(said: &BTreeMap<NodeId, Came>, is_delete: bool) -> Outcome {
     let wrote = |came: &Came| match came {
         Came::Wrote { version, existed } => Some((*version, *existed)),
         _ => None,
     };
     // A replica with a hole may have taken a repetition for the first: the first event counts.
     match said.values().filter_map(wrote).min() {
-        Some((version, _)) => {
-            Outcome::Written { context: receipt(Some(version), said.len(), false) }
+        Some((version, existed)) => {
+            let context = receipt(Some(version), said.len(), false);
+            match is_delete {
+                true => Outcome::Deleted { existed, context },
+                false => Outcome::Written { context },
+            }
         }
         None => Outcome::Refused(Refusal::Unsupported),
     }
 }
 
+/// Why a value is not taken: no event could carry it.
+fn too_large(ask: &KeyAsk) -> Option<Refusal> {
+    let What::Put(value) = &ask.what else { return None };
+    let (length, limit) = (value.len(), ORDERED_VALUE_BYTES_MAX);
+    (length > limit).then_some(Refusal::TooLarge { what: "value", length, limit })
+}
+
 impl Came {
     fn is_degraded(&self) -> bool {
         matches!(self, Came::Read { is_degraded: true, .. })
+    }
+
+    /// The time of the event that wrote what was found, or was written.
+    fn time(&self) -> LogicalTime {
+        match self {
+            Came::Wrote { version, .. } | Came::Read { version: Some(version), .. } => {
+                version.time()
+            }
+            Came::Read { version: None, .. } | Came::Refused => LogicalTime(0),
+        }
     }
 }
 
@@ -146,6 +174,9 @@ impl Epidemic {
         let refuse = |cx: &mut Context<'_>, why| {
             cx.fx.answer_early(ticket, Outcome::Refused(why));
         };
+        if let Some(why) = too_large(&ask) {
+            return refuse(cx, why);
+        }
         let key = wire_key(&ask.key);
         let id = ask.id.unwrap_or_else(|| {
             RequestId(u128::from(cx.rng.next()) << 64 | u128::from(cx.rng.next()))
@@ -278,7 +309,9 @@ impl Epidemic {
         (came, members): (Came, u16),
         cx: &mut Context<'_>,
     ) {
-        let acks = self.acks();
+        let acks = usize::from(self.settings.acks);
+        // What a client does next through this node comes after what it is told here.
+        self.state.epto.on_seen(came.time());
         let level = self.settings.level;
         let Some(pending) = self.state.pending.get_mut(&id) else { return };
         if came == Came::Refused {
@@ -293,18 +326,18 @@ impl Epidemic {
         // Without order the first that has something is as good as any.
         let is_first = is_found && at.is_none() && level != Level::Strong;
         // Where positions lie far apart a slice has few members: more cannot say so. The receipt
-        // tells how many did.
+        // tells how many did. Replicas know that, and not this node, which may know nobody yet.
         pending.members = pending.members.max(members).max(1);
-        let needed = if is_first { 1 } else { acks.min(usize::from(pending.members)) };
+        let members = usize::from(pending.members);
+        let members = if mutant!("epidemic_entry_counts_nodes") {
+            members.min(usize::try_from(self.state.slices.count()).unwrap_or(usize::MAX))
+        } else {
+            members
+        };
+        let needed = if is_first { 1 } else { acks.min(members) };
         if let Some(outcome) = pending.outcome(needed) {
             self.end(id, outcome, cx);
         }
-    }
-
-    /// How many replicas must have said so: never more than there are nodes.
-    fn acks(&self) -> usize {
-        let nodes = usize::try_from(self.state.slices.count()).unwrap_or(usize::MAX);
-        usize::from(self.settings.acks).min(nodes).max(1)
     }
 
     fn end(&mut self, id: RequestId, outcome: Outcome, cx: &mut Context<'_>) {
@@ -338,6 +371,8 @@ impl Epidemic {
             // Its own word may be all that there is: the event may have reached nobody else.
             if is_due && may_go {
                 pending.attempt += 1;
+                // Who knew of no bound then may know one by now.
+                pending.members = 0;
                 again.push(*id);
             }
         }
@@ -355,7 +390,7 @@ impl Epidemic {
             return Outcome::Refused(Refusal::OutcomeUnknown);
         }
         let small = |count: usize| u8::try_from(count).unwrap_or(u8::MAX);
-        let (reached, needed) = (small(pending.reached()), small(self.acks()));
+        let (reached, needed) = (small(pending.reached()), self.settings.acks);
         Outcome::Refused(Refusal::NoQuorum { reached, needed })
     }
 }

@@ -19,6 +19,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::ids::{Incarnation, NodeId};
+use quorate_kernel::mutant;
 use quorate_kernel::plain::PlainData;
 use quorate_kernel::storage::Class;
 use quorate_kernel::time::Time;
@@ -155,8 +156,17 @@ impl State {
     }
 
     /// How many members the own slice has, as far as is known.
+    #[cfg(test)]
     pub(super) fn size(&self) -> u16 {
         u16::try_from(self.slices.members().len() + 1).unwrap_or(u16::MAX)
+    }
+
+    /// What replicas tell of their number: as many as there can be while the view is being filled,
+    /// so that nobody takes few words for those of all.
+    pub(super) fn told_size(&self) -> u16 {
+        let is_known = self.slices.is_filled() || mutant!("epidemic_members_guessed");
+        let size = u16::try_from(self.slices.members().len() + 1);
+        size.ok().filter(|_| is_known).unwrap_or(u16::MAX)
     }
 
     /// A random member of the own slice.

@@ -2,6 +2,7 @@
 
 mod calm;
 mod changes;
+mod entry;
 mod faults;
 mod judge;
 mod traps;

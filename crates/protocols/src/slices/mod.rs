@@ -117,6 +117,12 @@ impl Slices {
         Told { groups: self.groups(), count: own.map(|own| self.estimate.blended(own)) }
     }
 
+    /// Whether the members of the own slice had the time to be heard of since it changed.
+    #[must_use]
+    pub fn is_filled(&self) -> bool {
+        self.estimate.is_filled()
+    }
+
     fn own_count(&self) -> Option<u32> {
         let groups = self.groups()?;
         let others = u64::try_from(self.view.members().len()).expect("a view is small");

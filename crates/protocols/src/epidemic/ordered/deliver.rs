@@ -61,7 +61,7 @@ impl Epidemic {
         self.forget_old(event.key.time);
         self.flush(cx);
         if !results.is_empty() {
-            let members = self.state.size();
+            let members = self.state.told_size();
             cx.fx.send(event.key.source, Message::Did { event: event.key, members, results });
         }
         invariant!(self.state.last == Some(event.key), "the order goes on");

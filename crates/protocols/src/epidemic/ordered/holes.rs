@@ -223,7 +223,7 @@ impl Epidemic {
         if self.state.holes.is_open() {
             return;
         }
-        let (is_degraded, members) = (self.state.holes.is_degraded, self.state.size());
+        let (is_degraded, members) = (self.state.holes.is_degraded, self.state.told_size());
         for mut read in core::mem::take(&mut self.state.holes.held) {
             if let Came::Read { is_degraded: known, .. } = &mut read.came {
                 *known = is_degraded;

@@ -14,8 +14,9 @@ use crate::epidemic::replica::range::{Leaf, Range, position};
 use crate::epidemic::replica::seen::Done;
 use crate::epidemic::replica::store::{Put, Record};
 use crate::epidemic::replica::version::{RequestId, Version};
+use crate::epidemic::state::State;
 use crate::epidemic::{Context, Epidemic, Level};
-use crate::epto::EventKey;
+use crate::epto::{EventKey, LogicalTime};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use bytes::Bytes;
@@ -219,6 +220,7 @@ impl Epidemic {
     pub(in crate::epidemic) fn merge(&mut self, records: Vec<Record>, ids: Vec<(RequestId, Done)>) {
         let state = &mut self.state;
         for (id, done) in ids {
+            see(state, done.event.time);
             if state.is_mine(done.position) {
                 state.seen.note(id, done, &mut state.writes);
             }
@@ -233,6 +235,7 @@ impl Epidemic {
             if !state.is_mine(position(&record.key)) {
                 continue;
             }
+            see(state, record.version.time());
             match state.store.put(record, &mut state.writes) {
                 Put::Stored => {
                     probe!("epidemic/repaired");
@@ -242,6 +245,13 @@ impl Epidemic {
                 Put::Known | Put::Older => {}
             }
         }
+    }
+}
+
+/// What this node broadcasts from now on comes after what it has taken in.
+fn see(state: &mut State, time: LogicalTime) {
+    if !mutant!("epidemic_clock_unmoved") {
+        state.epto.on_seen(time);
     }
 }
 

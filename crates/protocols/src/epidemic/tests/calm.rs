@@ -130,7 +130,7 @@ fn a_tombstone_goes_everywhere_when_its_grace_is_over() {
     nodes.into_iter().for_each(|node| world.start(node));
     world.settle();
     assert!(matches!(world.done("x", put("1")), Outcome::Written { .. }));
-    assert!(matches!(world.done("x", What::Delete), Outcome::Written { .. }));
+    assert!(matches!(world.done("x", What::Delete), Outcome::Deleted { .. }));
     assert_eq!(value(&world.done("x", What::Get)), None);
     for number in 0..60 {
         let node = world.any();

@@ -168,7 +168,7 @@ fn who_was_away_for_too_long_brings_nothing_back() {
     let away = nodes.into_iter().find(|node| has(&world, *node)).expect("somebody has it");
     world.stop(away);
     world.run(30);
-    assert!(matches!(world.done("x", What::Delete), Outcome::Written { .. }));
+    assert!(matches!(world.done("x", What::Delete), Outcome::Deleted { .. }));
     for number in 0..70 {
         let node = world.any();
         world.ask(node, &format!("y{number}"), put("1"));

@@ -93,7 +93,9 @@ impl Judge {
     /// What every acknowledged write has come to: it, or a later one, is at each member.
     pub fn acknowledged(world: &World) {
         for (ticket, outcome) in &world.answers {
-            let Outcome::Written { context } = outcome else { continue };
+            let (Outcome::Written { context } | Outcome::Deleted { context, .. }) = outcome else {
+                continue;
+            };
             let (_, key, _) = &world.asked[ticket];
             let version = Version::from_token(&context[2..]).expect("a receipt begins with it");
             let key = wire_key(key);

@@ -38,7 +38,11 @@ fn a_read_does_not_see_what_comes_after_it() {
         let from = world.any();
         world.say(from, node, Message::Records { page: None, records, ids, wanted });
     }
-    let outcome = world.done("x", What::Get);
+    // One of those that have taken it in would read later than it.
+    let holders = world.holders(&key);
+    let entry = world.up().into_iter().find(|node| !holders.contains(node));
+    let ticket = world.ask(entry.expect("there are others"), "x", What::Get);
+    let outcome = world.wait(ticket);
     assert!(matches!(outcome, Outcome::Refused(Refusal::NoQuorum { .. })), "{outcome:?}");
     let ahead: u64 = world.up().iter().map(|node| world.state(*node).counters.ahead).sum();
     assert!(ahead > 0);
