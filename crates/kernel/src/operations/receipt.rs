@@ -19,9 +19,9 @@ impl Receipt {
     #[must_use]
     pub fn to_context(&self) -> Bytes {
         let mut bytes = BytesMut::with_capacity(self.token.len() + 2);
+        bytes.put_slice(&self.token);
         bytes.put_u8(self.acks);
         bytes.put_u8(u8::from(self.is_degraded));
-        bytes.put_slice(&self.token);
         bytes.freeze()
     }
 
@@ -29,8 +29,9 @@ impl Receipt {
     #[must_use]
     pub fn of_context(context: &Bytes) -> Option<Receipt> {
         match context[..] {
-            [acks, degraded @ (0 | 1), ..] => {
-                Some(Receipt { token: context.slice(2..), acks, is_degraded: degraded == 1 })
+            [.., acks, degraded @ (0 | 1)] => {
+                let token = context.slice(..context.len() - 2);
+                Some(Receipt { token, acks, is_degraded: degraded == 1 })
             }
             _ => None,
         }

@@ -1,6 +1,6 @@
 //! The messages. New variants are only appended.
 
-use super::replica::keys::is_wire_key;
+use super::keys::is_wire_key;
 use super::replica::range::{Leaf, PARTS_MAX, Range};
 use super::replica::seen::Done;
 use super::replica::store::Record;

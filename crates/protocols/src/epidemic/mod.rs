@@ -63,6 +63,7 @@
 
 pub mod engine;
 pub mod flask;
+pub mod keys;
 pub mod message;
 pub mod ordered;
 pub mod pending;

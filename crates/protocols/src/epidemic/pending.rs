@@ -4,9 +4,9 @@
 //! many replicas have it, and not when one of them has said so several times; an ordered read when
 //! so many have read at the same event.
 
+use super::keys::wire_key;
 use super::message::{Came, Flask, FlaskAct};
 use super::ordered::batch::{Act, BatchItem};
-use super::replica::keys::wire_key;
 use super::replica::version::{RequestId, Version};
 use super::{Context, Epidemic, Level};
 use crate::epto::{EventKey, LogicalTime};

@@ -4,7 +4,7 @@
 //! finds on its disk it keeps, and joins as a new node does. So it need not matter what the disk
 //! has lost: what is missing comes with the snapshots, and nothing is answered before.
 
-use super::replica::keys::LAST;
+use super::keys::LAST;
 use super::state::State;
 use crate::epto::EventKey;
 use quorate_kernel::plain::PlainData;

@@ -1,6 +1,6 @@
 //! The engine as a value: what its keyspaces let be set, and how one is opened.
 
-use super::replica::keys::wire_key;
+use super::keys::wire_key;
 use super::replica::range::position;
 use super::{Epidemic, Level, Settings};
 use crate::slices::estimate::Bounds;

@@ -1,11 +1,11 @@
 //! The engine's state, and what must hold of it.
 
 use super::flask::Passed;
+use super::keys::LAST;
 use super::ordered::batch::Waiting;
 use super::ordered::holes::Holes;
 use super::pending::Pending;
 use super::repair::join::Standing;
-use super::replica::keys::LAST;
 use super::replica::range::{Leaf, Range};
 use super::replica::seen::{Seen, Write};
 use super::replica::store::Store;

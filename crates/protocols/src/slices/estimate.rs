@@ -178,13 +178,13 @@ impl Estimate {
             _ => Some((to, 1)),
         };
         let (to, times) = self.wanted?;
-        let is_due = self.is_filled() || mutant!("epidemic_slices_unrestrained");
+        let is_due = self.is_filled() || mutant!("slices_unrestrained");
         (is_due && times >= self.bounds.equal).then(|| self.change(to))
     }
 
     /// The number that is right now, by what is known; none if too little is.
     fn wanted(&self, groups: Groups, own: Option<u32>) -> Option<Groups> {
-        let nodes = if mutant!("epidemic_slices_own_count") { own? } else { self.mean()? };
+        let nodes = if mutant!("slices_own_count") { own? } else { self.mean()? };
         if !self.bounds.fits(nodes, groups) {
             return Some(self.bounds.fitting(nodes, groups));
         }

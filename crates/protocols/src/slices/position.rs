@@ -61,7 +61,7 @@ impl Groups {
     /// The slice in which a position lies: its uppermost bits.
     #[must_use]
     pub fn slice(self, position: Position) -> Slice {
-        if mutant!("epidemic_slices_by_float") {
+        if mutant!("slices_by_float") {
             let fraction = position.0 as f64 / 18_446_744_073_709_551_616.0;
             let place = fraction * f64::from(self.number());
             return Slice(place as u32 + u32::from(place > f64::from(place as u32)) - 1);

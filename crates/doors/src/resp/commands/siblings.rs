@@ -1,5 +1,5 @@
-//! Values that stand side by side: siblings with contexts, `CGET`, `CSET`, `CDEL`, and versions that
-//! clients choose, `VGET`, `VSET`; of keyspaces that keep them.
+//! Values side by side: siblings with contexts, `CGET`, `CSET`, `CDEL`, and versions that clients
+//! choose, `VGET`, `VSET`; of keyspaces that keep them.
 //!
 //! A context is opaque bytes. An empty one is that of a client that has seen nothing: a blind
 //! write, which leaves all siblings where they are. A version is a whole number; the first value

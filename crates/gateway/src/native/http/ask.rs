@@ -9,8 +9,7 @@ use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use bytes::Bytes;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use percent_encoding::percent_decode;
-use quorate_api::v1::place::Place as Where;
-use quorate_api::v1::{Coordinator, Place, Repeat, WriteOptions};
+use quorate_api::v1::{Coordinator, Repeat, WriteOptions};
 use serde::Deserialize;
 
 const REQUEST_ID: &str = "x-quorate-request-id";
@@ -18,11 +17,6 @@ const REPEAT_OF: &str = "x-quorate-repeat-of";
 const REPEAT_AGE: &str = "x-quorate-repeat-age-ms";
 /// The header that carries a context, in base64.
 pub const CONTEXT: &str = "x-quorate-context";
-/// The header that carries the token of a receipt, in base64.
-pub const TOKEN: &str = "x-quorate-token";
-
-/// The parameter that names a version of a client.
-pub const VERSION: &str = "version";
 
 /// The keyspace and the key, if there is one, of a path under `/v1/kv`, `/v1/transactions` or
 /// `/v1/tree`, both percent-decoded.
@@ -176,7 +170,7 @@ pub fn context(headers: &HeaderMap) -> Result<Bytes, Problem> {
     decoded(headers, CONTEXT, ("the context is no base64", right)).map(Option::unwrap_or_default)
 }
 
-fn decoded(
+pub(super) fn decoded(
     headers: &HeaderMap,
     name: &str,
     (what, right): (&str, &str),
@@ -184,22 +178,6 @@ fn decoded(
     let Some(text) = text(headers, name)? else { return Ok(None) };
     let bytes = STANDARD.decode(text).map_err(|_| problem::invalid(name, what, right))?;
     Ok(Some(bytes.into()))
-}
-
-/// Where a read or a write stands: behind a token, or at a version.
-pub fn place(headers: &HeaderMap, parameters: &Parameters) -> Result<Option<Place>, Problem> {
-    let right = "give the token of an earlier answer as it was";
-    let token = decoded(headers, TOKEN, ("the token is no base64", right))?;
-    let place = match (token, parameters.long(VERSION, 0, u64::MAX)?) {
-        (None, None) => return Ok(None),
-        (Some(token), None) => Where::After(token),
-        (None, Some(version)) => Where::Version(version),
-        (Some(_), Some(_)) => {
-            let what = "a version is asked for behind a token: versions of clients have no order";
-            return Err(problem::invalid(TOKEN, what, "give one of the two"));
-        }
-    };
-    Ok(Some(Place { place: Some(place) }))
 }
 
 /// How a body is written.

@@ -6,7 +6,7 @@ use super::super::scan::{Listing, PAGE_KEYS_MAX};
 use super::super::service::{Asking, Native};
 use super::answer::{self, COORDINATOR};
 use super::ask::{self, Form, Parameters};
-use super::{expiry, failed};
+use super::{expiry, failed, place};
 use crate::web::Allowance;
 use axum::extract::{Request, State};
 use axum::http::request::Parts;
@@ -49,11 +49,11 @@ pub async fn get(State(native): State<Native>, request: Request) -> Response {
 }
 
 async fn read(native: &Native, parts: &Parts) -> Result<Response, Problem> {
-    let parameters = Parameters::of(&parts.uri, &["timeout_ms", "replicas", ask::VERSION])?;
+    let parameters = Parameters::of(&parts.uri, &["timeout_ms", "replicas", place::VERSION])?;
     let (keyspace, key) = ask::path(&parts.uri)?;
     let timeout_ms = parameters.number("timeout_ms", 0, u32::MAX)?.unwrap_or(0);
     let replicas = parameters.number("replicas", 0, u32::MAX)?.unwrap_or(0);
-    let place = ask::place(&parts.headers, &parameters)?;
+    let place = place::of(&parts.headers, &parameters)?;
     let asked = v1::GetRequest { keyspace, key: key.clone(), timeout_ms, replicas, place };
     let asking = asking(parts);
     let read = native.get(asked, &asking).await?;
@@ -88,19 +88,8 @@ async fn read(native: &Native, parts: &Parts) -> Result<Response, Problem> {
         Some(Reading::Siblings(siblings)) => &siblings.context[..],
         _ => &[],
     };
-    let response = with_receipt(response, reading.receipt.as_ref());
+    let response = place::with_receipt(response, reading.receipt.as_ref());
     Ok(signed(with_context(response, context), read.coordinator))
-}
-
-/// Adds the token of a receipt as a header, where requests take it from, and what else it says.
-fn with_receipt(mut response: Response, receipt: Option<&Receipt>) -> Response {
-    let Some(Receipt { token, acks, is_degraded }) = receipt else { return response };
-    let token = HeaderValue::try_from(answer::context(token));
-    let headers = response.headers_mut();
-    headers.insert(ask::TOKEN, token.expect("base64 is a header's value"));
-    headers.insert("x-quorate-acks", HeaderValue::from(*acks));
-    headers.insert("x-quorate-degraded", HeaderValue::from(u32::from(*is_degraded)));
-    response
 }
 
 /// Adds a context as a header, where writes take it from.
@@ -121,13 +110,13 @@ pub async fn put(State(native): State<Native>, request: Request) -> Response {
 async fn write(native: &Native, request: Request) -> Result<Response, Problem> {
     let (parts, body) = request.into_parts();
     let [after, at, keep] = expiry::PARAMETERS;
-    let parameters = Parameters::of(&parts.uri, &["timeout_ms", after, at, keep, ask::VERSION])?;
+    let parameters = Parameters::of(&parts.uri, &["timeout_ms", after, at, keep, place::VERSION])?;
     let expiry = expiry::of_parameters(&parameters)?;
     let (keyspace, key) = ask::path(&parts.uri)?;
     let timeout_ms = parameters.number("timeout_ms", 0, u32::MAX)?.unwrap_or(0);
     let options = Some(ask::write_options(&parts.headers, timeout_ms)?);
     let context = ask::context(&parts.headers)?;
-    let place = ask::place(&parts.headers, &parameters)?;
+    let place = place::of(&parts.headers, &parameters)?;
     let (form, asking) = (ask::form(&parts.headers)?, asking(&parts));
     let limit = native.value_bytes_max_of(&keyspace)?;
     let value = match form {
@@ -151,7 +140,7 @@ fn told(mut body: Map<String, Value>, context: &[u8], receipt: Option<&Receipt>)
         body.insert(String::from("context"), answer::context(context).into());
     }
     let response = answer::json(StatusCode::OK, &Value::Object(body));
-    with_context(with_receipt(response, receipt), context)
+    with_context(place::with_receipt(response, receipt), context)
 }
 
 /// `DELETE /v1/kv/{keyspace}/{key}`.
@@ -162,12 +151,12 @@ pub async fn delete(State(native): State<Native>, request: Request) -> Response 
 }
 
 async fn remove(native: &Native, parts: &Parts) -> Result<Response, Problem> {
-    let parameters = Parameters::of(&parts.uri, &["timeout_ms", ask::VERSION])?;
+    let parameters = Parameters::of(&parts.uri, &["timeout_ms", place::VERSION])?;
     let (keyspace, key) = ask::path(&parts.uri)?;
     let timeout_ms = parameters.number("timeout_ms", 0, u32::MAX)?.unwrap_or(0);
     let options = Some(ask::write_options(&parts.headers, timeout_ms)?);
     let context = ask::context(&parts.headers)?;
-    let place = ask::place(&parts.headers, &parameters)?;
+    let place = place::of(&parts.headers, &parameters)?;
     let asked = v1::DeleteRequest { keyspace, key, context, options, place };
     let done = native.delete(asked, &asking(parts)).await?;
     let body = json!({ "existed": done.existed, "is_repeated": done.is_repeated });

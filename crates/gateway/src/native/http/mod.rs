@@ -29,6 +29,7 @@ mod events;
 mod expiry;
 mod kv;
 mod multi;
+mod place;
 mod transact;
 mod tree;
 

@@ -1,6 +1,6 @@
 //! What travels in one event: the requests of one node and round.
 
-use crate::epidemic::replica::keys::is_wire_key;
+use crate::epidemic::keys::is_wire_key;
 use crate::epidemic::replica::version::RequestId;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -119,7 +119,7 @@ impl Waiting {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::epidemic::replica::keys::wire_key;
+    use crate::epidemic::keys::wire_key;
 
     fn asked(id: u128, key: &str, act: Act) -> BatchItem {
         BatchItem { id: RequestId(id), key: wire_key(key.as_bytes()), act }

@@ -340,7 +340,7 @@ impl Epidemic {
         state.store.drop_range(&Range::ALL, usize::MAX, &mut state.writes);
         state.last = None;
         state.former.clear();
-        state.writes.push((super::super::replica::keys::LAST, None));
+        state.writes.push((super::super::keys::LAST, None));
         self.flush(cx);
     }
 }

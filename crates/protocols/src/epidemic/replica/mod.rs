@@ -1,6 +1,5 @@
 //! What a replica has: records, and which requests it has done.
 
-pub mod keys;
 pub mod range;
 pub mod seen;
 pub mod store;

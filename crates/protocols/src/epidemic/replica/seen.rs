@@ -5,9 +5,9 @@
 //! that another client has replaced in between. Ids are forgotten when the order has gone on by the
 //! window, so everywhere at the same event.
 
-use super::keys::{id_key, id_of};
 use super::range::Range;
 use super::version::RequestId;
+use crate::epidemic::keys::{id_key, id_of};
 use crate::epto::{EventKey, LogicalTime};
 use crate::slices::position::Position;
 use alloc::collections::{BTreeMap, BTreeSet};

@@ -5,10 +5,10 @@
 //! replicas equal that have heard of the same events in whatever way. Of versions that clients
 //! choose the first value wins, and several are kept.
 
-use super::keys::{Stored, record_key, record_of};
 use super::range::{Leaf, Range, leaf, position};
 use super::seen::Write;
 use super::version::{RequestId, Version};
+use crate::epidemic::keys::{Stored, record_key, record_of};
 use crate::epto::LogicalTime;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
@@ -276,8 +276,8 @@ impl Store {
 
 #[cfg(test)]
 mod tests {
-    use super::super::keys::wire_key;
     use super::*;
+    use crate::epidemic::keys::wire_key;
     use crate::epto::EventKey;
     use quorate_kernel::ids::{Incarnation, NodeId, Start};
     use std::collections::BTreeMap as Map;

@@ -163,7 +163,7 @@ fn who_was_away_for_too_long_brings_nothing_back() {
     world.settle();
     assert!(matches!(world.done("x", put("1")), Outcome::Written { .. }));
     world.run(40);
-    let key = crate::epidemic::replica::keys::wire_key(b"x");
+    let key = crate::epidemic::keys::wire_key(b"x");
     let has = |world: &World, node: NodeId| world.state(node).store.held(&key, None).is_some();
     let away = nodes.into_iter().find(|node| has(&world, *node)).expect("somebody has it");
     world.stop(away);

@@ -2,9 +2,9 @@
 
 use super::world::{World, put, value};
 use crate::epidemic::Level;
+use crate::epidemic::keys::wire_key;
 use crate::epidemic::message::{Came, Message};
 use crate::epidemic::pending::{ORDERED_VALUE_BYTES_MAX, What};
-use crate::epidemic::replica::keys::wire_key;
 use crate::epidemic::replica::store::Record;
 use crate::epidemic::replica::version::{RequestId, Version};
 use crate::epto::{EventKey, LogicalTime};

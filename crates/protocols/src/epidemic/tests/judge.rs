@@ -1,8 +1,8 @@
 //! The judge: what must hold whatever has happened (E1 to E5).
 
 use super::world::World;
+use crate::epidemic::keys::wire_key;
 use crate::epidemic::pending::What;
-use crate::epidemic::replica::keys::wire_key;
 use crate::epidemic::replica::range::{Range, position};
 use crate::epidemic::replica::version::{RequestId, Version};
 use bytes::Bytes;
@@ -97,7 +97,7 @@ impl Judge {
                 continue;
             };
             let (_, key, _) = &world.asked[ticket];
-            let version = Version::from_token(&context[2..]).expect("a receipt begins with it");
+            let version = Version::from_token(&context[..21]).expect("a receipt begins with it");
             let key = wire_key(key);
             let mut holders = 0;
             for node in world.up() {
@@ -140,7 +140,7 @@ impl Judge {
             if doubtful.contains(key) {
                 continue;
             }
-            let at = Version::from_token(&context[2..]).expect("a receipt begins with it");
+            let at = Version::from_token(&context[..21]).expect("a receipt begins with it");
             let Version::Ordered(_) = at else { continue };
             let writes = written.0.get(&wire_key(key)).into_iter().flatten();
             // Requests of one node and round are one event, done in the order in which they came.

@@ -2,9 +2,9 @@
 
 use super::world::{World, put, value};
 use crate::epidemic::Level;
+use crate::epidemic::keys::wire_key;
 use crate::epidemic::message::{Came, Flask, FlaskAct, Message};
 use crate::epidemic::pending::What;
-use crate::epidemic::replica::keys::wire_key;
 use crate::epidemic::replica::range::position;
 use crate::epidemic::replica::seen::Done;
 use crate::epidemic::replica::store::Record;
@@ -71,7 +71,7 @@ fn a_replica_counts_once_however_often_it_speaks() {
     let Some(Outcome::Written { context }) = world.answers.get(&ticket) else {
         panic!("two have it")
     };
-    assert_eq!(Version::from_token(&context[2..]), Some(version));
+    assert_eq!(Version::from_token(&context[..21]), Some(version));
     assert_eq!(context[21..], [2, 0], "two have said so, and none knew of a hole");
 }
 

@@ -1,7 +1,7 @@
 //! Messages as bytes.
 
+use crate::epidemic::keys::wire_key;
 use crate::epidemic::message::{Came, Flask, FlaskAct, Found, LISTED_MAX, Message, SnapshotB};
-use crate::epidemic::replica::keys::wire_key;
 use crate::epidemic::replica::range::{Leaf, Range};
 use crate::epidemic::replica::seen::Done;
 use crate::epidemic::replica::store::Record;

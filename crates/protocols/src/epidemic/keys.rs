@@ -3,14 +3,14 @@
 //! | class | key | value | written by | may be dropped |
 //! |---|---|---|---|---|
 //! | data | `k`, hash (8), key, version (21) | postcard of [`Stored`] | a write that is applied, repair, a snapshot | when a newer version replaces it; a tombstone when its grace is over; with a range that was given up |
-//! | data | `i`, request id (16) | postcard of [`Done`](super::seen::Done) | with the write that it names | when the window has passed it |
+//! | data | `i`, request id (16) | postcard of [`Done`](super::replica::seen::Done) | with the write that it names | when the window has passed it |
 //! | data | `l` | postcard of the last [`EventKey`](crate::epto::EventKey) | each delivery, in the batch of what it wrote | never |
 //!
 //! Integers are big-endian. All that one input writes is one batch, so a value, its version, the id
 //! of its request and the last event are never apart.
 
-use super::range::position;
-use super::version::{RequestId, TOKEN_BYTES, Version};
+use super::replica::range::position;
+use super::replica::version::{RequestId, TOKEN_BYTES, Version};
 use crate::epto::EventKey;
 use alloc::vec::Vec;
 use bytes::{BufMut, Bytes, BytesMut};
