@@ -8,6 +8,7 @@
 //! | [`durability`] | the judge of what was acknowledged before the last restart |
 //! | [`scan`] | the judge of what a scan must and must not show |
 //! | [`newest`] | the judge of registers whose writes are ordered by clocks |
+//! | [`places`] | the judge of writes that have one order, with high probability |
 //! | [`siblings`] | the judge of keyspaces that keep concurrent values |
 //! | [`catalog`] | the judge of the chain of decrees |
 //! | [`tree`] | the judge of trees with sessions and watches |
@@ -30,7 +31,7 @@ mod search;
 
 pub use histories::{history, recorded};
 pub use judges::{
-    atomic, catalog, counters, durability, newest, scan, siblings, transactions, tree,
+    atomic, catalog, counters, durability, newest, places, scan, siblings, transactions, tree,
 };
 
 use atomic::Judge;

@@ -5,6 +5,7 @@ pub mod catalog;
 pub mod counters;
 pub mod durability;
 pub mod newest;
+pub mod places;
 pub mod scan;
 pub mod siblings;
 pub mod transactions;

@@ -12,12 +12,14 @@
 //! | [`registers`] | reads and writes of registers, and listings |
 //! | [`siblings`] | reads and writes with contexts |
 //! | [`orders`] | orders to the catalog |
+//! | [`places`] | reads and writes that have places in one order |
 //! | [`transactions`] | operations over several keys |
 //! | [`tree`] | nodes, sessions and watches |
 
 pub mod clients;
 pub mod fleet;
 pub mod orders;
+pub mod places;
 pub mod registers;
 pub mod section;
 pub mod siblings;
@@ -218,6 +220,7 @@ pub fn of(section: &WorkloadSection, rng: &mut Rng) -> Box<dyn Workload> {
         Kind::Siblings => Box::new(siblings::Siblings::new(section, rng)),
         Kind::Orders => Box::new(orders::Orders::new(section, rng)),
         Kind::Transactions => Box::new(transactions::Transactions::new(section, rng)),
+        Kind::Places => Box::new(places::Places::new(section, rng)),
         Kind::Tree => Box::new(tree::Tree::new(section, rng)),
     }
 }

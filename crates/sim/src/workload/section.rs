@@ -18,6 +18,8 @@ pub enum Kind {
     Transactions,
     /// [`super::tree`].
     Tree,
+    /// [`super::places`].
+    Places,
 }
 
 /// The clients of a keyspace, or of the catalog.
@@ -89,6 +91,12 @@ pub struct WorkloadSection {
     /// Whether keys that were deleted leave something behind for good.
     #[serde(default)]
     pub has_tombstones: bool,
+    /// Whether reads have places of their own in the order of writes.
+    #[serde(default)]
+    pub ordered_reads: bool,
+    /// How many of a hundred of these may miss the last write before them.
+    #[serde(default)]
+    pub stale_percent: u64,
     /// How long a client waits between two operations.
     pub think: Distribution,
     /// How many of a million operations follow the one before at once.

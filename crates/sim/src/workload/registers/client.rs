@@ -176,6 +176,8 @@ mod tests {
             silent_ppm: 0,
             apart_ms: None,
             has_tombstones: false,
+            ordered_reads: false,
+            stale_percent: 0,
             think: Distribution::Constant { us: 1 },
             burst_ppm: 0,
             pipeline: 4,
