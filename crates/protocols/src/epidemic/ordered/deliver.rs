@@ -67,7 +67,7 @@ impl Epidemic {
         invariant!(self.state.last == Some(event.key), "the order goes on");
     }
 
-    /// Does one request of an event. Who is not ready for its key takes writes in, and says
+    /// Does one request of an event. Who is not ready for its key does it when it is, and says
     /// nothing.
     fn perform(
         &mut self,
@@ -78,6 +78,9 @@ impl Epidemic {
         cx: &Context<'_>,
     ) {
         let is_ready = self.state.is_ready(position(&asked.key));
+        if !is_ready && asked.is_write() && !mutant!("epidemic_growth_writes_at_once") {
+            return self.defer(event, asked);
+        }
         let id = asked.id;
         let came = match asked.act {
             Act::Get if is_ready => self.read_at(event, id, asked.key, cx),
@@ -95,7 +98,13 @@ impl Epidemic {
     }
 
     /// A write: the first event of its request does it.
-    fn write(&mut self, event: EventKey, id: RequestId, key: Bytes, value: Option<Bytes>) -> Came {
+    pub(in crate::epidemic) fn write(
+        &mut self,
+        event: EventKey,
+        id: RequestId,
+        key: Bytes,
+        value: Option<Bytes>,
+    ) -> Came {
         let state = &mut self.state;
         if let Some(done) = state.seen.get(id) {
             // A snapshot may have brought what this very event has done.

@@ -1,6 +1,8 @@
 //! Messages as bytes.
 
-use crate::epidemic::message::{Came, Flask, FlaskAct, Found, LISTED_MAX, Message, SnapshotB};
+use crate::epidemic::message::{
+    Came, Flask, FlaskAct, Found, LISTED_MAX, Message, Rest, SnapshotB,
+};
 use crate::epidemic::replica::keys::wire_key;
 use crate::epidemic::replica::range::{Leaf, Range};
 use crate::epidemic::replica::seen::Done;
@@ -53,8 +55,8 @@ fn all() -> Vec<Message> {
         horizon: Horizon { last: Some(event()), ..Horizon::default() },
         records: Vec::from([record()]),
         ids: ids.clone(),
-        after: Some(key.clone()),
-        ids_below: Some(event()),
+        after: Rest::Behind(key.clone()),
+        ids_below: Rest::Behind(event()),
     };
     let (source, sequence) = (who(), Sequence(4));
     let found = Found { source, sequence, records: Vec::from([record()]), ids: ids.clone() };
@@ -86,7 +88,7 @@ fn all() -> Vec<Message> {
             ids,
             wanted: Vec::from([(key.clone(), version)]),
         },
-        Message::SnapshotA { number: 4, range, after: Some(key), ids_below: None },
+        Message::SnapshotA { number: 4, range, after: Rest::Behind(key), ids_below: Rest::Nothing },
         Message::SnapshotB(page),
         Message::MissingA(Vec::from([(source, sequence)])),
         Message::MissingB(Vec::from([found])),
