@@ -195,7 +195,7 @@ impl Process for Epidemic {
             }
             Message::SnapshotB(page) => self.on_page(from, page, cx),
             Message::MissingA(wanted) => self.on_missing(from, &wanted, cx),
-            Message::MissingB(found) => self.on_found(found, cx),
+            Message::MissingB(found) => self.on_found(from, found, cx),
         }
     }
 

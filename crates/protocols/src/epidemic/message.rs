@@ -250,10 +250,22 @@ pub struct Found {
     pub source: Incarnation,
     /// Its place among those of its source.
     pub sequence: Sequence,
+    /// Of which range this is all that it did; none if the sender had none when it delivered it.
+    pub range: Option<Range>,
     /// What the keys that it wrote have now, at the sender.
     pub records: Vec<Record>,
+    /// Those of these keys that have no room here, with what they have.
+    pub left: Vec<(Bytes, Version)>,
     /// What its requests came to.
     pub ids: Vec<(RequestId, Done)>,
+}
+
+impl Found {
+    fn is_sound(&self) -> bool {
+        let is_range = self.range.is_none_or(|range| range.is_sound());
+        let is_left = self.left.len() <= RECORDS_MAX && are_keys(&self.left);
+        is_range && is_left && are_sound(&self.records, self.ids.len())
+    }
 }
 
 fn are_sound(records: &[Record], ids: usize) -> bool {
@@ -305,10 +317,10 @@ impl Message {
             }
             Message::MissingA(wanted) => wanted.len() <= RECORDS_MAX,
             Message::MissingB(found) => {
-                found.len() <= RECORDS_MAX
-                    && found.iter().all(|found| are_sound(&found.records, found.ids.len()))
+                found.len() <= RECORDS_MAX && found.iter().all(Found::is_sound)
             }
-            Message::Epto(_) | Message::Did { .. } | Message::Flasked { .. } => true,
+            Message::Did { results, .. } => results.len() <= RECORDS_MAX,
+            Message::Epto(_) | Message::Flasked { .. } => true,
         }
     }
 }

@@ -4,6 +4,7 @@ mod calm;
 mod changes;
 mod entry;
 mod faults;
+mod holes;
 mod joining;
 mod judge;
 mod traps;

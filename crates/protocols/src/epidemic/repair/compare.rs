@@ -184,6 +184,7 @@ impl Epidemic {
         cx: &mut Context<'_>,
     ) {
         invariant!(self.state.writes.is_empty(), "an input begins without writes");
+        records.iter().for_each(|record| self.state.holes.found(record));
         self.merge(records, ids);
         self.flush(cx);
         let records = self.records(wanted, cx);

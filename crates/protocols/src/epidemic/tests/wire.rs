@@ -59,7 +59,9 @@ fn all() -> Vec<Message> {
         ids_below: Rest::Behind(event()),
     };
     let (source, sequence) = (who(), Sequence(4));
-    let found = Found { source, sequence, records: Vec::from([record()]), ids: ids.clone() };
+    let left = Vec::from([(key.clone(), version)]);
+    let (records, ids) = (Vec::from([record()]), Vec::from([done()]));
+    let found = Found { source, sequence, range: Some(range), records, left, ids: ids.clone() };
     Vec::from([
         Message::Shuffle { entries: Vec::from([peer(5)]), told },
         Message::ShuffleReply { entries: Vec::new(), told: Told::default() },
