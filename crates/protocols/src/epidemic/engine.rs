@@ -94,7 +94,7 @@ impl Epidemic {
         }
         let before = self.members();
         let changed = self.state.slices.on_period();
-        self.note_change(changed, before);
+        self.note_change(changed, before, cx);
         let (to, members) = self.state.slices.tell(own, cx.rng);
         for member in to {
             cx.fx.send_early(member, Message::Members(members.clone()));
@@ -105,9 +105,10 @@ impl Epidemic {
         self.state.slices.members().iter().map(|peer| peer.who.node).collect()
     }
 
-    fn note_change(&mut self, changed: Option<Changed>, before: Vec<NodeId>) {
+    fn note_change(&mut self, changed: Option<Changed>, before: Vec<NodeId>, cx: &mut Context<'_>) {
         if let Some(changed) = changed {
             self.on_changed(changed, before);
+            self.flush(cx);
         }
     }
 
@@ -121,7 +122,7 @@ impl Epidemic {
         invariant!(from.node != self.state.me.node, "nobody is his own neighbour");
         let before = self.members();
         let changed = self.state.slices.on_exchange(&entries, told);
-        self.note_change(changed, before);
+        self.note_change(changed, before, cx);
         let entries = self.state.cyclon.on_shuffle(from.node, entries, cx.rng);
         let told = self.state.slices.told();
         // Views are hints: nothing rests on them.
@@ -134,11 +135,12 @@ impl Epidemic {
         from: Incarnation,
         entries: Vec<Peer>,
         told: crate::slices::Told,
+        cx: &mut Context<'_>,
     ) {
         invariant!(from.node != self.state.me.node, "nobody is his own neighbour");
         let before = self.members();
         let changed = self.state.slices.on_exchange(&entries, told);
-        self.note_change(changed, before);
+        self.note_change(changed, before, cx);
         self.state.cyclon.on_reply(from.node, entries);
         invariant!(self.state.writes.is_empty(), "views are not stored");
     }
@@ -189,7 +191,9 @@ impl Process for Epidemic {
                 self.on_actions(actions, cx);
             }
             Message::Shuffle { entries, told } => self.on_shuffle(from, entries, told, cx),
-            Message::ShuffleReply { entries, told } => self.on_shuffle_reply(from, entries, told),
+            Message::ShuffleReply { entries, told } => {
+                self.on_shuffle_reply(from, entries, told, cx);
+            }
             Message::Members(members) => self.state.slices.on_members(&members),
             Message::Did { event, members, results } => {
                 self.on_did(from, (event, members), results, cx);
@@ -213,11 +217,11 @@ impl Process for Epidemic {
                 self.on_records(from, records, ids, &wanted, cx);
             }
             Message::SnapshotA { number, range, after, ids_below } => {
-                self.on_snapshot(from, (number, range), after.as_ref(), ids_below, cx);
+                self.on_snapshot(from, (number, range), &after, &ids_below, cx);
             }
             Message::SnapshotB(page) => self.on_page(from, page, cx),
             Message::MissingA(wanted) => self.on_missing(from, &wanted, cx),
-            Message::MissingB(found) => self.on_found(found, cx),
+            Message::MissingB(found) => self.on_found(from, found, cx),
         }
     }
 

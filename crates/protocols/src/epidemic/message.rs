@@ -126,10 +126,10 @@ pub enum Message {
         number: u64,
         /// The range.
         range: Range,
-        /// Behind this key.
-        after: Option<Bytes>,
-        /// The requests before this event.
-        ids_below: Option<EventKey>,
+        /// Which records: those behind this key.
+        after: Rest<Bytes>,
+        /// Which requests: those before this event.
+        ids_below: Rest<EventKey>,
     },
     /// The answer: one page, durable at the sender.
     SnapshotB(SnapshotB),
@@ -201,10 +201,46 @@ pub struct SnapshotB {
     pub records: Vec<Record>,
     /// Requests done, the newest first.
     pub ids: Vec<(RequestId, Done)>,
-    /// The next page of records is behind this key; none at the end.
-    pub after: Option<Bytes>,
-    /// The next page of requests is before this event; none at the end.
-    pub ids_below: Option<EventKey>,
+    /// What is left of the records: those behind this key.
+    pub after: Rest<Bytes>,
+    /// What is left of the requests: those before this event.
+    pub ids_below: Rest<EventKey>,
+}
+
+/// What is left of a list that comes in pages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Rest<T> {
+    /// Everything: no page has come.
+    #[default]
+    All,
+    /// What is behind the last of the page.
+    Behind(T),
+    /// Nothing: the list has ended, though another one may not.
+    Nothing,
+}
+
+impl<T> Rest<T> {
+    /// What is behind the last of a page; nothing without.
+    #[must_use]
+    pub fn behind(last: Option<T>) -> Rest<T> {
+        last.map_or(Rest::Nothing, Rest::Behind)
+    }
+
+    /// Where it begins, unless nothing is left: behind this.
+    #[must_use]
+    pub fn begin(&self) -> Option<Option<&T>> {
+        match self {
+            Rest::All => Some(None),
+            Rest::Behind(last) => Some(Some(last)),
+            Rest::Nothing => None,
+        }
+    }
+
+    /// Whether nothing is left.
+    #[must_use]
+    pub fn is_nothing(&self) -> bool {
+        matches!(self, Rest::Nothing)
+    }
 }
 
 /// What an event did at a member of the slice.
@@ -214,10 +250,22 @@ pub struct Found {
     pub source: Incarnation,
     /// Its place among those of its source.
     pub sequence: Sequence,
+    /// Of which range this is all that it did; none if the sender had none when it delivered it.
+    pub range: Option<Range>,
     /// What the keys that it wrote have now, at the sender.
     pub records: Vec<Record>,
+    /// Those of these keys that have no room here, with what they have.
+    pub left: Vec<(Bytes, Version)>,
     /// What its requests came to.
     pub ids: Vec<(RequestId, Done)>,
+}
+
+impl Found {
+    fn is_sound(&self) -> bool {
+        let is_range = self.range.is_none_or(|range| range.is_sound());
+        let is_left = self.left.len() <= RECORDS_MAX && are_keys(&self.left);
+        is_range && is_left && are_sound(&self.records, self.ids.len())
+    }
 }
 
 fn are_sound(records: &[Record], ids: usize) -> bool {
@@ -228,6 +276,10 @@ fn are_sound(records: &[Record], ids: usize) -> bool {
 
 fn are_peers(peers: &[Peer]) -> bool {
     peers.iter().all(|peer| peer.address.len() <= ADDRESS_BYTES_MAX)
+}
+
+fn is_rest(rest: &Rest<Bytes>) -> bool {
+    rest.begin().flatten().is_none_or(|key| is_wire_key(key))
 }
 
 fn are_keys(held: &[(Bytes, Version)]) -> bool {
@@ -259,19 +311,16 @@ impl Message {
             Message::Records { page: _, records, ids, wanted } => {
                 are_sound(records, ids.len()) && wanted.len() <= 16 * LISTED_MAX && are_keys(wanted)
             }
-            Message::SnapshotA { range, after, .. } => {
-                range.is_sound() && after.as_ref().is_none_or(|key| is_wire_key(key))
-            }
+            Message::SnapshotA { range, after, .. } => range.is_sound() && is_rest(after),
             Message::SnapshotB(page) => {
-                let is_key = page.after.as_ref().is_none_or(|key| is_wire_key(key));
-                are_sound(&page.records, page.ids.len()) && is_key
+                are_sound(&page.records, page.ids.len()) && is_rest(&page.after)
             }
             Message::MissingA(wanted) => wanted.len() <= RECORDS_MAX,
             Message::MissingB(found) => {
-                found.len() <= RECORDS_MAX
-                    && found.iter().all(|found| are_sound(&found.records, found.ids.len()))
+                found.len() <= RECORDS_MAX && found.iter().all(Found::is_sound)
             }
-            Message::Epto(_) | Message::Did { .. } | Message::Flasked { .. } => true,
+            Message::Did { results, .. } => results.len() <= RECORDS_MAX,
+            Message::Epto(_) | Message::Flasked { .. } => true,
         }
     }
 }

@@ -59,7 +59,7 @@
 //! the network is divided both sides go on; when it heals the larger versions win, and the writes
 //! of the other side are holes that repair fills. That a source's first event is missing is not
 //! seen. Tombstones are purged by the age of their event; who was away for longer drops what it
-//! has.
+//! has. A node that was told of others and hears none of them is ready for nothing.
 
 pub mod engine;
 pub mod flask;

@@ -11,7 +11,7 @@ use super::replica::seen::{Seen, Write};
 use super::replica::store::Store;
 use super::replica::version::RequestId;
 use super::{Context, Epidemic, Settings};
-use crate::epto::{Epto, EventKey, Parameters, Scale};
+use crate::epto::{Epto, EventKey, LogicalTime, Parameters, Scale};
 use crate::gossip::cyclon::{Cyclon, Peer, Shape};
 use crate::slices::Slices;
 use crate::slices::position::Position;
@@ -42,6 +42,10 @@ pub struct State {
     /// The last event whose effects are stored.
     pub(super) last: Option<EventKey>,
     pub(super) standing: Standing,
+    /// How many snapshots this node has asked for in this start: each has its number.
+    pub(super) questions: u64,
+    /// Whether it is ready only because nobody else was there.
+    pub(super) is_alone: bool,
     /// Of which range this node has all, so that it may answer.
     pub(super) ready: Option<Range>,
     /// Ranges that it had, and keeps until they are in good hands.
@@ -65,6 +69,8 @@ pub struct Former {
     pub range: Range,
     /// It is kept until this round at least.
     pub until: u64,
+    /// Up to when this node has heard of what is deleted there.
+    pub since: LogicalTime,
     /// Who had it too.
     pub members: Vec<NodeId>,
     /// The leaves of which nobody has said yet that it has all, with the key up to which somebody
@@ -116,7 +122,9 @@ impl State {
             store: Store::default(),
             seen: Seen::default(),
             last: None,
-            standing: Standing::joining(true, None, 0),
+            standing: Standing::joining(true, None),
+            questions: 0,
+            is_alone: false,
             ready: None,
             former: Vec::new(),
             holes: Holes::default(),

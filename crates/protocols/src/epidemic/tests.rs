@@ -5,6 +5,8 @@ mod changes;
 mod entry;
 mod faults;
 mod golden;
+mod holes;
+mod joining;
 mod judge;
 mod traps;
 mod wire;

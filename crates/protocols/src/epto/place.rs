@@ -89,6 +89,12 @@ impl Epto {
         self.heard_at.get_or_insert(self.round);
     }
 
+    /// The state that this node has taken over is not the others': it gives up its place, and takes
+    /// over another one.
+    pub fn leave_place(&mut self, out: &mut Vec<Action>) {
+        self.lose_place(out);
+    }
+
     /// It has missed what it cannot know.
     pub(super) fn lose_place(&mut self, out: &mut Vec<Action>) {
         if mutant!("epto_resume_delivers") {

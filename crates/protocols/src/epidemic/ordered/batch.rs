@@ -50,7 +50,9 @@ impl BatchItem {
         self.act != Act::Get
     }
 
-    fn bytes(&self) -> usize {
+    /// About how long it is.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
         let value = if let Act::Put(value) = &self.act { value.len() } else { 0 };
         32 + self.key.len() + value
     }

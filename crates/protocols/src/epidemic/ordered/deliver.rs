@@ -2,7 +2,7 @@
 
 use super::batch::{Act, Batch, BatchItem};
 use super::holes::{Delivered, HeldRead};
-use crate::epidemic::message::{Came, Message};
+use crate::epidemic::message::{Came, Message, PAGE_BYTES};
 use crate::epidemic::replica::range::position;
 use crate::epidemic::replica::seen::Done;
 use crate::epidemic::replica::store::{Put, Record};
@@ -42,7 +42,7 @@ impl Epidemic {
         let is_next = self.state.last.is_none_or(|last| last < event.key);
         invariant!(is_next, "events are done in the order of their keys, each once");
         invariant!(self.state.epto.has_place(), "who delivers knows its place in the order");
-        let mut delivered = Delivered::default();
+        let mut delivered = Delivered::of(self.state.ready);
         let mut results = Vec::new();
         match Batch::from_bytes(payload) {
             Ok(batch) => {
@@ -60,14 +60,29 @@ impl Epidemic {
         self.state.holes.delivered((event.key.source, event.sequence), delivered);
         self.forget_old(event.key.time);
         self.flush(cx);
-        if !results.is_empty() {
-            let members = self.state.told_size();
-            cx.fx.send(event.key.source, Message::Did { event: event.key, members, results });
-        }
+        self.tell_did(event.key, results, cx);
         invariant!(self.state.last == Some(event.key), "the order goes on");
     }
 
-    /// Does one request of an event. Who is not ready for its key takes writes in, and says
+    /// Tells the source what its event did, in as many messages as it takes.
+    fn tell_did(&self, event: EventKey, results: Vec<(RequestId, Came)>, cx: &mut Context<'_>) {
+        let members = self.state.told_size();
+        let (mut part, mut bytes) = (Vec::new(), 0);
+        let mut results = results.into_iter().peekable();
+        while let Some((id, came)) = results.next() {
+            if let Came::Read { value: Some(value), .. } = &came {
+                bytes += value.len();
+            }
+            part.push((id, came));
+            if bytes >= PAGE_BYTES || results.peek().is_none() {
+                let results = core::mem::take(&mut part);
+                cx.fx.send(event.source, Message::Did { event, members, results });
+                bytes = 0;
+            }
+        }
+    }
+
+    /// Does one request of an event. Who is not ready for its key does it when it is, and says
     /// nothing.
     fn perform(
         &mut self,
@@ -78,6 +93,9 @@ impl Epidemic {
         cx: &Context<'_>,
     ) {
         let is_ready = self.state.is_ready(position(&asked.key));
+        if !is_ready && asked.is_write() && !mutant!("epidemic_growth_writes_at_once") {
+            return self.defer(event, asked);
+        }
         let id = asked.id;
         let came = match asked.act {
             Act::Get if is_ready => self.read_at(event, id, asked.key, cx),
@@ -95,7 +113,13 @@ impl Epidemic {
     }
 
     /// A write: the first event of its request does it.
-    fn write(&mut self, event: EventKey, id: RequestId, key: Bytes, value: Option<Bytes>) -> Came {
+    pub(in crate::epidemic) fn write(
+        &mut self,
+        event: EventKey,
+        id: RequestId,
+        key: Bytes,
+        value: Option<Bytes>,
+    ) -> Came {
         let state = &mut self.state;
         if let Some(done) = state.seen.get(id) {
             // A snapshot may have brought what this very event has done.

@@ -4,7 +4,8 @@
 //! source is delivered. It asks members of its slice what the missing ones did to their range.
 //! Until it knows, reads wait; if nobody has said it in time they are answered, and say so.
 
-use crate::epidemic::message::{Came, Found, Message, RECORDS_MAX};
+use crate::epidemic::message::{Came, Found, LISTED_MAX, Message, PAGE_BYTES, RECORDS_MAX};
+use crate::epidemic::replica::range::Range;
 use crate::epidemic::replica::store::Record;
 use crate::epidemic::replica::version::{RequestId, Version};
 use crate::epidemic::{Context, Epidemic};
@@ -13,7 +14,7 @@ use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::ids::Incarnation;
-use quorate_kernel::{invariant, probe};
+use quorate_kernel::{invariant, mutant, probe};
 
 /// The most holes that are known at a time.
 const HOLES_MAX: usize = 4096;
@@ -29,12 +30,22 @@ pub type Place = (Incarnation, Sequence);
 
 /// What an event did here.
 #[derive(Clone, Debug, Default)]
-pub struct Delivered(Vec<(Bytes, RequestId)>);
+pub struct Delivered {
+    /// The range that this node had when it delivered it.
+    range: Option<Range>,
+    written: Vec<(Bytes, RequestId)>,
+}
 
 impl Delivered {
+    /// Nothing so far, in this range.
+    #[must_use]
+    pub fn of(range: Option<Range>) -> Delivered {
+        Delivered { range, written: Vec::new() }
+    }
+
     /// It wrote a key.
     pub fn note(&mut self, key: Bytes, id: RequestId) {
-        self.0.push((key, id));
+        self.written.push((key, id));
     }
 }
 
@@ -108,7 +119,7 @@ impl Holes {
     }
 
     /// Reads that wait are answered by what was found of their key.
-    fn found(&mut self, record: &Record) {
+    pub fn found(&mut self, record: &Record) {
         for read in self.held.iter_mut().filter(|read| read.key == record.key) {
             let Came::Read { version, value, .. } = &mut read.came else { continue };
             if record.version > Version::Ordered(read.event) {
@@ -130,7 +141,12 @@ impl Holes {
 
 impl Epidemic {
     /// Events of a source are missing here.
-    pub(super) fn on_hole(&mut self, source: Incarnation, first: Sequence, last: Sequence) {
+    pub(in crate::epidemic) fn on_hole(
+        &mut self,
+        source: Incarnation,
+        first: Sequence,
+        last: Sequence,
+    ) {
         invariant!(first <= last, "something is missing");
         let round = self.state.round;
         let state = &mut self.state;
@@ -180,18 +196,14 @@ impl Epidemic {
         cx: &mut Context<'_>,
     ) {
         invariant!(wanted.len() <= RECORDS_MAX, "a question is bounded");
-        let state = &self.state;
-        let mut found = Vec::new();
+        let (mut found, mut bytes) = (Vec::new(), 0);
         for place in wanted {
-            let Some(delivered) = state.holes.delivered.get(place) else { continue };
-            let (mut records, mut ids) = (Vec::new(), Vec::new());
-            for (key, id) in &delivered.0 {
-                let version = state.store.held(key, None).map(|held| held.version);
-                let record = version.and_then(|it| state.store.record(key, it, cx.table));
-                records.extend(record);
-                ids.extend(state.seen.get(*id).map(|done| (*id, done)));
+            let Some(delivered) = self.state.holes.delivered.get(place) else { continue };
+            // Those that have no room are asked for again.
+            if bytes >= PAGE_BYTES {
+                break;
             }
-            found.push(Found { source: place.0, sequence: place.1, records, ids });
+            found.push(self.found_of(*place, delivered, &mut bytes, cx));
         }
         invariant!(found.len() <= wanted.len(), "only what was asked for is told");
         if !found.is_empty() {
@@ -199,21 +211,69 @@ impl Epidemic {
         }
     }
 
-    /// What the missing events did.
-    pub(in crate::epidemic) fn on_found(&mut self, found: Vec<Found>, cx: &mut Context<'_>) {
-        invariant!(self.state.writes.is_empty(), "an input begins without writes");
-        for found in found {
-            let place = (found.source, found.sequence);
-            if self.state.holes.open.remove(&place).is_some() {
-                probe!("epidemic/hole_filled");
-                self.state.counters.filled += 1;
+    /// What an event did here, with as many records as there is room for.
+    fn found_of(
+        &self,
+        (source, sequence): Place,
+        delivered: &Delivered,
+        bytes: &mut usize,
+        cx: &Context<'_>,
+    ) -> Found {
+        let state = &self.state;
+        let (mut records, mut left, mut ids) = (Vec::new(), Vec::new(), Vec::new());
+        for (key, id) in &delivered.written {
+            ids.extend(state.seen.get(*id).map(|done| (*id, done)));
+            let Some(held) = state.store.held(key, None) else { continue };
+            *bytes += key.len();
+            if *bytes >= PAGE_BYTES {
+                left.push((key.clone(), held.version));
+                continue;
             }
+            let record = state.store.record(key, held.version, cx.table).expect("it is held");
+            *bytes += record.value.as_ref().map_or(0, Bytes::len);
+            records.push(record);
+        }
+        Found { source, sequence, range: delivered.range, records, left, ids }
+    }
+
+    /// What the missing events did.
+    pub(in crate::epidemic) fn on_found(
+        &mut self,
+        from: Incarnation,
+        found: Vec<Found>,
+        cx: &mut Context<'_>,
+    ) {
+        invariant!(self.state.writes.is_empty(), "an input begins without writes");
+        let mut wanted = Vec::new();
+        for found in found {
             for record in &found.records {
                 self.state.holes.found(record);
             }
             self.merge(found.records, found.ids);
+            // Who has a narrower slice does not know what the event did to the rest of this one.
+            let covers = |range: Range| found.range.is_some_and(|told| told.covers(&range));
+            let is_all = self.state.range().is_some_and(covers) || mutant!("epidemic_part_is_all");
+            let store = &self.state.store;
+            let has = |(key, version): &(Bytes, Version)| {
+                store.held(key, None).is_some_and(|held| held.version >= *version)
+            };
+            let before = wanted.len();
+            wanted.extend(found.left.into_iter().filter(|left| !has(left)));
+            let is_whole = wanted.len() == before;
+            let place = (found.source, found.sequence);
+            if is_all && is_whole && self.state.holes.open.remove(&place).is_some() {
+                probe!("epidemic/hole_filled");
+                self.state.counters.filled += 1;
+            }
         }
         self.flush(cx);
+        if !wanted.is_empty() {
+            probe!("epidemic/hole_in_parts");
+            wanted.truncate(LISTED_MAX);
+            let (page, records, ids) = (None, Vec::new(), Vec::new());
+            // A question promises nothing.
+            cx.fx.send_early(from, Message::Records { page, records, ids, wanted });
+        }
         self.release(cx);
         invariant!(self.state.writes.is_empty(), "all that was changed was written");
     }

@@ -74,6 +74,12 @@ impl Epidemic {
         let (sums, ids) = theirs;
         let mine = self.sums(&range, sums.len());
         let knows_ids = ids == self.state.seen.sum(&range);
+        let is_alone = core::mem::take(&mut self.state.is_alone);
+        if is_alone && mine != sums && !mutant!("epidemic_alone_for_ever") {
+            // Others were there all the time: it has only begun with nothing because it was cut off.
+            probe!("epidemic/was_cut_off");
+            return self.leave_place(cx);
+        }
         if mine == sums && knows_ids {
             cx.fx.send(from, Message::Equal { range });
             return;
@@ -178,6 +184,7 @@ impl Epidemic {
         cx: &mut Context<'_>,
     ) {
         invariant!(self.state.writes.is_empty(), "an input begins without writes");
+        records.iter().for_each(|record| self.state.holes.found(record));
         self.merge(records, ids);
         self.flush(cx);
         let records = self.records(wanted, cx);

@@ -4,6 +4,7 @@ use crate::epidemic::message::{LISTED_MAX, Message};
 use crate::epidemic::replica::range::{Leaf, Range};
 use crate::epidemic::state::Former;
 use crate::epidemic::{Context, Epidemic};
+use crate::epto::LogicalTime;
 use crate::slices::position::{LOG2_MAX, Position};
 use alloc::vec::Vec;
 use bytes::Bytes;
@@ -19,32 +20,64 @@ pub(super) const FORMER_MAX: usize = 2 * LOG2_MAX as usize;
 
 impl Epidemic {
     /// The slice has become smaller: what is left of the range is handed over.
-    pub(super) fn give_up(&mut self, range: Range, members: Vec<NodeId>) {
+    fn give_up(&mut self, range: Range, members: Vec<NodeId>, since: LogicalTime) {
         let until = self.state.round + self.settings.keep_rounds;
         let (first, last) = range.leaves();
         let open = self.state.store.sums(first, last).map(|(leaf, _)| (leaf, None)).collect();
-        self.state.former.push(Former { range, until, members, open });
+        self.state.former.push(Former { range, until, since, members, open });
         probe!("epidemic/range_given_up");
     }
 
-    /// A node that starts may find ranges on its disk that it has no more.
-    pub(super) fn give_up_found(&mut self) {
+    /// Gives up all that is here of other ranges: what was this node's, what it was taking over,
+    /// and what it finds on its disk when it starts.
+    pub(in crate::epidemic) fn give_up_found(&mut self, members: Vec<NodeId>, since: LogicalTime) {
         let Some(range) = self.state.range() else { return };
-        for other in Range::ALL.without(&range) {
+        let mut others = Range::ALL.without(&range);
+        for former in &self.state.former {
+            others = others.iter().flat_map(|other| other.without(&former.range)).collect();
+        }
+        for other in others {
             let (first, last) = other.leaves();
-            let is_known = self.state.former.iter().any(|former| former.range.meets(&other));
-            if !is_known && self.state.store.sums(first, last).next().is_some() {
+            if self.state.store.sums(first, last).next().is_some() {
                 probe!("epidemic/range_found");
-                self.give_up(other, Vec::new());
+                self.give_up(other, members.clone(), since);
             }
         }
+    }
+
+    /// A range is this node's again, or a part of it. What it has of it may be deleted elsewhere,
+    /// and the tombstones purged: then it is dropped.
+    pub(super) fn take_back(&mut self, range: &Range) {
+        for former in core::mem::take(&mut self.state.former) {
+            if self.is_old(&former) && former.range.meets(range) {
+                probe!("epidemic/former_too_old");
+                let first = former.range.first.max(range.first);
+                let part = Range { first, last: former.range.last.min(range.last) };
+                let state = &mut self.state;
+                state.seen.forget_range(&part, &mut state.writes);
+                state.store.drop_range(&part, usize::MAX, &mut state.writes);
+            }
+            for left in former.range.without(range) {
+                let mut former = Former { range: left, ..former.clone() };
+                former.open.retain(|leaf, _| left.meets(&Range::of_leaf(*leaf)));
+                self.state.former.push(former);
+            }
+        }
+    }
+
+    /// Whether a range was given up for so long that tombstones are purged which it lacks: what is
+    /// in it may be deleted elsewhere.
+    fn is_old(&self, former: &Former) -> bool {
+        let now = self.state.last.map_or(0, |last| last.time.0);
+        let is_old = now.saturating_sub(former.since.0) > self.settings.grace;
+        is_old && !mutant!("epidemic_former_never_old")
     }
 
     /// A period of repair has passed: who has the ranges now is told what is in some of their
     /// leaves.
     pub(in crate::epidemic) fn on_former_round(&mut self, cx: &mut Context<'_>) {
         let (store, cyclon) = (&self.state.store, &self.state.cyclon);
-        for former in &self.state.former {
+        for former in self.state.former.iter().filter(|former| !self.is_old(former)) {
             let range = former.range;
             let is_there = |node: &NodeId| range.has(Position::of(*node));
             let neighbours = cyclon.view().iter().map(|peer| peer.who.node);
@@ -89,7 +122,10 @@ impl Epidemic {
     pub(in crate::epidemic) fn on_drop_round(&mut self, cx: &mut Context<'_>) {
         let round = self.state.round;
         let is_due = |former: &Former| {
-            former.until <= round && (former.open.is_empty() || mutant!("epidemic_range_dropped"))
+            former.until <= round
+                && (former.open.is_empty()
+                    || self.is_old(former)
+                    || mutant!("epidemic_range_dropped"))
         };
         let Some(place) = self.state.former.iter().position(is_due) else { return };
         let state = &mut self.state;

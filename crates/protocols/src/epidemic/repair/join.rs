@@ -12,24 +12,22 @@
 //! are not ready either. Who is alone in its slice has all that there is of it, and asks any
 //! neighbour for a place in the order.
 
-use crate::epidemic::message::{Message, PAGE_BYTES, RECORDS_MAX, SnapshotB};
+use super::deferred::Deferred;
+use super::snapshot::Donor;
 use crate::epidemic::replica::range::Range;
 use crate::epidemic::{Context, Epidemic};
 use crate::epto::{EventKey, Horizon, LogicalTime};
+use crate::gossip::cyclon::Peer;
 use crate::slices::Changed;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use bytes::Bytes;
-use quorate_kernel::ids::{Incarnation, NodeId};
+use quorate_kernel::ids::NodeId;
 use quorate_kernel::{invariant, mutant, probe};
 
 /// From how many members a snapshot is taken over.
 pub const DONORS: usize = 2;
-/// After how many rounds without an answer another member is asked.
-const SILENT_ROUNDS: u64 = 6;
 /// After how many TTLs a node that finds fewer members, or none that is ready, goes on without.
-const PATIENCE_TTLS: u64 = 3;
-
+pub(super) const PATIENCE_TTLS: u64 = 3;
 /// After how many rounds a node has heard how many others there are.
 const COUNTED_ROUNDS: u64 = 12;
 
@@ -46,52 +44,47 @@ pub enum Standing {
 #[derive(Clone, Debug)]
 pub struct Joining {
     /// Whether it has no place in the order either.
-    takes_place: bool,
+    pub(super) takes_place: bool,
     /// Snapshots must have come so far at least.
-    floor: Option<EventKey>,
+    pub(super) floor: Option<EventKey>,
     /// The round from which it may ask.
-    since: Option<u64>,
+    pub(super) since: Option<u64>,
     /// For which range it asks.
-    range: Option<Range>,
-    /// Names its questions: answers to earlier ones are dropped.
-    number: u64,
-    donors: BTreeMap<NodeId, Donor>,
-}
-
-#[derive(Clone, Debug)]
-struct Donor {
-    asked_at: u64,
-    /// How far it had come with its first page.
-    horizon: Option<Horizon>,
-    is_ready: bool,
-    is_done: bool,
-    /// Whether it is of the slice: others know no more than a place in the order.
-    is_member: bool,
+    pub(super) range: Option<Range>,
+    pub(super) donors: BTreeMap<NodeId, Donor>,
+    /// What has had its turn since `floor`.
+    pub(super) deferred: Deferred,
 }
 
 impl Standing {
     /// A node that begins to join.
     #[must_use]
-    pub fn joining(takes_place: bool, floor: Option<EventKey>, number: u64) -> Standing {
-        let donors = BTreeMap::new();
-        Standing::Joining(Joining { takes_place, floor, since: None, range: None, number, donors })
+    pub fn joining(takes_place: bool, floor: Option<EventKey>) -> Standing {
+        let (donors, deferred) = (BTreeMap::new(), Deferred::default());
+        let (since, range) = (None, None);
+        Standing::Joining(Joining { takes_place, floor, since, range, donors, deferred })
     }
 }
 
 impl Joining {
-    fn restart(&mut self) {
-        self.number += 1;
+    pub(super) fn restart(&mut self) {
         (self.range, self.since) = (None, None);
         self.donors.clear();
     }
 
-    fn done(&self, is_ready: bool) -> impl Iterator<Item = &Donor> {
-        self.donors.values().filter(move |donor| donor.is_done && (donor.is_ready || !is_ready))
+    /// Which question a donor was asked last.
+    #[cfg(test)]
+    pub fn asked(&self, donor: NodeId) -> Option<u64> {
+        self.donors.get(&donor).map(|donor| donor.number)
     }
 
-    /// Whether enough is here, after so many rounds, where so many members are known, or so many
-    /// neighbours if there are none.
-    fn is_enough(&self, waited: u64, patience: u64, members: usize, neighbours: usize) -> bool {
+    fn done(&self, is_ready: bool) -> impl Iterator<Item = &Donor> {
+        self.donors.values().filter(move |donor| donor.whole(is_ready).is_some())
+    }
+
+    /// Whether enough is here, after so many rounds, where so many members are known, and whether
+    /// there is nobody else at all.
+    fn is_enough(&self, waited: u64, patience: u64, members: usize, is_alone: bool) -> bool {
         if mutant!("epidemic_join_at_once") {
             return true;
         }
@@ -99,7 +92,7 @@ impl Joining {
         let is_counted = |donor: &&Donor| donor.is_member || members == 0;
         let all = self.done(false).filter(is_counted).count();
         if members == 0 {
-            return waited >= patience && (all >= 1 || neighbours == 0);
+            return waited >= patience && (all >= 1 || is_alone);
         }
         ready >= DONORS
             || (waited >= patience && ready >= 1 && members < DONORS)
@@ -114,17 +107,24 @@ impl Epidemic {
         if mutant!("epidemic_resume_delivers") {
             return;
         }
-        self.state.standing = Standing::joining(true, None, self.state.round);
+        self.state.standing = Standing::joining(true, None);
         self.state.ready = None;
         self.state.holes.clear();
+    }
+
+    /// This node was wrong to take a place: it joins anew.
+    pub(super) fn leave_place(&mut self, cx: &mut Context<'_>) {
+        let mut actions = Vec::new();
+        self.state.epto.leave_place(&mut actions);
+        self.on_actions(actions, cx);
+        invariant!(self.state.ready.is_none(), "nothing is answered without a place");
     }
 
     /// The number of slices has changed, and with it the range of this node.
     pub(in crate::epidemic) fn on_changed(&mut self, changed: Changed, before: Vec<NodeId>) {
         invariant!(changed.from != Some(changed.to), "a change is to another number");
         let range = self.state.range().expect("a node with a number of slices has a slice");
-        let is_kept = |former: &super::super::state::Former| !former.range.meets(&range);
-        self.state.former.retain(is_kept);
+        self.take_back(&range);
         if let Standing::Joining(joining) = &mut self.state.standing
             && joining.takes_place
         {
@@ -136,15 +136,13 @@ impl Epidemic {
             self.state.ready = Some(range);
             return;
         }
-        for left in ready.without(&range) {
-            self.give_up(left, before.clone());
-        }
+        self.give_up_found(before, self.state.last.map_or(LogicalTime(0), |last| last.time));
         let first = ready.first.max(range.first);
         let last = ready.last.min(range.last);
         self.state.ready = Some(Range { first, last });
         self.state.standing = match range.without(&ready).is_empty() {
             true => Standing::Ready,
-            false => Standing::joining(false, self.state.last, self.state.round),
+            false => Standing::joining(false, self.state.last),
         };
         invariant!(self.state.former.len() <= super::former::FORMER_MAX, "ranges are few");
     }
@@ -156,7 +154,11 @@ impl Epidemic {
         let may_resume = self.state.epto.may_resume() || mutant!("epidemic_join_at_once");
         let missing = self.state.ready.map_or(Vec::from([range]), |ready| range.without(&ready));
         let known = self.state.slices.members().len();
-        let neighbours = self.state.cyclon.view().len();
+        // Who knows of others and hears none of them is cut off: it may lack all that they have.
+        let is_other = |hint: &Peer| hint.who.node != self.state.me.node;
+        let is_cut_off =
+            self.state.hints.iter().any(is_other) && !mutant!("epidemic_cut_off_joins");
+        let is_alone = self.state.cyclon.view().is_empty() && !is_cut_off;
         let Standing::Joining(joining) = &mut self.state.standing else { return };
         // TTL must be that of the cluster, so it must have been heard how large that is.
         if joining.takes_place && (!may_resume || round < COUNTED_ROUNDS) {
@@ -171,126 +173,10 @@ impl Epidemic {
             joining.range = Some(target);
         }
         let since = *joining.since.get_or_insert(round);
-        if joining.is_enough(round - since, PATIENCE_TTLS * ttl, known, neighbours) {
+        if joining.is_enough(round - since, PATIENCE_TTLS * ttl, known, is_alone) {
             return self.take_over(target, cx);
         }
         self.ask_donors(target, round, cx);
-    }
-
-    /// Asks as many members as it takes, and others in place of those that are silent.
-    fn ask_donors(&mut self, range: Range, round: u64, cx: &mut Context<'_>) {
-        let name = |peer: &crate::gossip::cyclon::Peer| peer.who.node;
-        let members: Vec<NodeId> = self.state.slices.members().iter().map(name).collect();
-        let neighbours = self.state.cyclon.view().iter().map(name);
-        let neighbours: Vec<NodeId> = neighbours.filter(|node| !members.contains(node)).collect();
-        let patience = PATIENCE_TTLS * u64::from(self.state.epto.parameters().ttl);
-        let Standing::Joining(joining) = &mut self.state.standing else { return };
-        let is_long = joining.since.is_some_and(|since| round >= since + patience);
-        let has_ready = joining.donors.values().any(|donor| donor.is_ready);
-        // Where no member is ready anybody may know a place in the order.
-        let asks_all = members.is_empty() || (is_long && !has_ready && round.is_multiple_of(2));
-        let is_silent = |donor: &Donor| {
-            let is_worthless = donor.is_done && !donor.is_ready;
-            (!donor.is_done || is_worthless) && round >= donor.asked_at + SILENT_ROUNDS
-        };
-        let is_open = |donor: &&Donor| !is_silent(donor) && donor.is_member != asks_all;
-        let open = joining.donors.values().filter(is_open).count();
-        let free = |node: &NodeId| joining.donors.get(node).is_none_or(is_silent);
-        let asked = if asks_all { &neighbours } else { &members };
-        let mut free: Vec<NodeId> = asked.iter().copied().filter(free).collect();
-        for _ in open..DONORS {
-            if free.is_empty() {
-                break;
-            }
-            let donor = free.swap_remove(cx.rng.below(free.len() as u64) as usize);
-            // What one that is not ready has said stays until it says more.
-            let kept = joining.donors.remove(&donor).filter(|donor| donor.is_done);
-            let (horizon, is_done) =
-                kept.map_or((None, false), |donor| (donor.horizon, donor.is_done));
-            let is_member = members.contains(&donor);
-            let asked = Donor { asked_at: round, horizon, is_ready: false, is_done, is_member };
-            joining.donors.insert(donor, asked);
-            let number = joining.number;
-            let question = Message::SnapshotA { number, range, after: None, ids_below: None };
-            // A question promises nothing.
-            cx.fx.send_early(donor, question);
-        }
-    }
-
-    /// A joining node asks for a page.
-    pub(in crate::epidemic) fn on_snapshot(
-        &mut self,
-        from: Incarnation,
-        (number, range): (u64, Range),
-        after: Option<&Bytes>,
-        ids_below: Option<EventKey>,
-        cx: &mut Context<'_>,
-    ) {
-        invariant!(range.is_sound(), "a range is what it says");
-        let state = &self.state;
-        let is_ready = state.ready.is_some_and(|ready| ready.covers(&range));
-        let own = Horizon { last: state.last, ..Horizon::default() };
-        let horizon = state.epto.horizon().unwrap_or(own);
-        let (listed, _) = state.store.list(&range, after, RECORDS_MAX / 16);
-        let (mut records, mut bytes, mut last) = (Vec::new(), 0, None);
-        let mut listed = listed.into_iter().peekable();
-        while let Some((key, version)) = listed.next() {
-            let record = state.store.record(&key, version, cx.table).expect("it is listed");
-            bytes += key.len() + record.value.as_ref().map_or(0, Bytes::len);
-            records.push(record);
-            // A page ends between two keys.
-            if listed.peek().is_none_or(|(next, _)| *next != key) {
-                last = Some(key);
-                if bytes >= PAGE_BYTES {
-                    break;
-                }
-            }
-        }
-        let has_more = |last: &Bytes| !state.store.list(&range, Some(last), 1).0.is_empty();
-        let after = last.filter(has_more);
-        let ids = state.seen.newest(&range, ids_below, RECORDS_MAX);
-        let ids_below = ids.last().filter(|_| ids.len() == RECORDS_MAX).map(|(_, done)| done.event);
-        invariant!(records.len() <= RECORDS_MAX, "a page is bounded");
-        let page = SnapshotB { number, is_ready, horizon, records, ids, after, ids_below };
-        cx.fx.send(from, Message::SnapshotB(page));
-    }
-
-    /// A page of a snapshot.
-    pub(in crate::epidemic) fn on_page(
-        &mut self,
-        from: Incarnation,
-        page: SnapshotB,
-        cx: &mut Context<'_>,
-    ) {
-        invariant!(self.state.writes.is_empty(), "an input begins without writes");
-        let (round, last, grace) = (self.state.round, self.state.last, self.settings.grace);
-        let Standing::Joining(joining) = &mut self.state.standing else { return };
-        let Some(range) = joining.range.filter(|_| joining.number == page.number) else { return };
-        let is_behind = page.horizon.last < joining.floor;
-        let Some(donor) = joining.donors.get_mut(&from.node).filter(|_| !is_behind) else { return };
-        // How long this node was away: tombstones may be purged that it has not heard of.
-        let time = |event: Option<EventKey>| event.map_or(LogicalTime(0), |event| event.time).0;
-        let away = time(page.horizon.last).saturating_sub(time(last));
-        let is_late = last.is_some() && away > grace && !mutant!("epidemic_away_ignored");
-        if joining.takes_place && page.is_ready && is_late {
-            probe!("epidemic/away_too_long");
-            joining.restart();
-            return self.drop_all(cx);
-        }
-        donor.asked_at = round;
-        donor.is_ready = page.is_ready;
-        donor.horizon.get_or_insert_with(|| page.horizon.clone());
-        donor.is_done |= page.after.is_none() && page.ids_below.is_none();
-        if page.after.is_some() || page.ids_below.is_some() {
-            let (after, ids_below) = next(&page);
-            let number = joining.number;
-            let question = Message::SnapshotA { number, range, after, ids_below };
-            // A question promises nothing.
-            cx.fx.send_early(from, question);
-        }
-        self.merge(page.records, page.ids);
-        self.flush(cx);
-        invariant!(self.state.writes.is_empty(), "all that was changed was written");
     }
 
     /// Enough is here: the node is ready.
@@ -299,11 +185,13 @@ impl Epidemic {
         let Standing::Joining(joining) = &mut self.state.standing else { return };
         // Who is not ready may have come further, without the events in between.
         let has_ready = joining.done(true).next().is_some();
-        let horizons = joining.done(has_ready).filter_map(|donor| donor.horizon.clone());
+        let told = joining.donors.values().filter_map(|donor| donor.whole(has_ready)).cloned();
         let own = Horizon { last: self.state.last, ..Horizon::default() };
-        let horizon = horizons.chain([own]).max_by_key(|horizon| horizon.last);
-        let mut horizon = horizon.expect("there is the own one");
+        let (is_alone, since) = (joining.done(false).next().is_none(), self.state.last);
+        let mut horizon = furthest(own, told);
         let takes_place = joining.takes_place;
+        // Who has no place has none: nothing has its turn there.
+        let deferred = core::mem::take(&mut joining.deferred);
         if takes_place {
             let clock = horizon.last.map_or(LogicalTime(0), |last| last.time);
             horizon.clock = horizon.clock.max(clock);
@@ -317,8 +205,10 @@ impl Epidemic {
         }
         probe!("epidemic/joined");
         if takes_place {
-            self.give_up_found();
+            self.state.is_alone = is_alone;
+            self.give_up_found(Vec::new(), since.map_or(LogicalTime(0), |since| since.time));
         }
+        self.perform_deferred(deferred, &target);
         self.state.counters.joins += 1;
         let ready = self.state.ready.unwrap_or(target);
         let (first, last) = (ready.first.min(target.first), ready.last.max(target.last));
@@ -327,14 +217,14 @@ impl Epidemic {
         let floor = self.state.last;
         self.state.standing = match is_whole {
             true => Standing::Ready,
-            false => Standing::joining(false, floor, self.state.round),
+            false => Standing::joining(false, floor),
         };
         self.flush(cx);
         invariant!(self.state.epto.has_place(), "who is ready knows its place in the order");
     }
 
     /// Drops all that is stored: it may be what others have purged.
-    fn drop_all(&mut self, cx: &mut Context<'_>) {
+    pub(in crate::epidemic) fn drop_all(&mut self, cx: &mut Context<'_>) {
         let state = &mut self.state;
         state.seen.forget_range(&Range::ALL, &mut state.writes);
         state.store.drop_range(&Range::ALL, usize::MAX, &mut state.writes);
@@ -345,10 +235,9 @@ impl Epidemic {
     }
 }
 
-/// Where the next page begins: behind what has come of both lists.
-fn next(page: &SnapshotB) -> (Option<Bytes>, Option<EventKey>) {
-    // The list that has ended is asked for behind its end, where there is nothing.
-    let after = page.after.clone().or_else(|| page.records.last().map(|record| record.key.clone()));
-    let ids_below = page.ids_below.or_else(|| page.ids.last().map(|(_, done)| done.event));
-    (after, ids_below)
+/// How far this node has come with what it takes over: as far as the furthest. Of equals another
+/// one knows more than this node, which has forgotten its sources.
+fn furthest(own: Horizon, told: impl Iterator<Item = Horizon>) -> Horizon {
+    let all = core::iter::once(own).chain(told);
+    all.max_by_key(|horizon| horizon.last).expect("there is the own one")
 }

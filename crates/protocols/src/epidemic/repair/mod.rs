@@ -1,5 +1,7 @@
 //! How replicas become equal again: by comparing, and by taking over what others have.
 
 pub mod compare;
+mod deferred;
 pub mod former;
 pub mod join;
+mod snapshot;

@@ -110,6 +110,25 @@ impl Seen {
         told.filter(|(_, done)| range.has(done.position)).take(count).collect()
     }
 
+    /// The newest of a range before `below`: so many at most, and all of each event, unless one has
+    /// more than that alone. With it the last of these events, if more follow.
+    pub fn page(
+        &self,
+        range: &Range,
+        below: Option<EventKey>,
+        count: usize,
+    ) -> (Vec<(RequestId, Done)>, Option<EventKey>) {
+        let mut newest = self.newest(range, below, count + 1);
+        if newest.len() <= count {
+            return (newest, None);
+        }
+        let next = newest.pop().expect("there is one too many").1.event;
+        let whole = newest.iter().take_while(|(_, done)| done.event != next).count();
+        newest.truncate(if whole == 0 { count } else { whole });
+        let last = newest.last().map(|(_, done)| done.event);
+        (newest, last)
+    }
+
     /// A sum over the requests of a range.
     #[must_use]
     pub fn sum(&self, range: &Range) -> u64 {
@@ -134,5 +153,37 @@ impl Seen {
     /// Asserts what must hold between two calls.
     pub fn check(&self) {
         assert_eq!(self.done.len(), self.order.len(), "each is in the order once");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use quorate_kernel::ids::Incarnation;
+
+    /// A page that ended within an event would lose the rest of it.
+    #[test]
+    fn a_page_ends_between_two_events() {
+        let (mut seen, mut writes) = (Seen::default(), Vec::new());
+        for id in 0..10_u128 {
+            let time = LogicalTime(1 + id as u64 / 4);
+            let event = EventKey { time, source: Incarnation::default() };
+            let done = Done { event, position: Position(0), existed: false };
+            seen.note(RequestId(id), done, &mut writes);
+        }
+        let (mut all, mut below, mut pages) = (Vec::new(), None, 0);
+        loop {
+            let (page, rest) = seen.page(&Range::ALL, below, 5);
+            all.extend(page);
+            (below, pages) = (rest, pages + 1);
+            if rest.is_none() {
+                break;
+            }
+        }
+        let mut ids: Vec<u128> = all.iter().map(|(id, _)| id.0).collect();
+        ids.sort_unstable();
+        assert_eq!(ids, (0..10).collect::<Vec<_>>());
+        assert_eq!(pages, 3);
+        assert_eq!(seen.page(&Range::ALL, None, 2).0.len(), 2, "of a longer event only a part");
     }
 }

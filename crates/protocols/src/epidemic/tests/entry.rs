@@ -66,11 +66,9 @@ fn who_knows_nobody_yet_wants_as_many_replicas_as_others() {
     let mut world = World::new(24, Level::None, 43);
     world.settle();
     let node = world.add();
+    world.cut = Some(Box::new(move |_, to, _| to == node));
     world.start(node);
     world.run(3);
-    world.cut = Some(Box::new(move |_, to, message| {
-        to == node && matches!(message, Message::Flasked { .. })
-    }));
     let ticket = world.ask(node, "x", What::PutVersion(1, Bytes::from_static(b"1")));
     let (id, _, _) = world.asked[&ticket];
     let holders = world.holders(&wire_key(b"x"));

@@ -1,7 +1,9 @@
 //! Messages as bytes.
 
 use crate::epidemic::keys::wire_key;
-use crate::epidemic::message::{Came, Flask, FlaskAct, Found, LISTED_MAX, Message, SnapshotB};
+use crate::epidemic::message::{
+    Came, Flask, FlaskAct, Found, LISTED_MAX, Message, Rest, SnapshotB,
+};
 use crate::epidemic::replica::range::{Leaf, Range};
 use crate::epidemic::replica::seen::Done;
 use crate::epidemic::replica::store::Record;
@@ -53,11 +55,13 @@ fn all() -> Vec<Message> {
         horizon: Horizon { last: Some(event()), ..Horizon::default() },
         records: Vec::from([record()]),
         ids: ids.clone(),
-        after: Some(key.clone()),
-        ids_below: Some(event()),
+        after: Rest::Behind(key.clone()),
+        ids_below: Rest::Behind(event()),
     };
     let (source, sequence) = (who(), Sequence(4));
-    let found = Found { source, sequence, records: Vec::from([record()]), ids: ids.clone() };
+    let left = Vec::from([(key.clone(), version)]);
+    let (records, ids) = (Vec::from([record()]), Vec::from([done()]));
+    let found = Found { source, sequence, range: Some(range), records, left, ids: ids.clone() };
     Vec::from([
         Message::Shuffle { entries: Vec::from([peer(5)]), told },
         Message::ShuffleReply { entries: Vec::new(), told: Told::default() },
@@ -86,7 +90,7 @@ fn all() -> Vec<Message> {
             ids,
             wanted: Vec::from([(key.clone(), version)]),
         },
-        Message::SnapshotA { number: 4, range, after: Some(key), ids_below: None },
+        Message::SnapshotA { number: 4, range, after: Rest::Behind(key), ids_below: Rest::Nothing },
         Message::SnapshotB(page),
         Message::MissingA(Vec::from([(source, sequence)])),
         Message::MissingB(Vec::from([found])),

@@ -159,7 +159,7 @@ impl World {
         Incarnation { node, start: self.hosts[&node].start }
     }
 
-    fn with_host(&mut self, node: NodeId, does: impl FnOnce(&mut Epidemic, &mut Context<'_>)) {
+    pub fn with_host(&mut self, node: NodeId, does: impl FnOnce(&mut Epidemic, &mut Context<'_>)) {
         let me = self.me(node);
         let host = self.hosts.get_mut(&node).expect("it was added");
         let mut fx = Effects::default();
@@ -202,6 +202,18 @@ impl World {
             Effect::Arm { at, .. } => self.push(at, Happening::Timer { of: me }),
             Effect::Disarm { .. } | Effect::Announce(_) => {}
         }
+    }
+
+    /// The messages that are sent while something happens.
+    pub fn heard(&mut self, happens: impl FnOnce(&mut World)) -> Vec<Message> {
+        let before = self.count;
+        happens(self);
+        let new = self.queue.iter().filter(|((_, count), _)| *count > before);
+        let sent = new.filter_map(|(_, happening)| match happening {
+            Happening::Message { message, .. } => Some((**message).clone()),
+            Happening::Timer { .. } => None,
+        });
+        sent.collect()
     }
 
     fn push(&mut self, at: Time, happening: Happening) {

@@ -1,0 +1,182 @@
+//! Snapshots: how a node that joins gets what members of its slice have, page by page.
+
+use super::join::{DONORS, PATIENCE_TTLS, Standing};
+use crate::epidemic::message::{Message, PAGE_BYTES, RECORDS_MAX, Rest, SnapshotB};
+use crate::epidemic::replica::range::Range;
+use crate::epidemic::{Context, Epidemic};
+use crate::epto::{EventKey, Horizon, LogicalTime};
+use alloc::vec::Vec;
+use bytes::Bytes;
+use quorate_kernel::ids::{Incarnation, NodeId};
+use quorate_kernel::{invariant, mutant, probe};
+
+/// After how many rounds without an answer another member is asked.
+const SILENT_ROUNDS: u64 = 6;
+
+/// A member that was asked for a snapshot.
+#[derive(Clone, Debug)]
+pub(super) struct Donor {
+    asked_at: u64,
+    /// Names the questions for this snapshot: a page of an earlier one is dropped.
+    pub number: u64,
+    /// What was said with the first page of this one.
+    begun: Option<Said>,
+    /// The same of the last snapshot that came whole.
+    whole: Option<Said>,
+    /// Whether it is of the slice: others know no more than a place in the order.
+    pub is_member: bool,
+}
+
+/// What a donor says of itself.
+#[derive(Clone, Debug)]
+struct Said {
+    horizon: Horizon,
+    is_ready: bool,
+}
+
+impl Donor {
+    /// How far it had come when it began to send what has come whole; only of a donor that was
+    /// ready, if that is asked.
+    pub fn whole(&self, is_ready: bool) -> Option<&Horizon> {
+        let said = self.whole.as_ref().filter(|said| said.is_ready || !is_ready);
+        said.map(|said| &said.horizon)
+    }
+
+    fn is_ready(&self) -> bool {
+        self.begun.iter().chain(&self.whole).any(|said| said.is_ready)
+    }
+
+    fn is_silent(&self, round: u64) -> bool {
+        self.whole(true).is_none() && round >= self.asked_at + SILENT_ROUNDS
+    }
+}
+
+impl Epidemic {
+    /// Asks as many members as it takes, and others in place of those that are silent.
+    pub(super) fn ask_donors(&mut self, range: Range, round: u64, cx: &mut Context<'_>) {
+        let name = |peer: &crate::gossip::cyclon::Peer| peer.who.node;
+        let members: Vec<NodeId> = self.state.slices.members().iter().map(name).collect();
+        let neighbours = self.state.cyclon.view().iter().map(name);
+        let neighbours: Vec<NodeId> = neighbours.filter(|node| !members.contains(node)).collect();
+        let patience = PATIENCE_TTLS * u64::from(self.state.epto.parameters().ttl);
+        let Standing::Joining(joining) = &mut self.state.standing else { return };
+        let is_long = joining.since.is_some_and(|since| round >= since + patience);
+        let has_ready = joining.donors.values().any(Donor::is_ready);
+        // Where no member is ready anybody may know a place in the order.
+        let asks_all = members.is_empty() || (is_long && !has_ready && round.is_multiple_of(2));
+        let is_open = |donor: &&Donor| !donor.is_silent(round) && donor.is_member != asks_all;
+        let open = joining.donors.values().filter(is_open).count();
+        let free =
+            |node: &NodeId| joining.donors.get(node).is_none_or(|donor| donor.is_silent(round));
+        let asked = if asks_all { &neighbours } else { &members };
+        let mut free: Vec<NodeId> = asked.iter().copied().filter(free).collect();
+        for _ in open..DONORS {
+            if free.is_empty() {
+                break;
+            }
+            let donor = free.swap_remove(cx.rng.below(free.len() as u64) as usize);
+            // What one that is not ready has said stays until it has said more.
+            let whole = joining.donors.remove(&donor).and_then(|donor| donor.whole);
+            self.state.questions += 1;
+            let number = self.state.questions;
+            let is_member = members.contains(&donor);
+            let asked = Donor { asked_at: round, number, begun: None, whole, is_member };
+            joining.donors.insert(donor, asked);
+            // A question promises nothing.
+            cx.fx.send_early(donor, first_question(number, range));
+        }
+    }
+
+    /// A joining node asks for a page.
+    pub(in crate::epidemic) fn on_snapshot(
+        &mut self,
+        from: Incarnation,
+        (number, range): (u64, Range),
+        after: &Rest<Bytes>,
+        ids_below: &Rest<EventKey>,
+        cx: &mut Context<'_>,
+    ) {
+        invariant!(range.is_sound(), "a range is what it says");
+        let state = &self.state;
+        let is_ready = state.ready.is_some_and(|ready| ready.covers(&range));
+        let own = Horizon { last: state.last, ..Horizon::default() };
+        let horizon = state.epto.horizon().unwrap_or(own);
+        let (mut records, mut bytes, mut last) = (Vec::new(), 0, None);
+        let list = |after| state.store.list(&range, after, RECORDS_MAX / 16).0;
+        let mut listed = after.begin().map_or(Vec::new(), list).into_iter().peekable();
+        while let Some((key, version)) = listed.next() {
+            let record = state.store.record(&key, version, cx.table).expect("it is listed");
+            bytes += key.len() + record.value.as_ref().map_or(0, Bytes::len);
+            records.push(record);
+            // A page ends between two keys.
+            if listed.peek().is_none_or(|(next, _)| *next != key) {
+                last = Some(key);
+                if bytes >= PAGE_BYTES {
+                    break;
+                }
+            }
+        }
+        let has_more = |last: &Bytes| !state.store.list(&range, Some(last), 1).0.is_empty();
+        let after = Rest::behind(last.filter(has_more));
+        let page = |below: Option<&EventKey>| state.seen.page(&range, below.copied(), RECORDS_MAX);
+        let (ids, below) = ids_below.begin().map_or((Vec::new(), None), page);
+        let ids_below = Rest::behind(below);
+        invariant!(records.len() <= RECORDS_MAX, "a page is bounded");
+        let page = SnapshotB { number, is_ready, horizon, records, ids, after, ids_below };
+        cx.fx.send(from, Message::SnapshotB(page));
+    }
+
+    /// A page of a snapshot.
+    pub(in crate::epidemic) fn on_page(
+        &mut self,
+        from: Incarnation,
+        page: SnapshotB,
+        cx: &mut Context<'_>,
+    ) {
+        invariant!(self.state.writes.is_empty(), "an input begins without writes");
+        let (round, last, grace) = (self.state.round, self.state.last, self.settings.grace);
+        let Standing::Joining(joining) = &mut self.state.standing else { return };
+        let Some(range) = joining.range else { return };
+        let is_behind = page.horizon.last < joining.floor;
+        let Some(donor) = joining.donors.get_mut(&from.node).filter(|_| !is_behind) else { return };
+        if donor.number != page.number && !mutant!("epidemic_late_page_taken") {
+            return;
+        }
+        // How long this node was away: tombstones may be purged that it has not heard of.
+        let time = |event: Option<EventKey>| event.map_or(LogicalTime(0), |event| event.time).0;
+        let away = time(page.horizon.last).saturating_sub(time(last));
+        let is_late = last.is_some() && away > grace && !mutant!("epidemic_away_ignored");
+        if joining.takes_place && page.is_ready && is_late {
+            probe!("epidemic/away_too_long");
+            joining.restart();
+            return self.drop_all(cx);
+        }
+        donor.asked_at = round;
+        let said = Said { horizon: page.horizon.clone(), is_ready: page.is_ready };
+        let begun = donor.begun.get_or_insert(said);
+        if begun.is_ready != page.is_ready && !mutant!("epidemic_donor_becomes_ready") {
+            // The pages before this one were of what it had when it was not ready, or this one is.
+            probe!("epidemic/donor_changed");
+            self.state.questions += 1;
+            (donor.number, donor.begun) = (self.state.questions, None);
+            cx.fx.send_early(from, first_question(donor.number, range));
+            return;
+        }
+        begun.is_ready = page.is_ready;
+        if page.after.is_nothing() && page.ids_below.is_nothing() {
+            donor.whole = donor.begun.take();
+        } else {
+            let (number, after, ids_below) = (page.number, page.after, page.ids_below);
+            let question = Message::SnapshotA { number, range, after, ids_below };
+            // A question promises nothing.
+            cx.fx.send_early(from, question);
+        }
+        self.merge(page.records, page.ids);
+        self.flush(cx);
+        invariant!(self.state.writes.is_empty(), "all that was changed was written");
+    }
+}
+
+fn first_question(number: u64, range: Range) -> Message {
+    Message::SnapshotA { number, range, after: Rest::All, ids_below: Rest::All }
+}
