@@ -110,6 +110,18 @@ impl History {
         self.reads.push(read);
     }
 
+    /// Whether all hosts have said the same; if not what they said is forgotten, to ask again.
+    pub fn is_agreed(&mut self) -> bool {
+        let mut said: BTreeMap<&Bytes, &Option<Bytes>> = BTreeMap::new();
+        let mut reads = self.last.iter();
+        let is_agreed =
+            reads.all(|read| *said.entry(&read.key).or_insert(&read.value) == &read.value);
+        if !is_agreed {
+            self.last.clear();
+        }
+        is_agreed
+    }
+
     /// A host was asked when all was quiet.
     pub fn read_at_quiescence(&mut self, read: Read) {
         self.last.push(read);
@@ -306,6 +318,9 @@ mod tests {
             (None, "5", ""),
             (Some("c"), "?", ""),
         ]);
+        history.read_at_quiescence(read(None, None, "", 100));
+        history.read_at_quiescence(read(Some("b"), None, "", 100));
+        assert!(!history.is_agreed(), "they are asked again");
         for (value, place) in [(Some("a"), "2"), (Some("b"), "4"), (None, "6"), (Some("c"), "7")] {
             history.read(read(value, Some(place), "1", 100));
         }
@@ -313,6 +328,7 @@ mod tests {
         history.read_at_quiescence(read(None, Some("8"), "", 200));
         assert_eq!(told(&history), Ok((4, 0)));
         history.read_at_quiescence(read(None, Some("9"), "", 200));
+        assert!(history.is_agreed());
         assert_eq!(told(&history), Ok((4, 0)));
     }
 

@@ -158,7 +158,7 @@ fn hints(ring: &Ring, me: NodeId) -> Vec<Peer> {
 }
 
 /// How far the order had come when a client was given this token.
-fn seen_in(token: &[u8]) -> Result<LogicalTime, ContextError> {
+pub(super) fn seen_in(token: &[u8]) -> Result<LogicalTime, ContextError> {
     match Version::from_token(token) {
         Some(version) if version.time().0 <= EPTO_TIME_MAX => Ok(version.time()),
         Some(_) => Err(ContextError::Forged),

@@ -5,6 +5,7 @@ use super::replica::range::position;
 use super::replica::store::{Put, Record};
 use super::replica::version::{RequestId, Version};
 use super::{Context, Epidemic, Level};
+use crate::epto::LogicalTime;
 use crate::slices::position::Position;
 use alloc::collections::{BTreeSet, VecDeque};
 use alloc::sync::Arc;
@@ -58,7 +59,8 @@ impl Epidemic {
         let at = position(&flask.key);
         let is_mine = self.state.is_mine(at);
         let to = if is_mine { self.members_for(from) } else { self.towards(at, from) };
-        if is_mine && (self.state.is_ready(at) || mutant!("epidemic_joiner_answers")) {
+        let may_answer = self.state.is_ready(at) || mutant!("epidemic_joiner_answers");
+        if is_mine && may_answer && self.is_as_far(&flask.act) {
             let came = self.perform_flask(&flask, cx);
             self.flush(cx);
             let members = self.state.told_size();
@@ -68,6 +70,18 @@ impl Epidemic {
             let flask = Flask { hops: flask.hops + 1, ..flask };
             // Whoever has done it says so itself.
             cx.fx.send_early(&Arc::from(to), Message::Flask(flask));
+        }
+    }
+
+    /// Whether this node is as far in the order as the client was. If not it says nothing: the
+    /// request comes again.
+    fn is_as_far(&self, act: &FlaskAct) -> bool {
+        match act {
+            FlaskAct::Get { after, .. } => {
+                let last = self.state.last.map_or(LogicalTime(0), |last| last.time);
+                last >= *after || mutant!("epidemic_reads_behind_its_client")
+            }
+            FlaskAct::Put(..) => true,
         }
     }
 
@@ -96,7 +110,7 @@ impl Epidemic {
     fn perform_flask(&mut self, flask: &Flask, cx: &Context<'_>) -> Came {
         let state = &mut self.state;
         match &flask.act {
-            FlaskAct::Get(version) => {
+            FlaskAct::Get { version, .. } => {
                 let version = version.map(Version::Explicit);
                 let held = state.store.held(&flask.key, version).map(|held| held.version);
                 let record = held.and_then(|it| state.store.record(&flask.key, it, cx.table));

@@ -188,7 +188,7 @@ impl Epidemic {
         if self.state.pending.len() >= PENDING_MAX {
             return refuse(cx, Refusal::Overloaded);
         }
-        let Some(way) = self.way(id, key, ask.what) else {
+        let Some(way) = self.way(id, key, ask.what, ask.seen) else {
             return refuse(cx, Refusal::Value { expected: self.expected() });
         };
         if let Some(seen) = ask.seen {
@@ -203,17 +203,20 @@ impl Epidemic {
         invariant!(self.state.pending.len() <= PENDING_MAX, "few requests are in hand");
     }
 
-    fn way(&self, id: RequestId, key: Bytes, what: What) -> Option<Way> {
+    fn way(&self, id: RequestId, key: Bytes, what: What, seen: Option<LogicalTime>) -> Option<Way> {
         let ordered = |key, act| Way::Ordered(BatchItem { id, key, act });
+        let get = |key, version, after: Option<LogicalTime>| {
+            let after = after.unwrap_or(LogicalTime(0));
+            Way::Flask(key, FlaskAct::Get { version, after })
+        };
         Some(match (self.settings.level, what) {
-            (Level::None, What::Get) => Way::Flask(key, FlaskAct::Get(None)),
-            (Level::None, What::GetVersion(version)) => {
-                Way::Flask(key, FlaskAct::Get(Some(version)))
-            }
+            // Without an order nobody is behind.
+            (Level::None, What::Get) => get(key, None, None),
+            (Level::None, What::GetVersion(version)) => get(key, Some(version), None),
             (Level::None, What::PutVersion(version, value)) => {
                 Way::Flask(key, FlaskAct::Put(version, value))
             }
-            (Level::Eventual, What::Get) => Way::Flask(key, FlaskAct::Get(None)),
+            (Level::Eventual, What::Get) => get(key, None, seen),
             (Level::Strong, What::Get) => ordered(key, Act::Get),
             (Level::Eventual | Level::Strong, What::Put(value)) => ordered(key, Act::Put(value)),
             (Level::Eventual | Level::Strong, What::Delete) => ordered(key, Act::Delete),

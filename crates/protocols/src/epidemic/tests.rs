@@ -8,6 +8,7 @@ mod golden;
 mod holes;
 mod joining;
 mod judge;
+mod tokens;
 mod traps;
 mod wire;
 mod world;

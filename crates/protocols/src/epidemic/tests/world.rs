@@ -7,6 +7,7 @@ use crate::epidemic::replica::version::RequestId;
 use crate::epidemic::state::State;
 use crate::epidemic::timer::Timer;
 use crate::epidemic::{Context, Epidemic, Level, Settings};
+use crate::epto::LogicalTime;
 use crate::gossip::cyclon::Peer;
 use crate::slices::estimate::Bounds;
 use bytes::{Bytes, BytesMut};
@@ -323,6 +324,17 @@ impl World {
     pub fn ask(&mut self, node: NodeId, key: &str, what: What) -> Ticket {
         let id = RequestId(u128::from(self.rng.next()));
         self.ask_as(node, id, key, what)
+    }
+
+    /// A client asks that has seen an event of this time.
+    pub fn ask_after(&mut self, node: NodeId, key: &str, what: What, seen: LogicalTime) -> Ticket {
+        let ticket = Ticket(self.asked.len() as u64 + 1);
+        let (id, key) = (RequestId(ticket.0.into()), Bytes::copy_from_slice(key.as_bytes()));
+        self.asked.insert(ticket, (id, key.clone(), what.clone()));
+        let deadline = self.now + Span(self.settings.round.0 * 200);
+        let ask = KeyAsk { key, what, id: Some(id), seen: Some(seen), deadline };
+        self.with_host(node, |engine, cx| engine.ask(ticket, ask, cx));
+        ticket
     }
 
     /// Asks a random node and waits for the answer.

@@ -3,7 +3,7 @@
 //! Each client asks one thing at a time, and changes hosts. It keeps the largest place that it was
 //! given, and hands it back with half of what it asks. A put has a name now and then, under which
 //! it is sent again to another host while nobody says what became of it. When nothing moves any
-//! more every host is asked for every key.
+//! more every host is asked for every key, until all say the same.
 
 mod promise;
 mod shown;
@@ -31,6 +31,8 @@ const MOVE_PPM: u32 = 150_000;
 const AFTER_PPM: u32 = 500_000;
 /// How often a write is sent.
 const TRIES_MAX: u32 = 3;
+/// How often hosts are asked for everything in the end, until they agree.
+const ROUNDS_MAX: u32 = 40;
 
 /// What a client waits for.
 #[derive(Clone, Debug)]
@@ -64,6 +66,8 @@ pub struct Places {
     clients: Vec<Client>,
     /// How many of the last gets are not answered; none if they were not asked.
     unanswered: Option<usize>,
+    /// How often they were asked.
+    rounds: u32,
     /// The history since everything was lost, if it ever was.
     history: History,
     /// The histories before.
@@ -80,6 +84,7 @@ impl Places {
             keys: (0..keys).map(|key| Bytes::from(format!("k{key}"))).collect(),
             clients: (0..section.clients).map(|_| Client::default()).collect(),
             unanswered: None,
+            rounds: 0,
             history: History::default(),
             past: Vec::new(),
         }
@@ -192,10 +197,13 @@ impl Places {
         let is_up = |host: &crate::host::Host| host.running == Running::Up && host.has_joined;
         let hosts = ground.hosts.iter().enumerate().filter(|(_, host)| is_up(host));
         let hosts: Vec<HostIndex> = hosts.map(|(index, _)| index).collect();
+        let seen =
+            self.clients.iter().map(|client| &client.seen).max().cloned().unwrap_or_default();
         for (number, key) in self.keys.iter().enumerate() {
             for host in &hosts {
-                let get = Demand::Operation(Operation::get(key.clone()));
-                fleet.ask(*host, number as u32, get);
+                let (key, which) = (key.clone(), Which::After(seen.clone()));
+                let get = Operation::Get { key, which, replies: None };
+                fleet.ask(*host, number as u32, Demand::Operation(get));
             }
         }
         self.unanswered = Some(hosts.len() * self.keys.len());
@@ -275,7 +283,7 @@ impl Workload for Places {
     /// A history of its own begins, from nothing.
     fn on_blackout(&mut self) {
         self.past.push(std::mem::take(&mut self.history));
-        self.unanswered = None;
+        (self.unanswered, self.rounds) = (None, 0);
         for client in &mut self.clients {
             assert!(client.open.is_none(), "every connection is broken");
             client.seen.clear();
@@ -295,7 +303,15 @@ impl Workload for Places {
                 self.ask_all(ground, fleet);
                 Some("the last gets are under way".to_owned())
             }
-            Some(_) => None,
+            Some(_) => {
+                // What is on its way when the clients end may come to some hosts later.
+                self.rounds += 1;
+                if self.rounds < ROUNDS_MAX && !self.history.is_agreed() {
+                    self.unanswered = None;
+                    return Some("hosts say different things".to_owned());
+                }
+                None
+            }
         }
     }
 
