@@ -19,6 +19,7 @@ use quorate_kernel::limits::{EPTO_PAYLOAD_BYTES_MAX, KEY_BYTES_MAX};
 use quorate_kernel::operation::{Outcome, Refusal};
 use quorate_kernel::receipt::Receipt;
 use quorate_kernel::time::Time;
+use quorate_kernel::write::ContextError;
 use quorate_kernel::{mutant, probe};
 
 /// The most requests in hand.
@@ -69,6 +70,8 @@ pub struct Pending {
     sent: Option<u64>,
     attempt: u8,
     deadline: Time,
+    /// The latest event that its client had seen.
+    seen: LogicalTime,
     /// How many replicas there are at most, as one of them has said.
     members: u16,
     /// What each replica has said: of a read, at each event.
@@ -191,12 +194,11 @@ impl Epidemic {
         let Some(way) = self.way(id, key, ask.what, ask.seen) else {
             return refuse(cx, Refusal::Value { expected: self.expected() });
         };
-        if let Some(seen) = ask.seen {
-            self.state.epto.on_seen(seen);
-        }
+        let seen = ask.seen.unwrap_or(LogicalTime(0));
         let tickets = Vec::from([ticket]);
         let (deadline, said) = (ask.deadline, BTreeMap::new());
-        let pending = Pending { tickets, way, sent: None, attempt: 0, deadline, members: 0, said };
+        let pending =
+            Pending { tickets, way, sent: None, attempt: 0, deadline, seen, members: 0, said };
         self.state.pending.insert(id, pending);
         self.send_off(id, cx);
         self.flush(cx);
@@ -256,9 +258,27 @@ impl Epidemic {
         }
     }
 
+    /// Has what waits come behind what its clients have seen, now that there is a clock. What no
+    /// clock comes to was never told to a client.
+    fn place_waiting(&mut self, cx: &mut Context<'_>) {
+        let waits = |one: &&Pending| one.sent.is_none() && one.attempt == 0;
+        let mut forged = Vec::new();
+        for (id, one) in self.state.pending.iter().filter(|(_, one)| waits(one)) {
+            if !self.state.epto.on_seen(one.seen) && !mutant!("epidemic_forgets_what_was_seen") {
+                forged.push(*id);
+            }
+        }
+        for id in forged {
+            self.end(id, Outcome::Refused(Refusal::Context(ContextError::Forged)), cx);
+        }
+    }
+
     /// Broadcasts what waits, as far as that may be done now.
     pub(super) fn broadcast_waiting(&mut self, cx: &mut Context<'_>) {
         use quorate_kernel::plain::PlainData;
+        if self.state.epto.may_broadcast() {
+            self.place_waiting(cx);
+        }
         while let Some(batch) = self.state.waiting.take() {
             if self.state.epto.broadcast(batch.to_bytes()).is_err() {
                 self.state.waiting.put_back(batch);

@@ -86,10 +86,11 @@ fn level(words: &Words) -> Level {
     }
 }
 
-/// Twice as many members as a slice shall have at least are the most: then it is cut.
+/// No slice has fewer members than are set while there are so many nodes; on average they have up
+/// to twice as many, or more where positions lie far apart.
 fn bounds(words: &Words) -> Bounds {
     let least = u16::try_from(replicas(words)).unwrap_or(1);
-    Bounds { replicas_min: least, replicas_max: 2 * least, ..Bounds::USUAL }
+    Bounds { replicas_min: least, replicas_max: 2 * least, floor: least, ..Bounds::USUAL }
 }
 
 impl Settings {

@@ -99,9 +99,11 @@ impl Epto {
     }
 
     /// A client has seen an event of this time: what it asks next comes after that. A time that is
-    /// far ahead of what peers have shown is not taken: none of them would believe it.
-    pub fn on_seen(&mut self, time: LogicalTime) {
+    /// far ahead of what peers have shown is not taken: none of them would believe it. Returns
+    /// whether the next event comes after it.
+    pub fn on_seen(&mut self, time: LogicalTime) -> bool {
         self.clock.see(time);
+        time <= self.clock.now()
     }
 
     /// Broadcasts an event with this payload. It leaves with the next round, and is delivered here

@@ -1,5 +1,6 @@
 //! How many slices there should be.
 
+use super::floor::{self, Least};
 use super::position::{Groups, LOG2_MAX};
 use super::{Changed, Told};
 use alloc::collections::{BTreeMap, VecDeque};
@@ -25,11 +26,15 @@ pub struct Bounds {
     pub age_max: u16,
     /// How many estimates in a row must want the same change.
     pub equal: u16,
+    /// The fewest members that any slice shall have ([`super::floor`]); 0 where only their mean
+    /// matters, as in the paper.
+    pub floor: u16,
 }
 
 impl Bounds {
     /// As in the paper: six to twelve members.
-    pub const USUAL: Bounds = Bounds { replicas_min: 6, replicas_max: 12, age_max: 20, equal: 4 };
+    pub const USUAL: Bounds =
+        Bounds { replicas_min: 6, replicas_max: 12, age_max: 20, equal: 4, floor: 0 };
 
     /// Whether slices can be like that. With less than twice the fewest for the most a slice that
     /// is cut is too small at once.
@@ -41,6 +46,7 @@ impl Bounds {
             && 0 < self.age_max
             && 0 < self.equal
             && self.equal < self.age_max
+            && self.floor <= self.replicas_min
     }
 
     /// Above which mean number of members slices are cut. It leaves an eighth of the fewest on
@@ -105,6 +111,12 @@ impl Estimate {
         Estimate { bounds, groups: None, heard: VecDeque::new(), wanted: None, since: 0 }
     }
 
+    /// What slices shall be like.
+    #[must_use]
+    pub fn bounds(&self) -> &Bounds {
+        &self.bounds
+    }
+
     /// The number of slices that the node goes by.
     #[must_use]
     pub fn groups(&self) -> Option<Groups> {
@@ -160,8 +172,9 @@ impl Estimate {
         u32::try_from(told).expect("a mean of numbers of 32 bits")
     }
 
-    /// A period has passed; `own` is what the node itself counts.
-    pub fn on_period(&mut self, own: Option<u32>) -> Option<Changed> {
+    /// A period has passed; `own` is what the node itself counts, `least` what is known of the
+    /// smallest slice.
+    pub fn on_period(&mut self, own: Option<u32>, least: Option<Least>) -> Option<Changed> {
         self.since = self.since.saturating_add(1);
         let age_max = self.bounds.age_max;
         self.heard.iter_mut().for_each(|(_, age)| *age = age.saturating_add(1));
@@ -171,7 +184,7 @@ impl Estimate {
             let to = self.majority().unwrap_or(Groups::ONE);
             return (self.since >= age_max).then(|| self.change(to));
         };
-        let to = self.wanted(groups, own).unwrap_or(groups);
+        let to = self.wanted(groups, own, least).unwrap_or(groups);
         self.wanted = match self.wanted {
             _ if to == groups => None,
             Some((wanted, times)) if wanted == to => Some((to, times.saturating_add(1))),
@@ -183,8 +196,14 @@ impl Estimate {
     }
 
     /// The number that is right now, by what is known; none if too little is.
-    fn wanted(&self, groups: Groups, own: Option<u32>) -> Option<Groups> {
+    fn wanted(&self, groups: Groups, own: Option<u32>, least: Option<Least>) -> Option<Groups> {
         let nodes = if mutant!("slices_own_count") { own? } else { self.mean()? };
+        if self.bounds.floor > 0 && !mutant!("slices_by_the_mean") {
+            let is_crowded = self.bounds.is_crowded(nodes, groups);
+            let own = floor::wanted(least, groups, self.bounds.floor, is_crowded);
+            // Others may have heard of a small one that this node has not.
+            return own.or_else(|| self.majority());
+        }
         if !self.bounds.fits(nodes, groups) {
             return Some(self.bounds.fitting(nodes, groups));
         }
@@ -216,7 +235,7 @@ mod tests {
     use std::vec::Vec;
 
     fn told(count: u32, groups: Option<Groups>) -> Told {
-        Told { count: Some(count), groups }
+        Told { count: Some(count), groups, least: None }
     }
 
     #[test]
@@ -225,7 +244,7 @@ mod tests {
         for heard in [groups, None] {
             let mut estimate = Estimate::new(Bounds::USUAL);
             estimate.hear(told(300, heard));
-            let changed = (0..Bounds::USUAL.age_max).filter_map(|_| estimate.on_period(None));
+            let changed = (0..Bounds::USUAL.age_max).filter_map(|_| estimate.on_period(None, None));
             let to: Vec<Groups> = changed.map(|changed| changed.to).collect();
             assert_eq!(to, [heard.unwrap_or(Groups::ONE)]);
         }

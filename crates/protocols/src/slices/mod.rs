@@ -9,6 +9,7 @@
 //! | [`position`] | where a node stands, and which of the slices that is |
 //! | [`view`] | the members of a node's own slice that it knows, with ages |
 //! | [`estimate`] | how many slices there should be, from what others count, with hysteresis |
+//! | [`floor`] | the smallest slice that anybody knows of |
 //!
 //! ```text
 //! each Cyclon exchange: both tell their number of slices and how many nodes they count
@@ -30,9 +31,13 @@
 //! - Doubling waits until the mean is an eighth above twice the least, even where the most is
 //!   lower, so that no number of nodes is right for neither. Where two numbers are right nodes take
 //!   that of the majority they hear, so they agree.
+//! - The papers know no bound for the smallest slice, which is empty at times: nobody has its keys.
+//!   Where [`Bounds::floor`] is set slices are cut only if every half is large enough, and joined
+//!   if one is too small. They have more members then than the mean that is wanted.
 //! - Ages count a node's own periods, as those of Cyclon, and not exchanges received.
 
 pub mod estimate;
+pub mod floor;
 pub mod position;
 #[cfg(test)]
 mod tests;
@@ -41,6 +46,7 @@ pub mod view;
 use crate::gossip::cyclon::Peer;
 use alloc::vec::Vec;
 use estimate::{Bounds, Estimate};
+use floor::{Floor, Least};
 use position::{Groups, Position, Slice};
 use quorate_kernel::ids::NodeId;
 use quorate_kernel::invariant;
@@ -58,6 +64,8 @@ pub struct Told {
     pub groups: Option<Groups>,
     /// How many nodes there are, as it counts and hears; none while its view is being filled.
     pub count: Option<u32>,
+    /// The smallest slice and half of one of this number of slices that it knows of.
+    pub least: Option<Least>,
 }
 
 /// A node's number of slices has changed.
@@ -75,6 +83,7 @@ pub struct Slices {
     me: NodeId,
     view: View,
     estimate: Estimate,
+    floor: Floor,
 }
 
 impl Slices {
@@ -82,7 +91,7 @@ impl Slices {
     #[must_use]
     pub fn new(me: NodeId, bounds: Bounds) -> Slices {
         let view = View::new(me, bounds.members_max(), bounds.age_max);
-        Slices { me, view, estimate: Estimate::new(bounds) }
+        Slices { me, view, estimate: Estimate::new(bounds), floor: Floor::default() }
     }
 
     /// The number of slices that this node goes by; none before it has settled for one.
@@ -114,7 +123,8 @@ impl Slices {
     pub fn told(&self) -> Told {
         let is_filled = self.estimate.is_filled();
         let own = self.own_count().filter(|_| is_filled);
-        Told { groups: self.groups(), count: own.map(|own| self.estimate.blended(own)) }
+        let count = own.map(|own| self.estimate.blended(own));
+        Told { groups: self.groups(), count, least: self.floor.least() }
     }
 
     /// Whether the members of the own slice had the time to be heard of since it changed.
@@ -129,9 +139,25 @@ impl Slices {
         Some(u32::try_from((others << groups.log2()) + 1).unwrap_or(u32::MAX))
     }
 
+    /// How many members the own slice and its smaller half have; none while the view is filled.
+    fn own_sizes(&self) -> Option<(u16, u16)> {
+        let groups = self.groups().filter(|_| self.is_filled())?;
+        let small = |count: usize| u16::try_from(count).unwrap_or(u16::MAX);
+        let nodes = self.view.members().iter().map(|peer| peer.who.node).chain([self.me]);
+        // Where there can be no more slices nobody asks for halves.
+        let halves = Groups::power(groups.log2() + 1).unwrap_or(groups);
+        let half = |node| halves.slice(Position::of(node)).0 % 2;
+        let upper = nodes.filter(|node| half(*node) == 1).count();
+        let whole = self.view.members().len() + 1;
+        Some((small(whole), small(upper.min(whole - upper))))
+    }
+
     /// A Cyclon exchange has brought entries, and what the partner tells of itself.
     pub fn on_exchange(&mut self, entries: &[Peer], told: Told) -> Option<Changed> {
         let changed = self.estimate.hear(told);
+        if changed.is_none() && told.groups == self.groups() {
+            self.floor.hear(told.least, self.estimate.bounds().age_max);
+        }
         self.on_members(entries);
         self.check();
         changed
@@ -147,7 +173,11 @@ impl Slices {
     pub fn on_period(&mut self) -> Option<Changed> {
         self.view.age();
         let own = self.own_count();
-        let changed = self.estimate.on_period(own);
+        self.floor.on_period(self.own_sizes(), self.estimate.bounds().age_max);
+        let changed = self.estimate.on_period(own, self.floor.least());
+        if changed.is_some() {
+            self.floor.clear();
+        }
         if let Some((groups, own)) = self.groups().zip(self.own()) {
             self.view.keep(|node| groups.slice(Position::of(node)) == own);
         }

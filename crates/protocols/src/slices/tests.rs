@@ -21,6 +21,7 @@ struct World {
     rng: Rng,
     loss_ppm: u32,
     born: u64,
+    bounds: Bounds,
 }
 
 fn own(node: NodeId) -> Peer {
@@ -29,7 +30,12 @@ fn own(node: NodeId) -> Peer {
 
 impl World {
     fn new(count: usize, seed: u64) -> World {
-        let mut world = World { nodes: BTreeMap::new(), rng: Rng::new(seed), loss_ppm: 0, born: 0 };
+        World::with(count, Bounds::USUAL, seed)
+    }
+
+    fn with(count: usize, bounds: Bounds, seed: u64) -> World {
+        let (nodes, rng) = (BTreeMap::new(), Rng::new(seed));
+        let mut world = World { nodes, rng, loss_ppm: 0, born: 0, bounds };
         world.join(count);
         world
     }
@@ -44,7 +50,7 @@ impl World {
         let fresh: Vec<NodeId> = (0..count).map(|_| NodeId(self.rng.next())).collect();
         self.born += count as u64;
         for &node in &fresh {
-            let slices = Slices::new(node, Bounds::USUAL);
+            let slices = Slices::new(node, self.bounds);
             let cyclon = Cyclon::new(node, Shape::USUAL);
             self.nodes.insert(node, Node { cyclon, slices, changes: 0 });
         }
@@ -248,7 +254,7 @@ fn few_nodes_are_one_slice() {
 #[test]
 fn a_joiner_takes_what_most_have_and_not_the_largest() {
     let mut estimate = Estimate::new(Bounds::USUAL);
-    let told = |log2| Told { groups: Groups::power(log2), count: None };
+    let told = |log2| Told { groups: Groups::power(log2), ..Told::default() };
     assert!(estimate.hear(Told::default()).is_none(), "another joiner says nothing");
     assert!(estimate.hear(told(5)).is_none());
     assert!(estimate.hear(told(9)).is_none());
@@ -263,8 +269,8 @@ fn a_number_changes_once_in_the_time_that_a_view_takes_to_be_filled() {
     let mut changes = Vec::new();
     let mut nodes = 300;
     for period in 0..100_u16 {
-        let told = Told { groups: Groups::power(5), count: Some(nodes) };
-        let changed = estimate.hear(told).into_iter().chain(estimate.on_period(Some(nodes)));
+        let told = Told { groups: Groups::power(5), count: Some(nodes), least: None };
+        let changed = estimate.hear(told).into_iter().chain(estimate.on_period(Some(nodes), None));
         changes.extend(changed.map(|_| period));
         // What is heard swings from one end to the other.
         nodes = if period / 8 % 2 == 0 { 300 } else { 30_000 };
@@ -290,4 +296,40 @@ fn positions_spread_evenly() {
     let mut counts = [0; 32];
     (0..3200).for_each(|node| counts[groups.slice(Position::of(NodeId(node))).0 as usize] += 1);
     assert!(counts.iter().all(|count| (60..=145).contains(count)), "{counts:?}");
+}
+
+/// How many members each slice has; none if nodes do not agree on their number.
+fn sizes(world: &World) -> Option<Vec<usize>> {
+    let numbers = world.numbers();
+    let (number, _) = numbers.first_key_value().filter(|_| numbers.len() == 1)?;
+    let groups = Groups::power(number.trailing_zeros() as u8).expect("they go by it");
+    let mut sizes = Vec::from_iter(core::iter::repeat_n(0, *number as usize));
+    for node in world.nodes.keys() {
+        sizes[groups.slice(Position::of(*node)).0 as usize] += 1;
+    }
+    Some(sizes)
+}
+
+#[test]
+fn no_slice_is_smaller_than_the_floor_however_positions_lie() {
+    let bounds = Bounds { replicas_min: 3, replicas_max: 6, floor: 3, ..Bounds::USUAL };
+    let mut divided = 0;
+    for seed in 0..30 {
+        let count = 6 + (seed as usize * 7) % 60;
+        let mut world = World::with(count, bounds, seed);
+        world.run(400);
+        let before = sizes(&world).unwrap_or_else(|| panic!("seed {seed}: {:?}", world.numbers()));
+        assert!(before.iter().all(|size| *size >= 3), "seed {seed}: {before:?}");
+        divided += usize::from(before.len() > 1);
+        // Most members of one slice go for good.
+        let groups = Groups::power(before.len().trailing_zeros() as u8).expect("few");
+        let first = |node: &NodeId| groups.slice(Position::of(*node)).0 == 0;
+        let members: Vec<NodeId> = world.nodes.keys().copied().filter(first).collect();
+        members[2..].iter().for_each(|node| world.kill(*node));
+        world.run(400);
+        let after = sizes(&world).unwrap_or_else(|| panic!("seed {seed}: {:?}", world.numbers()));
+        let is_one = after.len() == 1;
+        assert!(is_one || after.iter().all(|size| *size >= 3), "seed {seed}: {after:?}");
+    }
+    assert!(divided >= 10, "{divided} clusters were large enough to be divided");
 }

@@ -63,7 +63,7 @@ fn name_of(text: &str) -> String {
 
 impl Script {
     fn new(count: usize, level: Level) -> Script {
-        let bounds = Bounds { replicas_min: 3, replicas_max: 6, age_max: 20, equal: 4 };
+        let bounds = Bounds { replicas_min: 3, replicas_max: 6, age_max: 20, equal: 4, floor: 0 };
         let settings = Settings { bounds, acks: 2, view: 30, ..Settings::usual(level) };
         let mut world = World::with(count, settings, 1);
         world.delay = Span::millis(10);

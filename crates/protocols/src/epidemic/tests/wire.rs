@@ -45,7 +45,7 @@ fn all() -> Vec<Message> {
     let (key, version) = (wire_key(b"k"), Version::Explicit(4));
     let wrote = Came::Wrote { version, existed: false };
     let read = Came::Read { version: None, value: None, is_degraded: true };
-    let told = Told { groups: None, count: Some(40) };
+    let told = Told { groups: None, count: Some(40), least: None };
     let act = FlaskAct::Put(4, Bytes::from_static(b"v"));
     let flask = Flask { id: RequestId(1), attempt: 2, entry: who(), hops: 3, key, act };
     let (range, key, ids) = (Range::ALL, wire_key(b"k"), Vec::from([done()]));

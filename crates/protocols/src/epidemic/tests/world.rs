@@ -76,7 +76,7 @@ pub struct World {
 
 impl World {
     pub fn new(nodes: usize, level: Level, seed: u64) -> World {
-        let bounds = Bounds { replicas_min: 3, replicas_max: 6, age_max: 20, equal: 4 };
+        let bounds = Bounds { replicas_min: 3, replicas_max: 6, age_max: 20, equal: 4, floor: 0 };
         let settings = Settings { bounds, acks: 2, view: 30, ..Settings::usual(level) };
         World::with(nodes, settings, seed)
     }
