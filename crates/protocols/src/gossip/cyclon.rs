@@ -103,12 +103,26 @@ impl Cyclon {
         let is_older = |place: &usize| (self.view[*place].age, self.view[*place].who.node);
         let oldest = (0..self.view.len()).max_by_key(is_older)?;
         let partner = self.view.swap_remove(oldest).who.node;
+        Some((partner, self.open(partner, own, rng)))
+    }
+
+    /// As [`Cyclon::begin`], with a node of which the caller knows otherwise. When a network was
+    /// divided for so long that neither side has any of the other in its views, nothing else brings
+    /// them together again.
+    pub fn begin_with(&mut self, partner: NodeId, own: Peer, rng: &mut Rng) -> Vec<Peer> {
+        invariant!(partner != self.me, "nobody is his own neighbour");
+        self.view.iter_mut().for_each(|peer| peer.age = peer.age.saturating_add(1));
+        self.open(partner, own, rng)
+    }
+
+    /// Opens an exchange: what to send.
+    fn open(&mut self, partner: NodeId, own: Peer, rng: &mut Rng) -> Vec<Peer> {
         let mut given = self.random(self.shape.shuffle - 1, rng, |_| true);
         let mut away: Vec<NodeId> = given.iter().map(|peer| peer.who.node).collect();
         away.push(partner);
         self.open = Some((partner, away));
         given.push(own);
-        Some((partner, given))
+        given
     }
 
     /// A neighbour exchanges: what to answer.

@@ -1,8 +1,8 @@
 //! One node, and what others say to it: the mistakes that are easy to make.
 
 use crate::epto::{
-    Action, Ball, BroadcastError, Copied, Digest, Epto, Event, EventKey, LogicalTime, Message,
-    Parameters, Payloads, STABLE_AFTER, Scale, Sequence,
+    Action, Ball, BroadcastError, Copied, Digest, Epto, Event, EventKey, Horizon, LogicalTime,
+    Message, Parameters, Payloads, STABLE_AFTER, Scale, Sequence,
 };
 use bytes::Bytes;
 use quorate_kernel::ids::{Incarnation, NodeId, Start};
@@ -274,4 +274,30 @@ fn a_source_says_its_own_events_until_they_are_old() {
         rounds += 1;
     }
     assert_eq!(rounds, TTL + 1, "from the round of the broadcast on");
+}
+
+/// Whoever stood still before it could send it: others would look for what nobody has.
+#[test]
+fn what_reached_nobody_is_not_counted() {
+    let mut solo = Solo::new();
+    solo.epto.broadcast(Bytes::from_static(b"a")).expect("it may");
+    solo.rounds(1, false);
+    solo.epto.broadcast(Bytes::from_static(b"b")).expect("it may");
+    solo.epto.on_round(u32::from(TTL), &PEERS, &mut solo.told);
+    assert!(solo.has_told(&Action::LostPlace));
+    while !solo.epto.may_resume() {
+        solo.epto.on_round(1, &[], &mut solo.told);
+    }
+    solo.epto.resume_at(&Horizon::default()).expect("it may");
+    let key = solo.epto.broadcast(Bytes::from_static(b"c")).expect("it may");
+    let before = solo.told.len();
+    solo.epto.on_round(1, &PEERS, &mut solo.told);
+    let sequences = solo.told[before..].iter().find_map(|action| match action {
+        Action::Send { message: Message::Ball(ball), .. } => {
+            let copies = ball.0.iter().filter(|copy| copy.event.key == key);
+            copies.map(|copy| copy.event.sequence).next()
+        }
+        _ => None,
+    });
+    assert_eq!(sequences, Some(Sequence(2)), "the one that was sent is the first");
 }
