@@ -226,3 +226,27 @@ fn a_write_that_nobody_has_acknowledged_is_broadcast_again() {
     judge.look(&world);
     assert_eq!(value(&world.done("x", What::Get)), Some(Bytes::from_static(b"1")));
 }
+
+/// Neither side has any of the other in its views then.
+#[test]
+fn a_long_division_ends_in_one_cluster() {
+    let (mut world, mut judge) = (World::new(24, Level::Strong, 19), Judge::default());
+    world.settle();
+    let half: BTreeSet<NodeId> = world.up().into_iter().step_by(2).collect();
+    let sides = half.clone();
+    let is_cut =
+        move |from: NodeId, to: NodeId, _: &Message| sides.contains(&from) != sides.contains(&to);
+    world.cut = Some(Box::new(is_cut));
+    work(&mut world, &mut judge, 150, 6);
+    let knows_both = |world: &World, node: &NodeId| {
+        let view = world.state(*node).cyclon.view().iter();
+        let count = view.filter(|peer| half.contains(&peer.who.node) != half.contains(node));
+        count.count() > 0
+    };
+    assert!(!world.up().iter().any(|node| knows_both(&world, node)), "they are far apart");
+    world.cut = None;
+    world.run(60);
+    assert!(world.up().iter().all(|node| knows_both(&world, node)), "they have met");
+    world.settle();
+    end(&mut world, &mut judge);
+}
