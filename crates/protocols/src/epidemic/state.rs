@@ -60,6 +60,9 @@ pub struct State {
     /// What was delivered in this start, for the judge of tests.
     #[cfg(test)]
     pub(super) delivered: Vec<EventKey>,
+    /// The requests of each of these events, in the order in which they were done.
+    #[cfg(test)]
+    pub(super) requests: BTreeMap<EventKey, Vec<RequestId>>,
 }
 
 /// A range that this node had.
@@ -135,6 +138,8 @@ impl State {
             counters: Counters::default(),
             #[cfg(test)]
             delivered: Vec::new(),
+            #[cfg(test)]
+            requests: BTreeMap::new(),
         }
     }
 

@@ -46,6 +46,10 @@ impl Epidemic {
         let mut results = Vec::new();
         match Batch::from_bytes(payload) {
             Ok(batch) => {
+                #[cfg(test)]
+                let ids = batch.0.iter().map(|asked| asked.id).collect();
+                #[cfg(test)]
+                self.state.requests.insert(event.key, ids);
                 for asked in batch.0 {
                     if self.state.is_mine(position(&asked.key)) {
                         self.perform(event.key, asked, &mut delivered, &mut results, cx);
