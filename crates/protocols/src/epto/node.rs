@@ -80,9 +80,16 @@ impl Epto {
     }
 
     /// Broadcasts from now on, and relays, by these: the cluster has grown, or loses more. Events
-    /// that are on their way keep their TTL.
+    /// that are on their way keep their TTL, and what is held already is more than bounds that are
+    /// lower.
     pub fn set_parameters(&mut self, parameters: Parameters) {
-        self.parameters = parameters;
+        let waiting = self.order.len().max(self.next_ball.len());
+        self.parameters = Parameters {
+            events_max: parameters.events_max.max(waiting),
+            held_bytes_max: parameters.held_bytes_max.max(self.payloads.bytes()),
+            ..parameters
+        };
+        invariant!(self.is_bounded(), "what waits is bounded");
     }
 
     /// What it broadcasts and relays by.
