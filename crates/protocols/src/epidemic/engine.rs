@@ -15,6 +15,7 @@ use alloc::vec::Vec;
 use quorate_kernel::ids::{Incarnation, NodeId, Ticket};
 use quorate_kernel::invariant;
 use quorate_kernel::limits::EPTO_TIME_MAX;
+use quorate_kernel::mutant;
 use quorate_kernel::news::{News, Topic};
 use quorate_kernel::operation::{Operation, Outcome, Refusal, Which};
 use quorate_kernel::part::Part;
@@ -25,6 +26,8 @@ use quorate_kernel::write::{ContextError, Replaces};
 
 /// After how many rounds K and TTL are reckoned anew.
 const PARAMETERS_ROUNDS: u64 = 16;
+/// Every how many rounds a node exchanges views with one that it only has been told of.
+const HINT_ROUNDS: u64 = 16;
 
 impl Epidemic {
     /// The engine before its start.
@@ -88,8 +91,12 @@ impl Epidemic {
     fn on_neighbours_round(&mut self, cx: &mut Context<'_>) {
         let own = self.own();
         let told = self.state.slices.told();
+        let begun = match self.stranger(cx) {
+            Some(hint) => Some((hint, self.state.cyclon.begin_with(hint, own.clone(), cx.rng))),
+            None => self.state.cyclon.begin(own.clone(), cx.rng),
+        };
         // Views are hints: nothing rests on them.
-        if let Some((to, entries)) = self.state.cyclon.begin(own.clone(), cx.rng) {
+        if let Some((to, entries)) = begun {
             cx.fx.send_early(to, Message::Shuffle { entries, told });
         }
         let before = self.members();
@@ -99,6 +106,20 @@ impl Epidemic {
         for member in to {
             cx.fx.send_early(member, Message::Members(members.clone()));
         }
+    }
+
+    /// Now and then, somebody who may be there and whom the view does not have: the other side, if
+    /// the network was divided.
+    fn stranger(&self, cx: &mut Context<'_>) -> Option<NodeId> {
+        if !self.state.round.is_multiple_of(HINT_ROUNDS) || mutant!("epidemic_hints_once") {
+            return None;
+        }
+        let view = self.state.cyclon.view();
+        let is_known = |node| view.iter().any(|peer| peer.who.node == node);
+        let hints = self.state.hints.iter().map(|peer| peer.who.node);
+        let me = self.state.me.node;
+        let strangers: Vec<NodeId> = hints.filter(|node| *node != me && !is_known(*node)).collect();
+        cx.rng.pick(&strangers).copied()
     }
 
     fn members(&self) -> Vec<NodeId> {

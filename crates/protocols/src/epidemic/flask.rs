@@ -15,6 +15,9 @@ use quorate_kernel::{invariant, mutant, probe};
 
 /// How many requests a node remembers to have passed on.
 const PASSED_MAX: usize = 16_384;
+/// How many neighbours a request goes to for which no member of its slice is known: twice as many
+/// each time it is sent again.
+const FEW: usize = 4;
 
 /// Which requests went through here.
 #[derive(Clone, Debug, Default)]
@@ -58,7 +61,7 @@ impl Epidemic {
         }
         let at = position(&flask.key);
         let is_mine = self.state.is_mine(at);
-        let to = if is_mine { self.members_for(from) } else { self.towards(at, from) };
+        let to = if is_mine { self.members_for(from) } else { self.towards(at, from, &flask, cx) };
         let may_answer = self.state.is_ready(at) || mutant!("epidemic_joiner_answers");
         if is_mine && may_answer && self.is_as_far(&flask.act) {
             let came = self.perform_flask(&flask, cx);
@@ -92,16 +95,27 @@ impl Epidemic {
         members.filter(|node| is_from_outside && *node != from.node).collect()
     }
 
-    /// Known members of another slice, or else all neighbours.
-    fn towards(&self, at: Position, from: Incarnation) -> Vec<NodeId> {
+    /// Known members of another slice, or else a few neighbours. Each node that cannot do better
+    /// passes it on, so all neighbours of all would hear of it.
+    fn towards(
+        &self,
+        at: Position,
+        from: Incarnation,
+        flask: &Flask,
+        cx: &mut Context<'_>,
+    ) -> Vec<NodeId> {
         let neighbours = self.state.cyclon.view().iter().map(|peer| peer.who.node);
         let neighbours = neighbours.filter(|node| *node != from.node);
-        let Some(groups) = self.state.slices.groups() else { return neighbours.collect() };
+        let few = |cx: &mut Context<'_>| {
+            let most = FEW << flask.attempt.min(4);
+            self.state.cyclon.sample(most, cx.rng, |node| node != from.node)
+        };
+        let Some(groups) = self.state.slices.groups() else { return few(cx) };
         let slice = groups.slice(at);
         let is_there = |node: &NodeId| groups.slice(Position::of(*node)) == slice;
-        let there: Vec<NodeId> = neighbours.clone().filter(is_there).collect();
+        let there: Vec<NodeId> = neighbours.filter(is_there).collect();
         if there.is_empty() {
-            return neighbours.collect();
+            return few(cx);
         }
         probe!("epidemic/flask_aimed");
         there

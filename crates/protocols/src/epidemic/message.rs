@@ -162,6 +162,16 @@ pub enum Came {
     Refused,
 }
 
+impl Came {
+    fn is_sound(&self) -> bool {
+        match self {
+            Came::Wrote { version, .. } => version.is_sound(),
+            Came::Read { version, .. } => version.is_none_or(Version::is_sound),
+            Came::Refused => true,
+        }
+    }
+}
+
 /// A request without order.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Flask {
@@ -269,14 +279,18 @@ impl Found {
     fn is_sound(&self) -> bool {
         let is_range = self.range.is_none_or(|range| range.is_sound());
         let is_left = self.left.len() <= RECORDS_MAX && are_keys(&self.left);
-        is_range && is_left && are_sound(&self.records, self.ids.len())
+        is_range && is_left && are_sound(&self.records, &self.ids)
     }
 }
 
-fn are_sound(records: &[Record], ids: usize) -> bool {
+fn are_sound(records: &[Record], ids: &[(RequestId, Done)]) -> bool {
     records.len() <= RECORDS_MAX
-        && ids <= RECORDS_MAX
-        && records.iter().all(|record| is_wire_key(&record.key))
+        && records.iter().all(|record| is_wire_key(&record.key) && record.version.is_sound())
+        && are_done(ids)
+}
+
+fn are_done(ids: &[(RequestId, Done)]) -> bool {
+    ids.len() <= RECORDS_MAX && ids.iter().all(|(_, done)| done.event.is_sound())
 }
 
 fn are_peers(peers: &[Peer]) -> bool {
@@ -288,7 +302,7 @@ fn is_rest(rest: &Rest<Bytes>) -> bool {
 }
 
 fn are_keys(held: &[(Bytes, Version)]) -> bool {
-    held.iter().all(|(key, _)| is_wire_key(key))
+    held.iter().all(|(key, version)| is_wire_key(key) && version.is_sound())
 }
 
 impl Message {
@@ -300,11 +314,12 @@ impl Message {
             }
             Message::Members(members) => members.len() <= MEMBERS_MAX && are_peers(members),
             Message::Flask(flask) => is_wire_key(&flask.key) && flask.hops <= HOPS_MAX,
-            Message::Compare { range, sums, .. } => {
-                range.is_sound() && range.parts(sums.len()).is_some()
+            Message::Compare { range, sums, last, .. } => {
+                let is_cut = range.is_sound() && range.parts(sums.len()).is_some();
+                is_cut && last.is_none_or(EventKey::is_sound)
             }
             Message::Leaves { range, parts, sums, ids } => {
-                let is_short = sums.len() <= SUMS_MAX && ids.len() <= RECORDS_MAX;
+                let is_short = sums.len() <= SUMS_MAX && are_done(ids);
                 let is_cut = parts.len() <= PARTS_MAX && parts.iter().all(|(a, b)| a <= b);
                 range.is_sound() && is_short && is_cut
             }
@@ -314,18 +329,27 @@ impl Message {
                 held.len() <= 16 * LISTED_MAX && are_keys(held) && ends.all(|key| is_wire_key(key))
             }
             Message::Records { page: _, records, ids, wanted } => {
-                are_sound(records, ids.len()) && wanted.len() <= 16 * LISTED_MAX && are_keys(wanted)
+                are_sound(records, ids) && wanted.len() <= 16 * LISTED_MAX && are_keys(wanted)
             }
             Message::SnapshotA { range, after, .. } => range.is_sound() && is_rest(after),
             Message::SnapshotB(page) => {
-                are_sound(&page.records, page.ids.len()) && is_rest(&page.after)
+                let is_below =
+                    page.ids_below.begin().flatten().is_none_or(|event| event.is_sound());
+                are_sound(&page.records, &page.ids)
+                    && is_rest(&page.after)
+                    && is_below
+                    && page.horizon.is_sound()
             }
             Message::MissingA(wanted) => wanted.len() <= RECORDS_MAX,
             Message::MissingB(found) => {
                 found.len() <= RECORDS_MAX && found.iter().all(Found::is_sound)
             }
-            Message::Did { results, .. } => results.len() <= RECORDS_MAX,
-            Message::Epto(_) | Message::Flasked { .. } => true,
+            Message::Did { event, results, .. } => {
+                let are_sound = results.iter().all(|(_, came)| came.is_sound());
+                event.is_sound() && results.len() <= RECORDS_MAX && are_sound
+            }
+            Message::Flasked { result, .. } => result.is_sound(),
+            Message::Epto(_) => true,
         }
     }
 }

@@ -30,7 +30,7 @@
 //! ```text
 //! ordered  entry ── EpTO ───────▶ everybody     requests of one node and round are one event
 //!          entry ◀── Did ──────── replicas      when the event has its turn, durably
-//! flask    node  ── Flask ──────▶ the slice     by known members of it, or by all neighbours
+//! flask    node  ── Flask ──────▶ the slice     by known members of it, or by a few neighbours
 //!          entry ◀── Flasked ──── replicas
 //! repair   a     ── Compare ────▶ b             Equal, or Leaves, Listed, Records both ways
 //! holes    node  ── MissingA ───▶ a member      MissingB: what missing events did
@@ -51,7 +51,8 @@
 //! - Strong reads want answers of the same event; the first answer may come from a hole.
 //! - Requests of one node and round share an event, no key written twice in it.
 //! - Repair compares sums of ranges, not lists of all keys.
-//! - Known members of the slice of a key get a request without order in place of all neighbours.
+//! - A request without order goes to known members of its slice, or to a few neighbours; the paper
+//!   has all neighbours told, by each of whom all of theirs would be.
 //!
 //! # Known limits
 //! Names of keys and requests are in memory; values are not. A request that is broadcast twice

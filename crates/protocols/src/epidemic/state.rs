@@ -60,6 +60,9 @@ pub struct State {
     /// What was delivered in this start, for the judge of tests.
     #[cfg(test)]
     pub(super) delivered: Vec<EventKey>,
+    /// The requests of each of these events, in the order in which they were done.
+    #[cfg(test)]
+    pub(super) requests: BTreeMap<EventKey, Vec<RequestId>>,
 }
 
 /// A range that this node had.
@@ -135,6 +138,8 @@ impl State {
             counters: Counters::default(),
             #[cfg(test)]
             delivered: Vec::new(),
+            #[cfg(test)]
+            requests: BTreeMap::new(),
         }
     }
 
@@ -193,7 +198,12 @@ impl Settings {
     /// The shape of the view of neighbours: half as many again as a ball goes to, in the largest
     /// cluster that the limits allow.
     pub(super) fn shape(&self) -> Shape {
-        Shape { view: self.view, shuffle: self.view.div_ceil(3), period: self.round }
+        Shape {
+            view: self.view,
+            shuffle: self.view.div_ceil(3),
+            period: self.round,
+            ages_when_told: true,
+        }
     }
 
     /// What EpTO goes by among so many nodes.

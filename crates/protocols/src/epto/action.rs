@@ -6,6 +6,7 @@ use super::message::Message;
 use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::ids::{Incarnation, NodeId};
+use quorate_kernel::limits::{EPTO_HORIZON_SOURCES_MAX, EPTO_TIME_MAX};
 use serde::{Deserialize, Serialize};
 
 /// One thing to be done, in the order in which they come.
@@ -91,6 +92,17 @@ pub struct Horizon {
     pub sources: Vec<(Incarnation, Sequence)>,
     /// Whether these are all sources that there were.
     pub is_complete: bool,
+}
+
+impl Horizon {
+    /// Whether a correct peer may have told it.
+    #[must_use]
+    pub fn is_sound(&self) -> bool {
+        self.last.is_none_or(EventKey::is_sound)
+            && self.clock.0 <= EPTO_TIME_MAX
+            && self.sources.len() <= EPTO_HORIZON_SOURCES_MAX
+            && self.sources.iter().all(|(_, sequence)| sequence.0 > 0)
+    }
 }
 
 /// What has happened so far, for an operator.

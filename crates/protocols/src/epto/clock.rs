@@ -16,6 +16,8 @@ use quorate_kernel::mutant;
 const WITNESSES_NEW: usize = 2;
 /// How many senders say that a node which has one is far behind.
 const WITNESSES_BEHIND: usize = 3;
+/// After how many rounds two of them are enough: there may be no third on their side.
+const INSIST_ROUNDS: u64 = 32;
 /// For how many rounds a sender's word is kept.
 const KEPT_ROUNDS: u64 = 64;
 /// After how many rounds the only peer is believed.
@@ -143,8 +145,12 @@ impl Clock {
         };
         let alike: Vec<LogicalTime> =
             self.witnesses.iter().filter(is_like).map(|witness| witness.time).collect();
-        let is_heard =
-            if wanted > 1 { alike.len() >= wanted } else { round >= since + ALONE_ROUNDS };
+        let insists = |witness: &&Witness| round >= witness.round + INSIST_ROUNDS;
+        let insisting = self.witnesses.iter().filter(is_like).filter(insists).count();
+        let is_heard = match wanted {
+            0 | 1 => round >= since + ALONE_ROUNDS,
+            _ => alike.len() >= wanted || insisting >= WITNESSES_NEW,
+        };
         alike.into_iter().min().filter(|_| is_heard)
     }
 
@@ -206,6 +212,19 @@ mod tests {
         let judged = [1, 2, 3].map(|peer| clock.judge(NodeId(peer), FAR, peer, 9));
         assert_eq!(judged, [Judgement::Refused, Judgement::Refused, Judgement::Behind]);
         assert_eq!(clock.judge(NodeId(4), FAR, 4, 9), Judgement::Sound);
+    }
+
+    /// Of a division's smaller side there may be no more. One alone is never enough.
+    #[test]
+    fn two_that_go_on_saying_it_are_believed_in_the_end() {
+        let mut clock = Clock::of_founder();
+        for round in 1..=INSIST_ROUNDS {
+            assert_eq!(clock.judge(NodeId(1), FAR, round, 9), Judgement::Refused);
+            assert_eq!(clock.judge(NodeId(2), FAR, round, 9), Judgement::Refused);
+        }
+        let round = INSIST_ROUNDS + 1;
+        assert_eq!(clock.judge(NodeId(2), FAR, round, 9), Judgement::Behind);
+        assert_eq!(clock.judge(NodeId(1), FAR, round, 9), Judgement::Sound);
     }
 
     #[test]

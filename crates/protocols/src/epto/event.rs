@@ -3,9 +3,7 @@
 use super::key::{EventKey, LogicalTime, Sequence};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use quorate_kernel::limits::{
-    EPTO_BALL_EVENTS_MAX, EPTO_PAYLOAD_BYTES_MAX, EPTO_TIME_MAX, EPTO_TTL_MAX,
-};
+use quorate_kernel::limits::{EPTO_BALL_EVENTS_MAX, EPTO_PAYLOAD_BYTES_MAX, EPTO_TTL_MAX};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -68,7 +66,7 @@ impl Event {
     /// Whether a correct peer may have made it.
     #[must_use]
     pub fn is_sound(&self) -> bool {
-        let is_named = (1..=EPTO_TIME_MAX).contains(&self.key.time.0) && self.sequence.0 > 0;
+        let is_named = self.key.is_sound() && self.sequence.0 > 0;
         let is_counted = self.sequence.0 <= self.key.time.0;
         is_named
             && is_counted

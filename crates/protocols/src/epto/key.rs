@@ -2,6 +2,7 @@
 
 use core::fmt;
 use quorate_kernel::ids::Incarnation;
+use quorate_kernel::limits::EPTO_TIME_MAX;
 use quorate_kernel::mutant;
 use serde::{Deserialize, Serialize};
 
@@ -28,6 +29,12 @@ pub struct EventKey {
 pub struct Sequence(pub u64);
 
 impl EventKey {
+    /// Whether a correct peer may have named an event so: clocks do not get further.
+    #[must_use]
+    pub fn is_sound(self) -> bool {
+        (1..=EPTO_TIME_MAX).contains(&self.time.0)
+    }
+
     /// Whether an event of this name comes too late once `last` is delivered.
     pub(super) fn is_past(self, last: EventKey) -> bool {
         if mutant!("epto_order_by_timestamp") {

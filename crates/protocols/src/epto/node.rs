@@ -26,6 +26,8 @@ pub struct Epto {
     pub(super) clock: Clock,
     /// How many events this node has broadcast.
     pub(super) sequence: Sequence,
+    /// How many of them have been sent, or delivered here.
+    pub(super) sent: Sequence,
     /// How many rounds it has run.
     pub(super) round: u64,
     /// How many peers it chose among in the last round.
@@ -62,6 +64,7 @@ impl Epto {
             parameters,
             clock: Clock::default(),
             sequence: Sequence(0),
+            sent: Sequence(0),
             round: 0,
             peers: usize::MAX,
             place: Place::Lost(0),
@@ -77,9 +80,16 @@ impl Epto {
     }
 
     /// Broadcasts from now on, and relays, by these: the cluster has grown, or loses more. Events
-    /// that are on their way keep their TTL.
+    /// that are on their way keep their TTL, and what is held already is more than bounds that are
+    /// lower.
     pub fn set_parameters(&mut self, parameters: Parameters) {
-        self.parameters = parameters;
+        let waiting = self.order.len().max(self.next_ball.len());
+        self.parameters = Parameters {
+            events_max: parameters.events_max.max(waiting),
+            held_bytes_max: parameters.held_bytes_max.max(self.payloads.bytes()),
+            ..parameters
+        };
+        invariant!(self.is_bounded(), "what waits is bounded");
     }
 
     /// What it broadcasts and relays by.
@@ -156,7 +166,10 @@ impl Epto {
         let is_alone = targets.is_empty() && !mutant!("epto_speaks_to_nobody");
         let balls = match is_alone {
             true => self.next_ball.wait(age),
-            false => self.next_ball.round(self.me, age, |key| payloads.is_held(key)),
+            false => {
+                self.sent = self.sequence;
+                self.next_ball.round(self.me, age, |key| payloads.is_held(key))
+            }
         };
         for ball in balls {
             self.counters.balls += targets.len() as u64;
@@ -184,6 +197,9 @@ impl Epto {
                 probe!("epto/gap");
                 self.counters.missing += last.0 - first.0 + 1;
                 out.push(Action::Gap { source, first, last });
+            }
+            if source == self.me {
+                self.sent = self.sent.max(event.sequence);
             }
             let payload = self.payloads.get(&event.key);
             let is_lost = fate == Fate::Hole && !mutant!("epto_payload_lost_is_empty");

@@ -41,7 +41,7 @@ pub(super) enum Fate {
 pub(super) struct Rules {
     /// The round that it is, counted by this node.
     pub round: u64,
-    /// The TTL of this node's own events: no other event is judged by it.
+    /// The TTL of this node's own events: no event is stable before one of them would be.
     pub own_ttl: u16,
     /// For how many rounds a payload is waited for.
     pub hold_rounds: u16,
@@ -81,12 +81,12 @@ impl Received {
     }
 
     fn is_stable(&self, rules: &Rules) -> bool {
-        let ttl = rules.ttl_of(&self.event);
+        let ttl = rules.held_for(&self.event);
         self.age(rules.round) > u64::from(ttl + STABLE_AFTER)
     }
 
     fn is_waited_out(&self, rules: &Rules) -> bool {
-        let ttl = rules.ttl_of(&self.event);
+        let ttl = rules.held_for(&self.event);
         self.age(rules.round) > u64::from(ttl + STABLE_AFTER + rules.hold_rounds)
     }
 }
@@ -99,6 +99,13 @@ impl Rules {
     fn born(&self, ttl: u16) -> Born {
         let counts_hops = mutant!("epto_hops_are_rounds");
         self.round as i64 + i64::from(!counts_hops) - i64::from(ttl)
+    }
+
+    /// For how long an event is held: what comes before it may live longer than itself, if its
+    /// source takes the cluster for a smaller one than this node does.
+    fn held_for(&self, event: &Event) -> u16 {
+        let ttl = self.ttl_of(event);
+        if mutant!("epto_short_ttl_is_stable") { ttl } else { ttl.max(self.own_ttl) }
     }
 
     /// For how long an event is relayed.

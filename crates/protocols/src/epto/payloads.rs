@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::ids::NodeId;
 use quorate_kernel::invariant;
-use quorate_kernel::limits::{EPTO_PULL_BYTES_MAX, EPTO_PULL_KEYS_MAX};
+use quorate_kernel::limits::{EPTO_PAYLOAD_BYTES_MAX, EPTO_PULL_BYTES_MAX, EPTO_PULL_KEYS_MAX};
 use quorate_kernel::mutant;
 
 /// For how many rounds one peer may owe a payload before another one is asked.
@@ -80,11 +80,16 @@ impl Payloads {
 
     /// A peer has it.
     pub fn offer(&mut self, key: &EventKey, from: NodeId) {
-        if let Some(wanted) = self.wanted.get_mut(key)
-            && wanted.holders.len() < HOLDERS_MAX
-            && !wanted.holders.contains(&from)
-        {
+        let Some(wanted) = self.wanted.get_mut(key) else { return };
+        if wanted.holders.contains(&from) {
+            return;
+        }
+        if wanted.holders.len() < HOLDERS_MAX {
             wanted.holders.push_back(from);
+        } else if wanted.asked.is_some_and(|(asked, _)| wanted.holders.back() == Some(&asked)) {
+            // Who was asked and has not sent it makes room: all that are known may be gone.
+            wanted.holders.pop_back();
+            wanted.holders.push_front(from);
         }
     }
 
@@ -110,7 +115,11 @@ impl Payloads {
         if !is_right && !mutant!("epto_payload_unchecked") {
             return Arrived::Wrong;
         }
-        if !self.make_room(payload.len(), bytes_max) && !is_first {
+        // What comes first finds room, once: another one may be first before it is delivered.
+        let first_max = bytes_max + EPTO_PAYLOAD_BYTES_MAX;
+        let has_room = self.make_room(payload.len(), bytes_max)
+            || (is_first && self.held_bytes + payload.len() <= first_max);
+        if !has_room {
             return Arrived::NoRoom;
         }
         self.wanted.remove(&key);

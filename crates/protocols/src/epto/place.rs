@@ -107,6 +107,10 @@ impl Epto {
         }
         self.place = Place::Lost(self.round);
         self.heard_at = None;
+        // What has reached nobody was never broadcast: others would look for it as for a hole.
+        if !mutant!("epto_counts_unsent") {
+            self.sequence = self.sent;
+        }
         self.next_ball.clear();
         self.order.clear();
         self.payloads.clear(self.kept_until());

@@ -33,11 +33,16 @@ pub struct Shape {
     pub shuffle: usize,
     /// The time between two exchanges that a node begins. Its user keeps it.
     pub period: Span,
+    /// Whether entries become older by one as they are told. Else one of a node that is gone can
+    /// stay young for ever in a cluster that is hardly larger than a view: it is told to a node
+    /// whose period has begun by one whose period has not, and so on.
+    pub ages_when_told: bool,
 }
 
 impl Shape {
     /// The usual one: news of hosts spread over it.
-    pub const USUAL: Shape = Shape { view: 20, shuffle: 8, period: Span::secs(1) };
+    pub const USUAL: Shape =
+        Shape { view: 20, shuffle: 8, period: Span::secs(1), ages_when_told: false };
 
     /// Whether a view can have this shape.
     #[must_use]
@@ -103,17 +108,31 @@ impl Cyclon {
         let is_older = |place: &usize| (self.view[*place].age, self.view[*place].who.node);
         let oldest = (0..self.view.len()).max_by_key(is_older)?;
         let partner = self.view.swap_remove(oldest).who.node;
-        let mut given = self.random(self.shape.shuffle - 1, rng, |_| true);
+        Some((partner, self.open(partner, own, rng)))
+    }
+
+    /// As [`Cyclon::begin`], with a node of which the caller knows otherwise. When a network was
+    /// divided for so long that neither side has any of the other in its views, nothing else brings
+    /// them together again.
+    pub fn begin_with(&mut self, partner: NodeId, own: Peer, rng: &mut Rng) -> Vec<Peer> {
+        invariant!(partner != self.me, "nobody is his own neighbour");
+        self.view.iter_mut().for_each(|peer| peer.age = peer.age.saturating_add(1));
+        self.open(partner, own, rng)
+    }
+
+    /// Opens an exchange: what to send.
+    fn open(&mut self, partner: NodeId, own: Peer, rng: &mut Rng) -> Vec<Peer> {
+        let mut given = self.told(self.shape.shuffle - 1, rng, |_| true);
         let mut away: Vec<NodeId> = given.iter().map(|peer| peer.who.node).collect();
         away.push(partner);
         self.open = Some((partner, away));
         given.push(own);
-        Some((partner, given))
+        given
     }
 
     /// A neighbour exchanges: what to answer.
     pub fn on_shuffle(&mut self, from: NodeId, given: Vec<Peer>, rng: &mut Rng) -> Vec<Peer> {
-        let answer = self.random(self.shape.shuffle, rng, |peer| peer.who.node != from);
+        let answer = self.told(self.shape.shuffle, rng, |peer| peer.who.node != from);
         let mut away = answer.iter().map(|peer| peer.who.node).collect();
         self.merge(given, &mut away);
         assert!(answer.iter().all(|peer| peer.who.node != from), "nobody is told of himself");
@@ -139,6 +158,15 @@ impl Cyclon {
     ) -> Vec<NodeId> {
         let chosen = self.random(count, rng, |peer| is_good(peer.who.node));
         chosen.into_iter().map(|peer| peer.who.node).collect()
+    }
+
+    /// Some random neighbours, as they are told.
+    fn told(&self, count: usize, rng: &mut Rng, is_good: impl Fn(&Peer) -> bool) -> Vec<Peer> {
+        let mut chosen = self.random(count, rng, is_good);
+        if self.shape.ages_when_told {
+            chosen.iter_mut().for_each(|peer| peer.age = peer.age.saturating_add(1));
+        }
+        chosen
     }
 
     fn random(&self, count: usize, rng: &mut Rng, is_good: impl Fn(&Peer) -> bool) -> Vec<Peer> {

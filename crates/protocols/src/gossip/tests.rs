@@ -256,7 +256,7 @@ fn a_younger_entry_and_a_newer_start_replace() {
 
 #[test]
 fn a_view_of_another_shape_is_as_large_as_it_says() {
-    let shape = Shape { view: 40, shuffle: 12, period: Span::millis(20) };
+    let shape = Shape { view: 40, shuffle: 12, period: Span::millis(20), ages_when_told: true };
     let (mut cyclon, mut rng) = (Cyclon::new(NodeId(0), shape), Rng::new(6));
     (1..=60).for_each(|node| cyclon.seed(peer(node, 1, node as u16)));
     assert_eq!((cyclon.view().len(), cyclon.shape()), (40, shape));

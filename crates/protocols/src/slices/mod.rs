@@ -189,6 +189,8 @@ impl Slices {
     pub fn tell(&self, own: Peer, rng: &mut Rng) -> (Vec<NodeId>, Vec<Peer>) {
         invariant!(own.who.node == self.me && own.age == 0, "a node speaks for itself, now");
         let mut known = self.view.members().to_vec();
+        // Else one that is gone could stay young on its way round.
+        known.iter_mut().for_each(|peer| peer.age = peer.age.saturating_add(1));
         known.push(own);
         (self.view.sample(TOLD, rng), known)
     }

@@ -9,6 +9,8 @@ use quorate_kernel::rng::Rng;
 use std::collections::BTreeMap;
 use std::vec::Vec;
 
+const SHAPE: Shape = Shape { ages_when_told: true, ..Shape::USUAL };
+
 struct Node {
     cyclon: Cyclon,
     slices: Slices,
@@ -51,7 +53,7 @@ impl World {
         self.born += count as u64;
         for &node in &fresh {
             let slices = Slices::new(node, self.bounds);
-            let cyclon = Cyclon::new(node, Shape::USUAL);
+            let cyclon = Cyclon::new(node, SHAPE);
             self.nodes.insert(node, Node { cyclon, slices, changes: 0 });
         }
         for node in fresh {

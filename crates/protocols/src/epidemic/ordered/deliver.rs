@@ -4,7 +4,7 @@ use super::batch::{Act, Batch, BatchItem};
 use super::holes::{Delivered, HeldRead};
 use crate::epidemic::message::{Came, Message, PAGE_BYTES};
 use crate::epidemic::replica::range::position;
-use crate::epidemic::replica::seen::Done;
+use crate::epidemic::replica::seen::{Done, SEEN_MAX};
 use crate::epidemic::replica::store::{Put, Record};
 use crate::epidemic::replica::version::{RequestId, Version};
 use crate::epidemic::{Context, Epidemic};
@@ -46,6 +46,10 @@ impl Epidemic {
         let mut results = Vec::new();
         match Batch::from_bytes(payload) {
             Ok(batch) => {
+                #[cfg(test)]
+                let ids = batch.0.iter().map(|asked| asked.id).collect();
+                #[cfg(test)]
+                self.state.requests.insert(event.key, ids);
                 for asked in batch.0 {
                     if self.state.is_mine(position(&asked.key)) {
                         self.perform(event.key, asked, &mut delivered, &mut results, cx);
@@ -186,6 +190,7 @@ impl Epidemic {
         let before = |age: u64| LogicalTime(now.0.saturating_sub(age));
         let (window, grace) = (before(self.settings.window), before(self.settings.grace));
         state.seen.forget_before(window, &mut state.writes);
+        state.seen.forget_above(SEEN_MAX, &mut state.writes);
         let purged = state.store.purge_before(grace, &mut state.writes);
         state.counters.purged += purged as u64;
     }

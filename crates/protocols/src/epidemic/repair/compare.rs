@@ -76,7 +76,7 @@ impl Epidemic {
         let knows_ids = ids == self.state.seen.sum(&range);
         let is_alone = core::mem::take(&mut self.state.is_alone);
         if is_alone && mine != sums && !mutant!("epidemic_alone_for_ever") {
-            // Others were there all the time: it has only begun with nothing because it was cut off.
+            // Others were there all the time: it began with nothing because it was cut off.
             probe!("epidemic/was_cut_off");
             return self.leave_place(cx);
         }

@@ -36,7 +36,12 @@ impl PlainData for Done {}
 pub struct Seen {
     done: BTreeMap<RequestId, Done>,
     order: BTreeSet<(EventKey, RequestId)>,
+    /// What was done by this event or an earlier one is not remembered any more.
+    forgotten: Option<EventKey>,
 }
+
+/// The most requests that are remembered: those of the last events.
+pub const SEEN_MAX: usize = 1 << 18;
 
 /// What shall be written: a key, and its value or none.
 pub type Write = (Bytes, Option<Bytes>);
@@ -52,6 +57,9 @@ impl Seen {
     /// order has done it.
     pub fn note(&mut self, id: RequestId, done: Done, writes: &mut Vec<Write>) {
         if mutant!("epidemic_rid_forgotten") {
+            return;
+        }
+        if self.forgotten.is_some_and(|forgotten| done.event <= forgotten) {
             return;
         }
         if let Some(known) = self.done.get(&id) {
@@ -81,6 +89,20 @@ impl Seen {
                 break;
             }
             self.drop_one(event, id, writes);
+        }
+    }
+
+    /// Forgets whole events, the earliest first, until no more requests are left than that. Members
+    /// that have done the same events remember the same.
+    pub fn forget_above(&mut self, count: usize, writes: &mut Vec<Write>) {
+        while self.done.len() > count
+            && let Some((event, id)) = self.order.first().copied()
+        {
+            self.forgotten = self.forgotten.max(Some(event));
+            self.drop_one(event, id, writes);
+            while let Some((same, id)) = self.order.first().copied().filter(|it| it.0 == event) {
+                self.drop_one(same, id, writes);
+            }
         }
     }
 
@@ -185,5 +207,25 @@ mod tests {
         assert_eq!(ids, (0..10).collect::<Vec<_>>());
         assert_eq!(pages, 3);
         assert_eq!(seen.page(&Range::ALL, None, 2).0.len(), 2, "of a longer event only a part");
+    }
+
+    /// An event may hold hundreds of requests: a window of time alone is no bound.
+    #[test]
+    fn of_many_requests_those_of_the_last_events_are_remembered() {
+        let (mut seen, mut writes) = (Seen::default(), Vec::new());
+        let done = |id: u128| {
+            let time = LogicalTime(1 + id as u64 / 4);
+            let event = EventKey { time, source: Incarnation::default() };
+            Done { event, position: Position(0), existed: false }
+        };
+        (0..20).for_each(|id| seen.note(RequestId(id), done(id), &mut writes));
+        seen.forget_above(10, &mut writes);
+        assert_eq!(seen.len(), 8, "an event is remembered whole, or not at all");
+        assert_eq!(seen.get(RequestId(12)), Some(done(12)));
+        seen.note(RequestId(3), done(3), &mut writes);
+        assert!(seen.get(RequestId(3)).is_none(), "another one still remembers it");
+        seen.note(RequestId(3), done(20), &mut writes);
+        assert_eq!(seen.len(), 9, "done by a later event it is new");
+        seen.check();
     }
 }

@@ -32,6 +32,15 @@ impl Version {
         }
     }
 
+    /// Whether a correct node may have told it.
+    #[must_use]
+    pub fn is_sound(self) -> bool {
+        match self {
+            Version::Explicit(_) => true,
+            Version::Ordered(event) => event.is_sound(),
+        }
+    }
+
     /// The version as bytes, in whose order versions stand.
     #[must_use]
     pub fn to_token(self) -> Vec<u8> {

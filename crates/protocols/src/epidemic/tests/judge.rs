@@ -5,6 +5,7 @@ use crate::epidemic::keys::wire_key;
 use crate::epidemic::pending::What;
 use crate::epidemic::replica::range::{Range, position};
 use crate::epidemic::replica::version::{RequestId, Version};
+use crate::epto::EventKey;
 use bytes::Bytes;
 use quorate_kernel::ids::{NodeId, Start, Ticket};
 use quorate_kernel::operation::Outcome;
@@ -130,6 +131,10 @@ impl Judge {
     /// are left out; these are few.
     pub fn stale(&self, world: &World, written: &Written) -> (usize, usize) {
         let (mut reads, mut stale) = (0, 0);
+        let mut requests: BTreeMap<EventKey, &Vec<RequestId>> = BTreeMap::new();
+        for host in world.hosts.values() {
+            requests.extend(host.engine.state.requests.iter().map(|(event, ids)| (*event, ids)));
+        }
         let twice = self.twice();
         assert!(twice.len() * 40 <= world.asked.len(), "{} requests were done twice", twice.len());
         let of_twice = world.asked.values().filter(|(id, _, _)| twice.contains(id));
@@ -141,11 +146,14 @@ impl Judge {
                 continue;
             }
             let at = Version::from_token(&context[..21]).expect("a receipt begins with it");
-            let Version::Ordered(_) = at else { continue };
+            let Version::Ordered(event) = at else { continue };
             let writes = written.0.get(&wire_key(key)).into_iter().flatten();
-            // Requests of one node and round are one event, done in the order in which they came.
+            // Requests of one node and round are one event. Those that are sent again come in
+            // another order than they were asked in.
+            let order = requests.get(&event).copied().into_iter().flatten();
+            let before: BTreeSet<_> = order.take_while(|other| *other != id).collect();
             let is_before = |version: &Version, write: &Ticket| {
-                *version < at || (*version == at && write < ticket)
+                *version < at || (*version == at && before.contains(&world.asked[write].0))
             };
             let last = writes.filter(|(version, (write, _))| is_before(version, write)).last();
             let right = last.and_then(|(_, (_, value))| value.clone());

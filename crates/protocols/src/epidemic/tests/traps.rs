@@ -10,6 +10,7 @@ use crate::epidemic::replica::seen::Done;
 use crate::epidemic::replica::store::Record;
 use crate::epidemic::replica::version::{RequestId, Version};
 use crate::epto::{EventKey, LogicalTime};
+use crate::slices::position::Position;
 use bytes::Bytes;
 use quorate_kernel::ids::{Incarnation, NodeId, Start};
 use quorate_kernel::operation::{Outcome, Refusal};
@@ -164,4 +165,31 @@ fn who_has_heard_of_a_request_before_its_event_stores_what_it_writes() {
     world.run(10);
     let held = world.state(holder).store.held(&key, None);
     assert_eq!(held.map(|held| held.version), Some(Version::Ordered(event(1))));
+}
+
+/// Everybody who hears of it would tell all that it knows.
+#[test]
+fn a_request_without_order_does_not_go_to_all_neighbours() {
+    let mut world = World::new(60, Level::Eventual, 37);
+    world.settle();
+    let node = world.any();
+    let groups = world.state(node).slices.groups().expect("it has settled for some");
+    let slice = |at| groups.slice(at);
+    let view = world.state(node).cyclon.view();
+    let known: BTreeSet<_> = {
+        let own = Position::of(node);
+        view.iter().map(|peer| slice(Position::of(peer.who.node))).chain([slice(own)]).collect()
+    };
+    let neighbours = view.len();
+    let is_there = |at| world.hosts.keys().filter(|it| slice(Position::of(**it)) == at).count() > 1;
+    let is_far = |at| !known.contains(&at) && is_there(at);
+    let keys = (0..1000).map(|number| std::format!("k{number}"));
+    let mut far = keys.filter(|key| is_far(slice(position(&wire_key(key.as_bytes())))));
+    let key = far.next().expect("there is a slice of which it knows nobody");
+    let is_flask = |message: &&Message| matches!(message, Message::Flask(_));
+    let sent = world.heard(|world| _ = world.ask(node, &key, What::Get));
+    let sent = sent.iter().filter(is_flask).count();
+    assert!((1..=4).contains(&sent) && neighbours > 20, "{sent} of {neighbours} were told");
+    world.run(60);
+    assert_eq!(world.answers.len(), 1, "it is found all the same");
 }

@@ -15,7 +15,7 @@ use crate::slices::position::Position;
 use bytes::{Bytes, BytesMut};
 use proptest::prelude::*;
 use quorate_kernel::ids::{Incarnation, NodeId, Start};
-use quorate_kernel::limits::ADDRESS_BYTES_MAX;
+use quorate_kernel::limits::{ADDRESS_BYTES_MAX, EPTO_TIME_MAX};
 use quorate_kernel::wire::Body;
 use std::vec::Vec;
 
@@ -133,9 +133,65 @@ fn what_no_correct_node_says_is_refused() {
             ids: Vec::new(),
             wanted: Vec::new(),
         },
-    ] {
+    ]
+    .into_iter()
+    .chain(of_the_far_future())
+    {
         assert!(back(&message).is_err(), "{message:?}");
     }
+}
+
+/// One message of each kind that names an event, with one that no clock will ever get to.
+fn of_the_far_future() -> Vec<Message> {
+    let event = EventKey { time: LogicalTime(EPTO_TIME_MAX + 1), ..event() };
+    let (version, range, last) = (Version::Ordered(event), Range::ALL, Some(event));
+    let done = Done { event, ..done().1 };
+    let (key, ids) = (wire_key(b"k"), Vec::from([(RequestId(3), done)]));
+    let wrote = || Came::Wrote { version, existed: false };
+    let read = Came::Read { version: Some(version), value: None, is_degraded: false };
+    let records = |version, ids| Message::Records {
+        page: None,
+        records: Vec::from([Record { version, ..record() }]),
+        ids,
+        wanted: Vec::new(),
+    };
+    let page = |horizon, ids_below| {
+        let (records, ids, after) = (Vec::new(), Vec::new(), Rest::Nothing);
+        let (number, is_ready) = (1, true);
+        Message::SnapshotB(SnapshotB { number, is_ready, horizon, records, ids, after, ids_below })
+    };
+    let sound = Version::Explicit(1);
+    let found = Found {
+        source: who(),
+        sequence: Sequence(1),
+        range: None,
+        records: Vec::new(),
+        left: Vec::from([(key.clone(), version)]),
+        ids: Vec::new(),
+    };
+    Vec::from([
+        Message::Did { event, members: 1, results: Vec::new() },
+        Message::Did {
+            event: super::wire::event(),
+            members: 1,
+            results: Vec::from([(RequestId(1), wrote())]),
+        },
+        Message::Flasked { id: RequestId(1), members: 6, result: read },
+        Message::Compare { range, sums: Vec::from([1; 64]), ids: 3, last },
+        Message::Leaves { range, parts: Vec::new(), sums: Vec::new(), ids: ids.clone() },
+        Message::Listed {
+            leaf: Leaf(0),
+            after: None,
+            until: None,
+            held: Vec::from([(key, version)]),
+        },
+        records(version, Vec::new()),
+        records(sound, ids),
+        page(Horizon { last, ..Horizon::default() }, Rest::Nothing),
+        page(Horizon { clock: event.time, ..Horizon::default() }, Rest::Nothing),
+        page(Horizon::default(), Rest::Behind(event)),
+        Message::MissingB(Vec::from([found])),
+    ])
 }
 
 proptest! {

@@ -1,11 +1,12 @@
 //! One node, and what others say to it: the mistakes that are easy to make.
 
 use crate::epto::{
-    Action, Ball, BroadcastError, Copied, Digest, Epto, Event, EventKey, LogicalTime, Message,
-    Parameters, Payloads, STABLE_AFTER, Scale, Sequence,
+    Action, Ball, BroadcastError, Copied, Digest, Epto, Event, EventKey, Horizon, LogicalTime,
+    Message, Parameters, Payloads, STABLE_AFTER, Scale, Sequence,
 };
 use bytes::Bytes;
 use quorate_kernel::ids::{Incarnation, NodeId, Start};
+use quorate_kernel::limits::EPTO_PAYLOAD_BYTES_MAX;
 use std::vec::Vec;
 
 const TTL: u16 = 12;
@@ -274,4 +275,89 @@ fn a_source_says_its_own_events_until_they_are_old() {
         rounds += 1;
     }
     assert_eq!(rounds, TTL + 1, "from the round of the broadcast on");
+}
+
+/// Whoever stood still before it could send it: others would look for what nobody has.
+#[test]
+fn what_reached_nobody_is_not_counted() {
+    let mut solo = Solo::new();
+    solo.epto.broadcast(Bytes::from_static(b"a")).expect("it may");
+    solo.rounds(1, false);
+    solo.epto.broadcast(Bytes::from_static(b"b")).expect("it may");
+    solo.epto.on_round(u32::from(TTL), &PEERS, &mut solo.told);
+    assert!(solo.has_told(&Action::LostPlace));
+    while !solo.epto.may_resume() {
+        solo.epto.on_round(1, &[], &mut solo.told);
+    }
+    solo.epto.resume_at(&Horizon::default()).expect("it may");
+    let key = solo.epto.broadcast(Bytes::from_static(b"c")).expect("it may");
+    let before = solo.told.len();
+    solo.epto.on_round(1, &PEERS, &mut solo.told);
+    let sequences = solo.told[before..].iter().find_map(|action| match action {
+        Action::Send { message: Message::Ball(ball), .. } => {
+            let copies = ball.0.iter().filter(|copy| copy.event.key == key);
+            copies.map(|copy| copy.event.sequence).next()
+        }
+        _ => None,
+    });
+    assert_eq!(sequences, Some(Sequence(2)), "the one that was sent is the first");
+}
+
+/// Its source takes the cluster for a small one: what others have said before it is on its way yet.
+#[test]
+fn an_event_of_a_short_ttl_waits_for_those_of_longer_ones() {
+    let mut solo = Solo::new();
+    let (lower, higher) = (event(8, 2, 1), event(9, 3, 1));
+    let higher = Event { ttl_max: 2, ..higher };
+    solo.ball(2, &[copy(higher, 1)]);
+    solo.rounds(6, true);
+    assert!(solo.delivered().is_empty(), "others may live longer");
+    solo.ball(2, &[copy(lower, TTL - 1)]);
+    solo.rounds(2 * TTL, true);
+    assert_eq!(solo.delivered(), [lower.key, higher.key]);
+    assert_eq!(solo.epto.counters().late, 0);
+}
+
+#[test]
+fn bounds_may_be_set_below_what_is_held() {
+    let mut solo = Solo::new();
+    (1..=4).for_each(|number| solo.ball(2, &[copy(event(8 + number, 2, number), 0)]));
+    solo.rounds(2, true);
+    let parameters = Parameters { events_max: 2, held_bytes_max: 0, ..*solo.epto.parameters() };
+    solo.epto.set_parameters(parameters);
+    solo.epto.check();
+    solo.rounds(2 * TTL, true);
+    assert_eq!(solo.delivered().len(), 4);
+}
+
+/// All that were known to have it are gone.
+#[test]
+fn who_has_a_payload_is_heard_though_others_were_known_before() {
+    let mut solo = Solo::new();
+    let one = event(8, 2, 1);
+    (2..=5).for_each(|peer| solo.ball(peer, &[copy(one, 0)]));
+    solo.rounds(2, false);
+    solo.ball(9, &[copy(one, 1)]);
+    let before = solo.told.len();
+    solo.rounds(4, false);
+    let asked: Vec<NodeId> = solo.pulls(before).into_iter().map(|(peer, _)| peer).collect();
+    assert!(asked.contains(&NodeId(9)), "{asked:?}");
+}
+
+/// Each is the first when it comes, and is still held when the next one does.
+#[test]
+fn firsts_one_after_the_other_do_not_exceed_the_bound() {
+    let mut solo = Solo::new();
+    let parameters = Parameters { held_bytes_max: 0, ..*solo.epto.parameters() };
+    solo.epto.set_parameters(parameters);
+    for time in (8..12).rev() {
+        let bytes = Bytes::from(std::vec![time as u8; EPTO_PAYLOAD_BYTES_MAX]);
+        let one = Event { payload: Digest::of(&bytes), ..event(time, 2, 1) };
+        solo.ball(2, &[copy(one, 0)]);
+        solo.epto.on_round(1, &PEERS, &mut solo.told);
+        let found = Vec::from([(one.key, EPTO_PAYLOAD_BYTES_MAX as u32)]);
+        solo.epto.on_payloads(NodeId(2), &Payloads { found, absent: Vec::new(), bytes });
+        solo.epto.check();
+    }
+    assert_eq!(solo.epto.held_bytes(), EPTO_PAYLOAD_BYTES_MAX);
 }
