@@ -4,6 +4,7 @@ mod balance;
 mod causal;
 mod command_line;
 mod elastic;
+mod epidemic;
 mod faults;
 mod intruders;
 mod join;

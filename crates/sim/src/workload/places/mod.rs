@@ -319,7 +319,9 @@ impl Workload for Places {
         let (mut reads, mut stale) = (0, 0);
         for history in self.past.iter().chain([&self.history]) {
             match places::judge(history) {
-                Ok(rates) => (reads, stale) = (reads + rates.reads, stale + rates.stale),
+                Ok(rates) => {
+                    (reads, stale) = (reads + rates.reads, stale + rates.stale + rates.early);
+                }
                 Err(message) => {
                     let violation = Some(("places", message));
                     return Findings { violation, undecided: None };
@@ -328,7 +330,10 @@ impl Workload for Places {
         }
         let most = self.section.stale_percent;
         let violation = (stale * 100 > most * reads).then(|| {
-            ("rates", format!("{stale} of {reads} reads are stale, more than {most} percent"))
+            (
+                "rates",
+                format!("{stale} of {reads} reads are stale or early, more than {most} percent"),
+            )
         });
         Findings { violation, undecided: None }
     }

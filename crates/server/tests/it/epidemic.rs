@@ -1,0 +1,132 @@
+//! Keyspaces without leaders or agreed membership, on real hosts: the one order, hosts that are
+//! killed, versions that clients choose, and places that they hand back.
+
+use crate::native::http::ask;
+use crate::support::client::Client;
+use crate::support::cluster::{Cluster, until};
+use crate::support::run::quorate;
+use quorate_doors::resp::client::RespReply;
+use serde_json::{Value, json};
+
+const RAW: &str = "Accept: application/octet-stream";
+const TEXT: &str = "Content-Type: text/plain";
+
+fn made(cluster: &Cluster, args: &[&str]) {
+    let http = cluster.http(1);
+    let all = [&["keyspace", "create"], args, &["--http", &http]].concat();
+    until("enough hosts answer in time", || {
+        let said = quorate(&all);
+        assert!(said.code == 0 || said.err.contains("nothing was changed"), "{said:?}");
+        said.code == 0
+    });
+}
+
+/// A client of a keyspace that serves it.
+fn client(cluster: &Cluster, host: usize, keyspace: &str) -> Client {
+    let mut client = Client::to(&cluster.resp(host));
+    until("the keyspace is served", || {
+        client.told(&[b"SELECT", keyspace.as_bytes()]) == "OK"
+            && client.told(&[b"TYPE", b"is it served?"]) == "none"
+    });
+    client
+}
+
+#[test]
+fn writes_are_read_at_every_host_and_outlive_all_of_them() {
+    let mut cluster = Cluster::start("sync");
+    made(&cluster, &["fleet", "--engine", "epidemic", "round_ms=10"]);
+    let mut clients = [1, 2, 3].map(|host| client(&cluster, host, "fleet"));
+    for (number, client) in clients.iter_mut().enumerate() {
+        let (key, value) = (format!("k{number}"), format!("v{number}"));
+        assert_eq!(client.told(&[b"SET", key.as_bytes(), value.as_bytes()]), "OK");
+    }
+    for client in &mut clients {
+        for number in 0..3 {
+            assert_eq!(
+                client.told(&[b"GET", format!("k{number}").as_bytes()]),
+                format!("v{number}")
+            );
+        }
+    }
+    // Two of three go on without the third, which has it all when it is back.
+    cluster.kill(&[3]);
+    assert_eq!(clients[0].told(&[b"SET", b"k0", b"new"]), "OK");
+    assert_eq!(clients[1].ask(&[b"DEL", b"k1"]).expect("it answers"), RespReply::Integer(1));
+    assert_eq!(clients[1].told(&[b"GET", b"k0"]), "new");
+    cluster.restart(3);
+    let mut third = client(&cluster, 3, "fleet");
+    assert_eq!(third.told(&[b"GET", b"k0"]), "new");
+    assert_eq!(third.ask(&[b"EXISTS", b"k1"]).expect("it answers"), RespReply::Integer(0));
+    cluster.kill(&[1, 2, 3]);
+    cluster.start_all();
+    let mut first = client(&cluster, 1, "fleet");
+    assert_eq!(first.told(&[b"GET", b"k0"]), "new");
+    assert_eq!(first.told(&[b"GET", b"k2"]), "v2");
+    let refused = first.told(&[b"INCR", b"k2"]);
+    assert!(refused.contains("needs an engine with transactions"), "{refused}");
+    let refused = first.told(&[b"VGET", b"k2", b"1"]);
+    assert!(refused.contains("no versions of clients"), "{refused}");
+}
+
+#[test]
+fn where_there_is_no_order_the_first_value_of_a_version_stays() {
+    let cluster = Cluster::start("sync");
+    made(&cluster, &["loose", "--engine", "epidemic", "level=none", "round_ms=10"]);
+    let mut clients = [1, 2, 3].map(|host| client(&cluster, host, "loose"));
+    assert_eq!(clients[0].told(&[b"VSET", b"k", b"1", b"a"]), "OK");
+    assert_eq!(clients[1].told(&[b"VSET", b"k", b"2", b"b"]), "OK");
+    let refused = clients[2].told(&[b"VSET", b"k", b"1", b"c"]);
+    assert!(refused.contains("one value for each version"), "{refused}");
+    for client in &mut clients {
+        until("it is everywhere", || client.told(&[b"VGET", b"k", b"2"]) == "b");
+        until("so is the first", || client.told(&[b"VGET", b"k", b"1"]) == "a");
+    }
+    let refused = clients[0].told(&[b"SET", b"k", b"d"]);
+    assert!(refused.contains("under a version that the client chooses"), "{refused}");
+    for wrong in ["x", "-1", "1.5"] {
+        let told = clients[0].told(&[b"VGET", b"k", wrong.as_bytes()]);
+        assert!(told.contains("not an integer"), "{wrong}: {told}");
+    }
+    let http = cluster.http(2);
+    let read = ask(&http, &format!("GET /v1/kv/loose/k?version=2\n{RAW}"), b"");
+    assert_eq!((read.status, &read.body[..]), (200, &b"b"[..]));
+    let taken = ask(&http, &format!("PUT /v1/kv/loose/k?version=2\n{TEXT}"), b"c");
+    assert!(taken.status >= 400 && taken.json()["error"]["what"].is_string(), "{taken:?}");
+}
+
+#[test]
+fn answers_say_where_they_stand_and_requests_come_behind() {
+    let cluster = Cluster::start("sync");
+    made(&cluster, &["fleet", "--engine", "epidemic", "round_ms=10"]);
+    for host in 1..=3 {
+        client(&cluster, host, "fleet");
+    }
+    let put = |host, value: &str, more: &str| {
+        let head = format!("PUT /v1/kv/fleet/k\n{TEXT}{more}");
+        ask(&cluster.http(host), &head, value.as_bytes())
+    };
+    let first = put(1, "a", "");
+    let token = first.header("x-quorate-token").expect("answers carry places").to_owned();
+    let receipt = &first.json()["receipt"];
+    assert_eq!(receipt["token"], json!(token));
+    assert_eq!(receipt["is_degraded"], json!(false));
+    assert!(receipt["acks"].as_u64() >= Some(2), "{receipt}");
+    let second = put(2, "b", &format!("\nX-Quorate-Token: {token}"));
+    let later = second.header("x-quorate-token").expect("answers carry places").to_owned();
+    let read =
+        ask(&cluster.http(3), &format!("GET /v1/kv/fleet/k\n{RAW}\nX-Quorate-Token: {later}"), b"");
+    assert_eq!((read.status, &read.body[..]), (200, &b"b"[..]));
+    assert_eq!(read.header("x-quorate-degraded"), Some("0"));
+    // Nobody was ever given such places.
+    for (token, status) in [("x", 400), ("AQ==", 400), ("AT//////////AAAAAAAAAAAAAAAA", 400)] {
+        let refused = put(1, "c", &format!("\nX-Quorate-Token: {token}"));
+        assert_eq!(refused.status, status, "{token}: {:?}", refused.json());
+    }
+    let gone = ask(&cluster.http(1), "DELETE /v1/kv/fleet/k\nA: b", b"");
+    let Value::Bool(existed) = gone.json()["existed"] else { panic!("{gone:?}") };
+    assert!(existed, "{gone:?}");
+    // Other engines know no places.
+    let refused = ask(&cluster.http(1), "GET /v1/kv/default/k?version=1\nA: b", b"");
+    assert!(refused.status >= 400, "{refused:?}");
+    assert!(refused.json()["error"]["what"].as_str().is_some_and(|what| what.contains("receipts")));
+}
