@@ -14,7 +14,7 @@ use quorate_kernel::ids::{Incarnation, NodeId, Ticket};
 use quorate_kernel::mutant;
 use quorate_kernel::time::{Span, Time};
 
-/// The most commands of a gateway that are not answered.
+/// The most commands of a gateway that are not answered, beside questions that go ahead of them.
 pub const COMMANDS_MAX: usize = 4096;
 /// The most bytes of them: one more always fits.
 pub const COMMANDS_BYTES_MAX: usize = 32 * 1024 * 1024;
@@ -66,8 +66,8 @@ pub enum GivenUp {
 pub struct Stream<O> {
     /// Commands, the oldest first.
     commands: VecDeque<(Command, usize, Option<O>)>,
+    /// How many bytes they have, without questions that go ahead of others; how many those are.
     bytes: usize,
-    /// How many of them are questions that go ahead of others.
     ahead: usize,
     /// The life of the tree in which numbers count, once it is known.
     life: Option<u64>,
@@ -136,9 +136,11 @@ impl<O> Stream<O> {
         }
     }
 
-    /// Whether there is room for one more command.
+    /// Whether there is room for one more command. Questions that go ahead take no writer's place:
+    /// they have their own.
     pub fn has_room(&self) -> bool {
-        self.commands.len() < COMMANDS_MAX && self.bytes < COMMANDS_BYTES_MAX
+        let ahead = if mutant!("tree_readers_take_writers_places") { 0 } else { self.ahead };
+        self.commands.len() - ahead < COMMANDS_MAX && self.bytes < COMMANDS_BYTES_MAX
     }
 
     /// How many questions are not answered.
@@ -166,9 +168,11 @@ impl<O> Stream<O> {
         if self.commands.is_empty() {
             self.oldest = now;
         }
-        self.ahead += usize::from(is_ahead(&command));
+        match is_ahead(&command) {
+            true => self.ahead += 1,
+            false => self.bytes += bytes,
+        }
         self.commands.push_back((command, bytes, origin));
-        self.bytes += bytes;
         self.acked + self.commands.len() as u64
     }
 
@@ -190,8 +194,10 @@ impl<O> Stream<O> {
         (self.oldest, self.wait) = (now, SILENT);
         let (command, bytes, origin) = self.commands.pop_front()?;
         self.acked = number;
-        self.ahead -= usize::from(is_ahead(&command));
-        self.bytes -= bytes;
+        match is_ahead(&command) {
+            true => self.ahead -= 1,
+            false => self.bytes -= bytes,
+        }
         self.sent = self.sent.max(number);
         Some(origin)
     }

@@ -44,6 +44,7 @@ impl Coordination {
     /// Time has passed.
     pub(crate) fn tick_gateway(&mut self, cx: &mut Context<'_>) {
         self.end_late(cx);
+        self.gateway.expected.tick(cx.now);
         if let Some(silent) = self.gateway.stream.tick(cx.now) {
             self.routes.is_silent(GROUP, silent);
         }
