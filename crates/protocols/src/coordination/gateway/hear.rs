@@ -36,6 +36,7 @@ impl Coordination {
             return self.begin_life(told.life, told.done, cx);
         }
         self.gateway.stream.heard(from.node, told.touch, cx.now);
+        self.gateway.stream.is_late(told.turn, cx.now);
         if !self.gateway.stream.is_next((from, told.view), told.turn, told.number) {
             return;
         }
@@ -108,6 +109,7 @@ impl Coordination {
     fn on_done(&mut self, number: u64, answer: Answer, cx: &mut Context<'_>) {
         let ahead = self.gateway.stream.ahead();
         let Some(origin) = self.gateway.stream.done(number, cx.now) else { return };
+        self.gateway.stream.has_come(answer.bytes());
         if self.gateway.stream.ahead() < ahead {
             self.gateway.expected.hear(answer.bytes());
         }

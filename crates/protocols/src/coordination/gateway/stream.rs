@@ -5,6 +5,7 @@
 //! missed, all that is not answered is sent again; the machine knows what it has executed.
 
 mod asks;
+mod heard;
 
 use crate::coordination::tree::{Command, Question};
 use crate::vsr::ViewNumber;
@@ -92,6 +93,8 @@ pub struct Stream<O> {
     /// When the oldest command became the oldest, and how long it waits before all is asked anew.
     oldest: Time,
     wait: Span,
+    /// About how many bytes of answers of commands have come since something was last sent.
+    unsaid: usize,
     /// Messages so far.
     touch: u64,
     /// When those were sent that no answer has named.
@@ -127,6 +130,7 @@ impl<O> Stream<O> {
             source: None,
             oldest: now,
             wait: SILENT,
+            unsaid: 0,
             touch: 0,
             touches: VecDeque::new(),
             confirmed: now,
@@ -183,23 +187,6 @@ impl<O> Stream<O> {
         self.questions.insert(self.asked, open);
         self.unsent.insert(self.asked);
         self.asked
-    }
-
-    /// A command was executed: who waits for it, if that was not known before. Answers come in
-    /// order; one that has come again is no news.
-    pub fn done(&mut self, number: u64, now: Time) -> Option<Option<O>> {
-        if number != self.acked + 1 {
-            return None;
-        }
-        (self.oldest, self.wait) = (now, SILENT);
-        let (command, bytes, origin) = self.commands.pop_front()?;
-        self.acked = number;
-        match is_ahead(&command) {
-            true => self.ahead -= 1,
-            false => self.bytes -= bytes,
-        }
-        self.sent = self.sent.max(number);
-        Some(origin)
     }
 
     /// Whether somebody waits for a command that is picked.
@@ -296,46 +283,6 @@ impl<O> Stream<O> {
         (self.life, self.is_told) = (Some(life), false);
     }
 
-    /// Whether a message of a primary is the next one of this turn. If it is of this turn and a
-    /// later one, or of somebody who has begun anew in it, something is missing, and everything is
-    /// asked anew.
-    pub fn is_next(&mut self, source: Source, turn: u64, number: u64) -> bool {
-        if turn != self.turn {
-            return mutant!("tree_hears_earlier_turns");
-        }
-        let is_same = self.source.is_none_or(|known| known == source)
-            || mutant!("tree_hears_two_primaries_as_one");
-        if is_same && number <= self.number {
-            // It has come before.
-            return mutant!("tree_hears_twice");
-        }
-        let is_next = is_same && number == self.number + 1;
-        if !is_next && !mutant!("tree_misses_a_message") {
-            self.resume();
-            return false;
-        }
-        (self.source, self.number) = (Some(source), number);
-        true
-    }
-
-    /// A message of the primary says which of this gateway's it has heard last, so that a majority
-    /// has followed it since. Who leads no more says nothing new.
-    pub fn heard(&mut self, from: NodeId, touch: u64, now: Time) {
-        if self.primary != Some(from) {
-            return;
-        }
-        if mutant!("tree_hears_who_leads_no_more") {
-            self.heard_at = now;
-        }
-        while let Some((number, at)) = self.touches.front().copied()
-            && number <= touch
-        {
-            (self.confirmed, self.heard_at) = (self.confirmed.max(at), now);
-            self.patience = PATIENCE;
-            self.touches.pop_front();
-        }
-    }
-
     /// Whoever is asked next begins anew.
     pub fn renew(&mut self) {
         self.primary = None;
@@ -346,26 +293,6 @@ impl<O> Stream<O> {
         if self.primary == Some(node) {
             self.resume();
         }
-    }
-
-    /// What was asked long ago is asked again. Answers whether the primary has said nothing for
-    /// longer than one that is there: another one is asked then.
-    pub fn tick(&mut self, now: Time) -> Option<NodeId> {
-        for (number, open) in &mut self.questions {
-            if open.asked_at > Time(0) && now - open.asked_at >= Span(2 * self.wait.0) {
-                self.unsent.insert(*number);
-            }
-        }
-        if !self.commands.is_empty() && now - self.oldest >= self.wait {
-            self.oldest = now;
-            self.wait = Span(2 * self.wait.0).min(WAIT_MAX);
-            self.resume();
-        }
-        let patience = if self.waits() { self.patience } else { Span(2 * TOUCH.0 + SILENT.0) };
-        let silent = self.primary.filter(|_| now - self.heard_at >= patience)?;
-        self.heard_at = now;
-        self.patience = Span(2 * self.patience.0).min(WAIT_MAX);
-        Some(silent)
     }
 
     /// Whether this is who is asked.
