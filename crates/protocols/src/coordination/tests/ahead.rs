@@ -255,6 +255,23 @@ fn what_one_message_answers_is_asked_once() {
     assert!(world.reply(write).is_ok());
 }
 
+#[test]
+fn what_waits_where_a_session_was_is_not_told_that_it_has_ended() {
+    let (mut world, leader, other) = three();
+    let one = world.open(other);
+    take_told(&mut world, leader, other);
+    world.send_one(&one, children("/"));
+    let write = world.send_one(&one, create("/a", ""));
+    world.run(Span::millis(50));
+    let moved = world.attach(&one, 3 - leader - other);
+    drop(world.taken());
+    unlink(&mut world, other, leader);
+    assert_eq!(world.answer(write), Outcome::Refused(Refusal::NoRoute), "nothing was done");
+    assert_eq!(world.ended(&one), Some(Refusal::NoSession));
+    assert!(!world.has_node(leader, "/a"));
+    assert!(world.one(&moved, create("/a", "")).is_ok(), "it goes on");
+}
+
 /// Of two clients that read much and write, one waits: answers are expected to be large.
 fn one_of_two_waits(world: &mut World, (leader, at): (usize, usize), clients: &[Client; 2]) {
     for (path, client) in ["/0", "/1"].iter().zip(clients) {

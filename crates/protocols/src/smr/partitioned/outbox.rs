@@ -36,8 +36,8 @@ struct Sent<M: Machine> {
 }
 
 /// Up to where each replica of other partitions has released, each in the latest of its starts that
-/// was heard of: what an earlier start had, a later one may have lost. It is stored with the outbox:
-/// what is still on its way of an earlier start is not to count after a restart either.
+/// was heard of: what an earlier start had, a later one may have lost. It is stored with the
+/// outbox: what is still on its way of an earlier start is not to count after a restart either.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Released(BTreeMap<(PartitionId, NodeId), (Start, Option<Place>)>);
 
