@@ -23,7 +23,8 @@
 //! So its coordinator decides *skips* ([`Pacer`]; it counts what the log has taken, so what the log
 //! refuses is asked for again), in one of two ways ([`Pace`]):
 //! - by time, as the first paper has it: each period Δ it skips up to what a rate λ would have
-//!   filled by now. A command waits for Δ at most, and never less when other rings are idle.
+//!   filled by now. A command waits for Δ at most, and never less when other rings are idle. A ring
+//!   that is far behind skips up to what waits in others.
 //! - by demand: a replica that something waits in asks the ring for which it waits
 //!   ([`Merge::lacking`]). The common ring stays far ahead of the others, so that nothing waits for
 //!   it; where it decides commands, the others skip up to them.

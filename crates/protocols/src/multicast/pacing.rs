@@ -64,11 +64,19 @@ impl Pacer {
         (is_busy && keeps_ahead).then_some(AHEAD)
     }
 
-    /// A replica asks for slots. It may ask late, often, and of an earlier coordinator.
+    /// A replica asks for slots. It may ask late, often, and of an earlier coordinator. By time a
+    /// ring answers if it is more than a second behind, as one that is new or was down for long:
+    /// period by period it would come too late.
     #[must_use]
     pub fn on_lacking(&self, until: Slot) -> Option<u64> {
-        let by_demand = self.pace == Pace::Demand;
-        skip(until.0.saturating_sub(self.next.0)).filter(|_| by_demand)
+        let lacks = until.0.saturating_sub(self.next.0);
+        let is_answered = match self.pace {
+            Pace::Demand => true,
+            Pace::Time { slots_per_s, .. } => {
+                lacks > slots_per_s && !mutant!("multicast_far_behind_by_time")
+            }
+        };
+        skip(lacks).filter(|_| is_answered)
     }
 
     /// A period Δ has passed. A clock that is wrong costs time, never the order; a coordinator that
@@ -90,7 +98,7 @@ fn skip(count: u64) -> Option<u64> {
 
 impl<T> Merge<T> {
     /// What a replica asks the coordinators of rings when skips are by demand: now, and again from
-    /// time to time while it is true.
+    /// time to time while it is true. By time it asks for what it lacks alone ([`Merge::lacking`]).
     pub fn questions(&self) -> impl Iterator<Item = Lacking> {
         let ahead = self.reached(RingId::ALL).and_then(|all| self.lacks_room(all));
         let is_all = |lacking: &Lacking| lacking.ring == RingId::ALL;

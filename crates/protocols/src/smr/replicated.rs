@@ -254,6 +254,7 @@ impl<M: Machine> vsr::Machine for Replicated<M> {
         });
         let is_later = entry.at_ms > self.head.now_ms || mutant!("smr_time_runs_back");
         self.head.now_ms = if is_later { entry.at_ms } else { self.head.now_ms };
+        self.answers.pass(self.head.now_ms);
         for part in entry.parts {
             if let Some(Origin { client, acked, .. }) = part.from {
                 self.answers.acknowledge(client, acked);

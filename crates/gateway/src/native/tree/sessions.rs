@@ -35,6 +35,8 @@ pub struct Sessions {
 #[derive(Default)]
 struct Table {
     open: BTreeMap<Name, Open>,
+    /// How often each is being resumed.
+    resumed: BTreeMap<Name, u32>,
     /// How many were opened since the start.
     count: u64,
 }
@@ -78,10 +80,39 @@ impl Sessions {
         }
     }
 
-    /// Whether it is open here, and the password is right.
+    /// Whether it is open here, and the password is right, and its client does not resume it. A
+    /// client that does has given up what it had asked before: that is not to be done behind what
+    /// it asks then.
     fn admits(&self, name: Name, shown: &Password) -> bool {
         let table = self.table();
-        table.open.get(&name).is_some_and(|open| is_same(&open.password, shown))
+        let is_open = table.open.get(&name).is_some_and(|open| is_same(&open.password, shown));
+        is_open && !table.resumed.contains_key(&name)
+    }
+
+    /// Its client resumes it. Who does not know the password holds up nobody.
+    fn resume(&self, name: Name, shown: &Password) -> Option<Resuming<'_>> {
+        let mut table = self.table();
+        table.open.get(&name).filter(|open| is_same(&open.password, shown))?;
+        *table.resumed.entry(name).or_default() += 1;
+        Some(Resuming { sessions: self, name })
+    }
+}
+
+/// A session that is open here and is being resumed: nothing is asked for it meanwhile.
+struct Resuming<'a> {
+    sessions: &'a Sessions,
+    name: Name,
+}
+
+impl Drop for Resuming<'_> {
+    fn drop(&mut self) {
+        let mut table = self.sessions.table();
+        if let Some(count) = table.resumed.get_mut(&self.name) {
+            *count -= 1;
+            if *count == 0 {
+                table.resumed.remove(&self.name);
+            }
+        }
     }
 }
 
@@ -119,10 +150,15 @@ impl Native {
             0 => TIMEOUT_MS,
             timeout_ms => timeout_ms,
         };
+        let lane = keyspace.keyspace().lane;
+        let resuming = session
+            .as_ref()
+            .and_then(|(session, password)| self.sessions.resume((lane, *session), password));
         let connect = Connect { session, timeout_ms, seen: Zxid(0), peer: None };
         let (told, opened) = self.open(&keyspace, connect).await?;
-        let name = (keyspace.keyspace().lane, opened.session);
+        let name = (lane, opened.session);
         let (number, closed) = self.sessions.insert(name, opened.password);
+        drop(resuming);
         let native = self.clone();
         let moves = interval(MOVES_EVERY);
         Ok(SessionStream { native, told, name, number, closed, moves, first: Some(opened) })
@@ -266,5 +302,22 @@ mod tests {
         sessions.close(NAME);
         assert!(told_second.try_recv().is_ok() && !sessions.admits(NAME, &[1; 16]));
         sessions.remove(NAME, second);
+    }
+    #[test]
+    fn nothing_is_asked_for_a_session_while_it_is_resumed() {
+        let sessions = Sessions::default();
+        assert!(sessions.resume(NAME, &[1; 16]).is_none(), "it is not open here");
+        let (first, _told_first) = sessions.insert(NAME, [1; 16]);
+        assert!(sessions.resume(NAME, &[2; 16]).is_none() && sessions.admits(NAME, &[1; 16]));
+        let (one, two) = (sessions.resume(NAME, &[1; 16]), sessions.resume(NAME, &[1; 16]));
+        assert!(one.is_some() && two.is_some() && !sessions.admits(NAME, &[1; 16]));
+        drop(one);
+        let (_second, _told_second) = sessions.insert(NAME, [1; 16]);
+        sessions.remove(NAME, first);
+        assert!(!sessions.admits(NAME, &[1; 16]), "it is resumed once more");
+        drop(two);
+        assert!(sessions.admits(NAME, &[1; 16]));
+        drop(sessions.resume(NAME, &[1; 16]));
+        assert!(sessions.admits(NAME, &[1; 16]), "who could not resume it has it yet");
     }
 }

@@ -93,7 +93,9 @@ impl Coordination {
         let event = Event::Session(SessionEvent::Expired);
         // It rests on what a majority has, or on what the client has shown.
         cx.fx.answer_early(ticket, Outcome::More(Vec::from([event])));
-        self.end_connection(ticket, Refusal::NoSession, cx);
+        self.let_go(ticket, &Refusal::NoSession, cx);
+        // Nor does this rest on anything that this node stores.
+        cx.fx.answer_early(ticket, Outcome::Refused(Refusal::NoSession));
     }
 
     /// Ends a client's connection: it may go on with its session at another host, or here.
@@ -104,7 +106,9 @@ impl Coordination {
         cx: &mut Context<'_>,
     ) {
         self.tell_events(ticket, cx);
-        self.let_go(ticket, &refusal, cx);
+        // That there is no session any more is true of this connection alone: it is elsewhere.
+        let is_moved = refusal == Refusal::NoSession && !mutant!("tree_moved_is_over");
+        self.let_go(ticket, if is_moved { &Refusal::NoRoute } else { &refusal }, cx);
         // It rests on nothing that this node stores.
         cx.fx.answer_early(ticket, Outcome::Refused(refusal));
     }
@@ -114,8 +118,8 @@ impl Coordination {
         self.let_go(ticket, &Refusal::NoRoute, cx);
     }
 
-    /// The same; what has waited of what it asked is refused so. Its session is there: nobody is
-    /// told that it has ended.
+    /// The same; what has waited of what it asked is refused so. Where its session is there nobody
+    /// is told that it has ended.
     fn let_go(&mut self, ticket: Ticket, refusal: &Refusal, cx: &mut Context<'_>) {
         self.gateway.watches.drop_client(ticket);
         let Some(connection) = self.gateway.connections.remove(&ticket) else { return };

@@ -8,6 +8,7 @@ use crate::coordination::tree::{Answer, Change, grants};
 use crate::coordination::values::{cursor_of, is_key, key_of};
 use crate::coordination::{Context, Coordination};
 use alloc::boxed::Box;
+use alloc::collections::BTreeSet;
 use alloc::string::String;
 use alloc::vec::Vec;
 use quorate_kernel::ids::{Incarnation, Ticket};
@@ -35,6 +36,7 @@ impl Coordination {
             return self.begin_life(told.life, told.done, cx);
         }
         self.gateway.stream.heard(from.node, told.touch, cx.now);
+        self.gateway.stream.is_late(told.turn, cx.now);
         if !self.gateway.stream.is_next((from, told.view), told.turn, told.number) {
             return;
         }
@@ -43,6 +45,7 @@ impl Coordination {
             self.end_connections(&Refusal::TooSlow, cx);
             self.gateway.seen = 0;
         }
+        let mut answered = BTreeSet::new();
         for news in told.news {
             match news {
                 News::Change(number, change) => {
@@ -52,10 +55,15 @@ impl Coordination {
                     }
                 }
                 News::Done(number, answer) => self.on_done(number, answer, cx),
-                News::Answer(number, answer) => self.on_answer(number, answer, cx),
+                News::Answer(number, answer) => answered.extend(self.on_answer(number, answer, cx)),
+            }
+            if mutant!("tree_goes_on_in_a_message") {
+                core::mem::take(&mut answered).into_iter().for_each(|it| self.go_on(it, cx));
             }
         }
         self.tell_all_events(cx);
+        // Behind all of the message: what of it is answered need not go ahead of anything.
+        answered.into_iter().for_each(|client| self.go_on(client, cx));
         invariant!(self.gateway.stream.is_in_order(), "what is answered was asked");
         self.gateway.seen = self.gateway.seen.max(told.upto);
         invariant!(
@@ -101,6 +109,7 @@ impl Coordination {
     fn on_done(&mut self, number: u64, answer: Answer, cx: &mut Context<'_>) {
         let ahead = self.gateway.stream.ahead();
         let Some(origin) = self.gateway.stream.done(number, cx.now) else { return };
+        self.gateway.stream.has_come(answer.bytes());
         if self.gateway.stream.ahead() < ahead {
             self.gateway.expected.hear(answer.bytes());
         }
@@ -122,20 +131,20 @@ impl Coordination {
         }
     }
 
-    fn on_answer(&mut self, number: u64, answer: Answer, cx: &mut Context<'_>) {
+    /// A question is answered; whose it is, if that was not known before.
+    fn on_answer(&mut self, number: u64, answer: Answer, cx: &mut Context<'_>) -> Option<Ticket> {
         if self.overtakes(number) {
-            return;
+            return None;
         }
-        let Some(origin) = self.gateway.stream.answered(number) else { return };
+        let origin = self.gateway.stream.answered(number)?;
         self.gateway.expected.hear(answer.bytes());
         self.gateway.begun -= usize::from(origin.begins());
         self.note_zxid(&answer);
-        let Origin::Operation(asking) = origin else { return };
+        let Origin::Operation(asking) = origin else { return None };
         let client = asking.client;
         self.on_answered(asking, answer, cx);
-        if let Some(client) = client {
-            self.end_question(client, number, cx);
-        }
+        self.gateway.end_question(client?, number);
+        client
     }
 
     /// Nobody knows any more what was found in front of a command that is executed: its client
@@ -202,14 +211,6 @@ impl Coordination {
             [first, number].into_iter().for_each(|number| stream.ask_again(number));
         }
         overtakes
-    }
-
-    /// A question of a client is not open any more: what waits behind it goes on.
-    pub(super) fn end_question(&mut self, client: Ticket, number: u64, cx: &mut Context<'_>) {
-        if let Some(connection) = self.gateway.connections.get_mut(&client) {
-            connection.questions.remove(&number);
-            self.go_on(client, cx);
-        }
     }
 
     fn note_zxid(&mut self, answer: &Answer) {

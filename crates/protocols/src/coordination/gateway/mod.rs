@@ -209,6 +209,13 @@ impl Gateway {
         Some((ticket, self.connections.get_mut(&ticket)?))
     }
 
+    /// A question of a client is not open any more: what waits behind it may go on.
+    fn end_question(&mut self, client: Ticket, number: u64) {
+        if let Some(connection) = self.connections.get_mut(&client) {
+            connection.questions.remove(&number);
+        }
+    }
+
     /// Whether a client waits for the answer that its session ends.
     fn is_closing(&self, client: Ticket) -> bool {
         self.stream.has_open(|command, origin| {

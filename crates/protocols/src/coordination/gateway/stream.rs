@@ -5,6 +5,7 @@
 //! missed, all that is not answered is sent again; the machine knows what it has executed.
 
 mod asks;
+mod heard;
 
 use crate::coordination::tree::{Command, Question};
 use crate::vsr::ViewNumber;
@@ -14,7 +15,7 @@ use quorate_kernel::ids::{Incarnation, NodeId, Ticket};
 use quorate_kernel::mutant;
 use quorate_kernel::time::{Span, Time};
 
-/// The most commands of a gateway that are not answered.
+/// The most commands of a gateway that are not answered, beside questions that go ahead of them.
 pub const COMMANDS_MAX: usize = 4096;
 /// The most bytes of them: one more always fits.
 pub const COMMANDS_BYTES_MAX: usize = 32 * 1024 * 1024;
@@ -66,8 +67,8 @@ pub enum GivenUp {
 pub struct Stream<O> {
     /// Commands, the oldest first.
     commands: VecDeque<(Command, usize, Option<O>)>,
+    /// How many bytes they have, without questions that go ahead of others; how many those are.
     bytes: usize,
-    /// How many of them are questions that go ahead of others.
     ahead: usize,
     /// The life of the tree in which numbers count, once it is known.
     life: Option<u64>,
@@ -92,6 +93,8 @@ pub struct Stream<O> {
     /// When the oldest command became the oldest, and how long it waits before all is asked anew.
     oldest: Time,
     wait: Span,
+    /// About how many bytes of answers of commands have come since something was last sent.
+    unsaid: usize,
     /// Messages so far.
     touch: u64,
     /// When those were sent that no answer has named.
@@ -127,6 +130,7 @@ impl<O> Stream<O> {
             source: None,
             oldest: now,
             wait: SILENT,
+            unsaid: 0,
             touch: 0,
             touches: VecDeque::new(),
             confirmed: now,
@@ -136,9 +140,11 @@ impl<O> Stream<O> {
         }
     }
 
-    /// Whether there is room for one more command.
+    /// Whether there is room for one more command. Questions that go ahead take no writer's place:
+    /// they have their own.
     pub fn has_room(&self) -> bool {
-        self.commands.len() < COMMANDS_MAX && self.bytes < COMMANDS_BYTES_MAX
+        let ahead = if mutant!("tree_readers_take_writers_places") { 0 } else { self.ahead };
+        self.commands.len() - ahead < COMMANDS_MAX && self.bytes < COMMANDS_BYTES_MAX
     }
 
     /// How many questions are not answered.
@@ -166,9 +172,11 @@ impl<O> Stream<O> {
         if self.commands.is_empty() {
             self.oldest = now;
         }
-        self.ahead += usize::from(is_ahead(&command));
+        match is_ahead(&command) {
+            true => self.ahead += 1,
+            false => self.bytes += bytes,
+        }
         self.commands.push_back((command, bytes, origin));
-        self.bytes += bytes;
         self.acked + self.commands.len() as u64
     }
 
@@ -179,21 +187,6 @@ impl<O> Stream<O> {
         self.questions.insert(self.asked, open);
         self.unsent.insert(self.asked);
         self.asked
-    }
-
-    /// A command was executed: who waits for it, if that was not known before. Answers come in
-    /// order; one that has come again is no news.
-    pub fn done(&mut self, number: u64, now: Time) -> Option<Option<O>> {
-        if number != self.acked + 1 {
-            return None;
-        }
-        (self.oldest, self.wait) = (now, SILENT);
-        let (command, bytes, origin) = self.commands.pop_front()?;
-        self.acked = number;
-        self.ahead -= usize::from(is_ahead(&command));
-        self.bytes -= bytes;
-        self.sent = self.sent.max(number);
-        Some(origin)
     }
 
     /// Whether somebody waits for a command that is picked.
@@ -290,46 +283,6 @@ impl<O> Stream<O> {
         (self.life, self.is_told) = (Some(life), false);
     }
 
-    /// Whether a message of a primary is the next one of this turn. If it is of this turn and a
-    /// later one, or of somebody who has begun anew in it, something is missing, and everything is
-    /// asked anew.
-    pub fn is_next(&mut self, source: Source, turn: u64, number: u64) -> bool {
-        if turn != self.turn {
-            return mutant!("tree_hears_earlier_turns");
-        }
-        let is_same = self.source.is_none_or(|known| known == source)
-            || mutant!("tree_hears_two_primaries_as_one");
-        if is_same && number <= self.number {
-            // It has come before.
-            return mutant!("tree_hears_twice");
-        }
-        let is_next = is_same && number == self.number + 1;
-        if !is_next && !mutant!("tree_misses_a_message") {
-            self.resume();
-            return false;
-        }
-        (self.source, self.number) = (Some(source), number);
-        true
-    }
-
-    /// A message of the primary says which of this gateway's it has heard last, so that a majority
-    /// has followed it since. Who leads no more says nothing new.
-    pub fn heard(&mut self, from: NodeId, touch: u64, now: Time) {
-        if self.primary != Some(from) {
-            return;
-        }
-        if mutant!("tree_hears_who_leads_no_more") {
-            self.heard_at = now;
-        }
-        while let Some((number, at)) = self.touches.front().copied()
-            && number <= touch
-        {
-            (self.confirmed, self.heard_at) = (self.confirmed.max(at), now);
-            self.patience = PATIENCE;
-            self.touches.pop_front();
-        }
-    }
-
     /// Whoever is asked next begins anew.
     pub fn renew(&mut self) {
         self.primary = None;
@@ -340,26 +293,6 @@ impl<O> Stream<O> {
         if self.primary == Some(node) {
             self.resume();
         }
-    }
-
-    /// What was asked long ago is asked again. Answers whether the primary has said nothing for
-    /// longer than one that is there: another one is asked then.
-    pub fn tick(&mut self, now: Time) -> Option<NodeId> {
-        for (number, open) in &mut self.questions {
-            if open.asked_at > Time(0) && now - open.asked_at >= Span(2 * self.wait.0) {
-                self.unsent.insert(*number);
-            }
-        }
-        if !self.commands.is_empty() && now - self.oldest >= self.wait {
-            self.oldest = now;
-            self.wait = Span(2 * self.wait.0).min(WAIT_MAX);
-            self.resume();
-        }
-        let patience = if self.waits() { self.patience } else { Span(2 * TOUCH.0 + SILENT.0) };
-        let silent = self.primary.filter(|_| now - self.heard_at >= patience)?;
-        self.heard_at = now;
-        self.patience = Span(2 * self.patience.0).min(WAIT_MAX);
-        Some(silent)
     }
 
     /// Whether this is who is asked.

@@ -5,6 +5,7 @@ use super::stream::GivenUp;
 use super::{Asking, Gateway, Origin};
 use crate::coordination::tree::Command;
 use crate::coordination::{Context, Coordination, GROUP};
+use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use quorate_kernel::ids::Ticket;
 use quorate_kernel::invariant;
@@ -43,6 +44,7 @@ impl Coordination {
     /// Time has passed.
     pub(crate) fn tick_gateway(&mut self, cx: &mut Context<'_>) {
         self.end_late(cx);
+        self.gateway.expected.tick(cx.now);
         if let Some(silent) = self.gateway.stream.tick(cx.now) {
             self.routes.is_silent(GROUP, silent);
         }
@@ -80,6 +82,7 @@ impl Coordination {
         for client in cut {
             self.cut(client, late(), cx);
         }
+        let mut ended = BTreeSet::new();
         for (origin, given_up) in self.gateway.stream.give_up(is_late) {
             self.gateway.begun -= usize::from(origin.begins());
             let Origin::Operation(Asking { waiting, client, .. }) = origin else { continue };
@@ -89,9 +92,12 @@ impl Coordination {
             };
             answer_with(waiting, Outcome::Refused(refusal), cx);
             if let (Some(client), GivenUp::Question(number)) = (client, given_up) {
-                self.end_question(client, number, cx);
+                self.gateway.end_question(client, number);
+                ended.insert(client);
             }
         }
+        // Behind all of them: what is given up goes ahead of nothing.
+        ended.into_iter().for_each(|client| self.go_on(client, cx));
     }
 
     /// Clients are told in time that this host may be cut off: before their sessions can have

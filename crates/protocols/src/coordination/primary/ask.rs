@@ -1,12 +1,13 @@
 //! What gateways ask.
 
+use super::done::Done;
 use super::{Served, Waiting};
 use crate::coordination::hosted::Hosted;
 use crate::coordination::message::{GatewayAsks, Message, News, Told};
 use crate::coordination::timer::Timer;
 use crate::coordination::tree::{self, Command, Tree};
 use crate::coordination::{Context, Coordination};
-use crate::smr::{ANSWERS_BYTES_MAX, Entry, Executed, Origin, Part, Replicated};
+use crate::smr::{Entry, Executed, Origin, Part, Replicated};
 use alloc::vec::Vec;
 use quorate_kernel::ids::{Incarnation, NodeId, Ticket};
 use quorate_kernel::invariant;
@@ -20,8 +21,6 @@ const ENTRY_BYTES_MAX: usize = 250 * 1000;
 const ENTRY_COMMANDS_MAX: usize = 1024;
 /// About the most bytes of answers that one turn makes; one answer more always fits.
 const ANSWERS_MAX: usize = 8 * 1024 * 1024;
-/// The most bytes of answers of commands that one gateway is told in a turn.
-const DONE_BYTES_MAX: usize = ANSWERS_BYTES_MAX;
 /// The most that one answer counts for.
 const ANSWER_MAX: usize = 2 * TRANSACTION_BYTES_MAX;
 
@@ -70,6 +69,7 @@ impl Coordination {
         served.touch = served.touch.max(ask.touch);
         served.is_owed = true;
         served.acked = served.acked.max(ask.acked);
+        served.done.acknowledge(served.acked);
         served.proposed = served.proposed.max(done);
         if let Some(part) = served.take(ask.first, ask.commands, cx) {
             primary.parts.push_back(part);
@@ -156,17 +156,13 @@ impl Coordination {
         }
     }
 
-    /// Commands were executed: their gateways are told, and questions that wait for them can be
-    /// answered.
+    /// Commands were executed: questions that wait for them can be answered.
     pub(crate) fn executed(&mut self, executed: &[Executed]) {
         let Some(hosted) = &mut self.hosted else { return };
         let Some(primary) = &mut hosted.primary else { return };
         for Executed { client, number } in executed {
             let served = primary.gateways.get_mut(&client.node);
             let Some(served) = served.filter(|it| it.client == *client) else { continue };
-            if *number > served.acked {
-                served.tell_done(*number, &hosted.machine);
-            }
             let is_done = |(after, _): &(u64, u64)| after <= number;
             while let Some((_, question)) = served.behind.first().copied().filter(is_done) {
                 served.behind.pop_first();
@@ -246,25 +242,9 @@ impl Served {
         let is_new = seen == 0 && client.is_none() && !mutant!("tree_lacks_what_never_was");
         let upto = if is_new { machine.changes().last() } else { seen };
         (self.turn, self.number, self.upto) = (turn, 0, upto);
-        (self.news, self.waiting_bytes, self.done_bytes) = (Vec::new(), 0, 0);
+        (self.news, self.waiting_bytes, self.done) = (Vec::new(), 0, Done::begin(acked));
         self.questions.clear();
         self.behind.clear();
-        let Some(client) = client else { return };
-        for number in acked.saturating_add(1)..=client.done {
-            self.tell_done(number, machine);
-        }
-    }
-
-    /// A command was executed. Of its answer no more is told than what the state keeps if that of
-    /// this turn is too large already.
-    fn tell_done(&mut self, number: u64, machine: &Replicated<Tree>) {
-        let whole = machine.reply(self.client, number);
-        self.done_bytes += whole.map_or(0, |(_, answer)| answer.bytes());
-        let kept = || machine.client(self.client)?.reply(number).map(|(at, answer)| (*at, answer));
-        let is_full = self.done_bytes > DONE_BYTES_MAX && !mutant!("tree_tells_all_that_is_done");
-        if let Some((at, answer)) = if is_full { kept() } else { whole } {
-            self.tell(at, News::Done(number, answer.clone()));
-        }
     }
 
     /// What of these commands is new, to be put into the log, and about how many bytes it has.
@@ -333,35 +313,5 @@ fn is_of(command: &Command, gateway: Incarnation) -> bool {
         Command::Open { gateway: of, .. } | Command::Attach { gateway: of, .. } => *of == gateway,
         Command::Expire { .. } => true,
         Command::Reap { .. } | Command::Begin { .. } => false,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::coordination::tree::tests::world::{World, anybody, create, gateway, get};
-    use crate::coordination::tree::{Answer, Question};
-
-    #[test]
-    fn a_turn_tells_so_much_of_what_is_done_and_what_the_state_keeps_of_the_rest() {
-        let mut world = World::new();
-        let client = gateway(5);
-        let mut served = Served::new(client);
-        let data = "x".repeat(1 << 20);
-        let read = Command::Ask(Question::One(anybody(), get("/a")));
-        world.member.ask(
-            1,
-            Origin { client, first: 1, acked: 0 },
-            &[Command::One(anybody(), create("/a", &data))],
-        );
-        for (first, acked) in [(2, 1), (12, 11)] {
-            let reads = Vec::from([(); 10].map(|()| read.clone()));
-            world.member.ask(1, Origin { client, first, acked }, &reads);
-            (first..first + 10).for_each(|it| served.tell_done(it, &world.member.machine));
-        }
-        let is_lost = |(_, news): &(u64, News)| matches!(news, News::Done(_, Answer::Lost));
-        let whole = served.news.iter().position(is_lost).expect("it is too much");
-        assert_eq!((whole, served.news.len()), (DONE_BYTES_MAX / (1 << 20) - 1, 20));
-        assert!(served.news[whole..].iter().all(is_lost));
     }
 }

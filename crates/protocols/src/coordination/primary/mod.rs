@@ -6,6 +6,7 @@
 //! gateways ask again.
 
 mod ask;
+mod done;
 mod news;
 pub mod silent;
 
@@ -15,6 +16,7 @@ use crate::smr::Part;
 use crate::vsr::{Op, ViewNumber};
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
+use done::Done;
 use quorate_kernel::ids::{Incarnation, NodeId, Ticket};
 use quorate_kernel::invariant;
 use quorate_kernel::time::Time;
@@ -32,6 +34,8 @@ pub struct Primary {
     heard: BTreeMap<Incarnation, Time>,
     /// What is to be put into the log, and about how many bytes that is.
     parts: VecDeque<(Part<Tree>, usize)>,
+    /// The gateway that is told first next time: for which the last turn had no room.
+    first: Option<NodeId>,
     /// Questions that wait until it is known that this node leads.
     tickets: BTreeMap<Ticket, (NodeId, u64)>,
     /// Questions that can be answered, in the order in which they are: as many a turn as it should.
@@ -71,8 +75,8 @@ struct Served {
     behind: BTreeSet<(u64, u64)>,
     /// What it is told at the end of the turn; each with the number of the change before it.
     news: Vec<(u64, News)>,
-    /// About how many bytes of answers of commands are among it.
-    done_bytes: usize,
+    /// How far it was told the answers of its commands.
+    done: Done,
     /// About how many bytes of that have waited since the turn before.
     waiting_bytes: usize,
 }
@@ -94,6 +98,7 @@ impl Primary {
             gateways: BTreeMap::new(),
             heard: BTreeMap::new(),
             parts: VecDeque::new(),
+            first: None,
             tickets: BTreeMap::new(),
             ready: VecDeque::new(),
             touched: None,
@@ -153,7 +158,7 @@ impl Served {
             questions: BTreeMap::new(),
             behind: BTreeSet::new(),
             news: Vec::new(),
-            done_bytes: 0,
+            done: Done::default(),
             waiting_bytes: 0,
         }
     }

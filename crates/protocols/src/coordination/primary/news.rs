@@ -1,11 +1,13 @@
 //! What gateways are told at the end of a turn.
 
-use super::Served;
+use super::{Primary, Served, done};
 use crate::coordination::message::{Message, News, Told};
+use crate::coordination::timer::Timer;
 use crate::coordination::tree::Change;
 use crate::coordination::{Context, Coordination};
 use crate::smr::Changes;
 use alloc::vec::Vec;
+use quorate_kernel::ids::NodeId;
 use quorate_kernel::invariant;
 use quorate_kernel::mutant;
 use quorate_kernel::time::{Span, Time};
@@ -31,7 +33,14 @@ impl Coordination {
         let life = hosted.life();
         let Some(primary) = &mut hosted.primary else { return };
         let changes = hosted.machine.changes();
-        for served in primary.gateways.values_mut() {
+        let mut room = done::TURN_BYTES_MAX;
+        for node in primary.in_turn() {
+            let Some(served) = primary.gateways.get_mut(&node) else { continue };
+            served.tell_done(&hosted.machine, &mut room);
+            if room == 0 && primary.first.is_none() {
+                primary.first = Some(node);
+                cx.fx.arm(Timer::Again, cx.now);
+            }
             for told in served.told(changes, cx.now) {
                 let told = Told { view: primary.view, life, ..told };
                 // It rests on a majority: nothing waits for this node's disk.
@@ -41,29 +50,47 @@ impl Coordination {
     }
 }
 
+impl Primary {
+    /// The gateways in the order in which they are told.
+    fn in_turn(&mut self) -> Vec<NodeId> {
+        let first = self.first.take().unwrap_or(NodeId(0));
+        let (mut nodes, later): (Vec<NodeId>, Vec<NodeId>) =
+            self.gateways.keys().partition(|node| **node >= first);
+        nodes.extend(later);
+        nodes
+    }
+}
+
 impl Served {
     /// Something to be told, behind the change of this number.
     pub(super) fn tell(&mut self, at: u64, news: News) {
         self.news.push((at, news));
     }
 
+    /// Whether so much waits since the turn before that it cannot wait any longer: what is new is
+    /// bounded where it is asked.
+    pub(super) fn has_too_much(&self) -> bool {
+        self.waiting_bytes >= NEWS_BYTES_MAX && !mutant!("tree_keeps_all_news")
+    }
+
     /// What this gateway is to be told, in messages of a size.
-    fn told(&mut self, changes: &Changes<Change>, now: Time) -> Vec<Told> {
+    pub(super) fn told(&mut self, changes: &Changes<Change>, now: Time) -> Vec<Told> {
         let last = changes.last();
         if self.upto > last && !mutant!("tree_tells_less_than_is_known") {
             // What it has seen was done: another node leads, and knows more than this one.
             return Vec::new();
         }
         let news = core::mem::take(&mut self.news);
-        self.done_bytes = 0;
         let has_changed = last > self.upto;
         // That it is there, it is told from time to time: mostly there is more to tell soon.
         let is_owed = self.is_owed && now - self.told_at >= OWED;
         if news.is_empty() && !is_owed && !has_changed {
             return Vec::new();
         }
-        // What has waited since the turn before: what is new is bounded where it is asked.
-        let is_full = self.waiting_bytes >= NEWS_BYTES_MAX && !mutant!("tree_keeps_all_news");
+        // An answer that waits comes behind the changes up to here, and before others.
+        let waits_at = self.done.waits_at().map(|at| at.max(self.upto));
+        let end = waits_at.map_or(last, |at| at.min(last));
+        let is_full = self.has_too_much();
         let behind = changes.after(self.upto).filter(|_| !(is_full && has_changed));
         let lacks = behind.is_none() && (self.follows || !mutant!("tree_lacks_in_silence"));
         let is_told = |change: &Change| match change {
@@ -72,8 +99,10 @@ impl Served {
             }
             Change::Session { gateway, .. } => *gateway == self.client,
         };
-        let (mut all, mut bytes, mut upto) = (Vec::new(), 0, last);
-        for (number, change) in behind.into_iter().flatten().filter(|(_, it)| is_told(it)) {
+        let (mut all, mut bytes) = (Vec::new(), 0);
+        let mut upto = if behind.is_none() { last } else { end };
+        let behind = behind.into_iter().flatten().take_while(|(number, _)| *number <= end);
+        for (number, change) in behind.filter(|(_, it)| is_told(it)) {
             let change = News::Change(number, change.clone());
             bytes += bytes_of(&change);
             all.push((number, change));
@@ -83,21 +112,26 @@ impl Served {
             }
         }
         self.upto = upto;
-        // Answers that show later changes come behind those.
-        let (news, later): (Vec<_>, Vec<_>) = news.into_iter().partition(|(at, _)| *at <= upto);
+        // Answers that show later changes come behind those, and those of questions behind the
+        // answers of commands that they may show.
+        let is_now = |(at, news): &(u64, News)| match news {
+            News::Answer(..) => *at <= upto && waits_at.is_none_or(|waits_at| *at < waits_at),
+            _ => *at <= upto,
+        };
+        let (news, later): (Vec<_>, Vec<_>) = news.into_iter().partition(is_now);
         self.waiting_bytes = later.iter().map(|(_, news)| bytes_of(news)).sum();
         self.news = later;
         invariant!(!is_full || self.news.is_empty(), "what waits behind changes is bounded");
         if all.is_empty() && news.is_empty() && !is_owed && !lacks {
             return Vec::new();
         }
-        // An answer comes behind the changes that it shows, and before others; those of one moment
-        // stay in their order, a change first.
+        // An answer comes behind the changes that it shows, and before others; of those of one
+        // moment a change comes first, and what was asked behind a command behind its answer.
         if mutant!("event_after_reply") {
             all.splice(0..0, news);
         } else {
             all.extend(news);
-            all.sort_by_key(|(at, _)| *at);
+            all.sort_by_key(|(at, news)| (*at, rank(news)));
         }
         (self.is_owed, self.told_at) = (false, now);
         self.messages(all, lacks)
@@ -127,6 +161,15 @@ impl Served {
             Told { touch, turn, number, upto, lacks, news, ..Told::default() }
         };
         messages.into_iter().enumerate().map(told).collect()
+    }
+}
+
+/// Which of the news of one moment come first.
+fn rank(news: &News) -> u8 {
+    match news {
+        News::Change(..) => 0,
+        News::Done(..) => 1,
+        News::Answer(..) => 2,
     }
 }
 

@@ -3,7 +3,7 @@
 use super::order::place;
 use super::world::{Client, SOON, World, data_of, hosts, three};
 use crate::coordination::Message;
-use crate::coordination::message::News as Told;
+use crate::coordination::message::{News as Told, Told as Taken};
 use crate::coordination::tree::Answer;
 use crate::coordination::tree::tests::world::{children, create, get, set};
 use bytes::Bytes;
@@ -228,6 +228,48 @@ fn writes_wait_for_reads_that_cannot_go_ahead() {
         assert!(world.reply(write).is_ok());
         assert!(world.one(&one, set("/a", &value(0), None)).is_ok());
     }
+}
+
+#[test]
+fn what_one_message_answers_is_asked_once() {
+    let (mut world, leader, other) = three();
+    let one = client(&mut world, other);
+    world.part(leader, other);
+    let reads = [(); 9].map(|()| world.send_one(&one, get("/a")));
+    let write = world.send_one(&one, set("/a", "x", None));
+    world.mend();
+    take_told(&mut world, leader, other);
+    unlink(&mut world, other, leader);
+    world.run(Span::millis(50));
+    let told = world.taken();
+    let count = |told: &Taken| told.news.iter().filter(|it| matches!(it, Told::Answer(..))).count();
+    let is_all = |taken: &Message| matches!(taken, Message::Told(told) if count(told) == 9);
+    let all = told.iter().rfind(|it| is_all(&it.message));
+    world.let_come(all.expect("one message answers all"));
+    let process = world.hosts[other].process.as_ref();
+    assert_eq!(process.map(|it| it.gateway.waiting()), Some((1, 0)), "the write alone is asked");
+    unlink(&mut world, other, leader);
+    for read in reads {
+        assert_eq!(data_of(world.reply(read)), Some(value(0).into()));
+    }
+    assert!(world.reply(write).is_ok());
+}
+
+#[test]
+fn what_waits_where_a_session_was_is_not_told_that_it_has_ended() {
+    let (mut world, leader, other) = three();
+    let one = world.open(other);
+    take_told(&mut world, leader, other);
+    world.send_one(&one, children("/"));
+    let write = world.send_one(&one, create("/a", ""));
+    world.run(Span::millis(50));
+    let moved = world.attach(&one, 3 - leader - other);
+    drop(world.taken());
+    unlink(&mut world, other, leader);
+    assert_eq!(world.answer(write), Outcome::Refused(Refusal::NoRoute), "nothing was done");
+    assert_eq!(world.ended(&one), Some(Refusal::NoSession));
+    assert!(!world.has_node(leader, "/a"));
+    assert!(world.one(&moved, create("/a", "")).is_ok(), "it goes on");
 }
 
 /// Of two clients that read much and write, one waits: answers are expected to be large.

@@ -39,7 +39,18 @@ fn by_time_a_ring_has_the_slots_that_the_rate_fills() {
     assert_eq!(period(&mut pacer, 1120), None, "it has more than its rate fills");
     assert_eq!(period(&mut pacer, 1130), Some(4));
     assert_eq!(period(&mut pacer, 900), None, "a clock before the origin skips nothing");
-    assert_eq!(lacks(&mut pacer, 9999), None, "nobody asks by time");
+    assert_eq!(lacks(&mut pacer, 65 + 500), None, "that the next periods bring");
+}
+
+#[test]
+fn by_time_a_ring_that_is_far_behind_skips_up_to_what_waits_in_others() {
+    // A month of slots, of which a period brings a second's.
+    let mut pacer = Pacer::new(RingId(0), TIME, Slot(3));
+    let month = 30 * 24 * 3600 * 500;
+    assert_eq!(lacks(&mut pacer, month), Some(month - 3));
+    assert_eq!(lacks(&mut pacer, month), None);
+    assert_eq!(lacks(&mut pacer, month + 500), None, "by time");
+    assert_eq!(lacks(&mut pacer, month + 501), Some(501));
 }
 
 #[test]

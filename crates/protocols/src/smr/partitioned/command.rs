@@ -95,8 +95,9 @@ pub enum Answered<M: Machine> {
     /// It did nothing: an object of a partition was touched that it was not sent to. All of its
     /// partitions say so. A new command may go to more of them.
     Outside(PartitionId),
-    /// It did nothing: objects have moved since it was addressed. All of its partitions say so,
-    /// each with the version of the placement that is now. A new command may be addressed by that.
+    /// It did nothing: objects that it may touch are elsewhere than it was sent to, as they have
+    /// moved since, or have not yet. All of its partitions say so, each with the version of the
+    /// placement that it has found. A new command may be addressed by that, or by a later one.
     Retry(u64),
 }
 

@@ -36,9 +36,10 @@ struct Sent<M: Machine> {
 }
 
 /// Up to where each replica of other partitions has released, each in the latest of its starts that
-/// was heard of: what an earlier start had, a later one may have lost.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Released(BTreeMap<(PartitionId, NodeId), (Start, Option<Place>)>);
+/// was heard of: what an earlier start had, a later one may have lost. It is stored with the
+/// outbox: what is still on its way of an earlier start is not to count after a restart either.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Released(BTreeMap<(PartitionId, NodeId), (Start, Option<Place>)>);
 
 impl Released {
     /// A replica is there, and has released this. Whether it is not of an earlier start.

@@ -11,6 +11,35 @@ use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::{invariant, mutant};
 
+/// The most periods that pass between two questions.
+const PAUSE_MAX: u32 = 15;
+
+/// When a replica asks for what it waits for: less and less often while nothing comes of it, as
+/// what is asked for may be long on its way, and each question brings it once more.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Asks {
+    passed: Option<Place>,
+    /// How many periods are left until the next question, and will be behind that.
+    left: u32,
+    pause: u32,
+}
+
+impl Asks {
+    /// Whether it asks in this period. What it waits for is behind this place.
+    fn are_due(&mut self, passed: Option<Place>) -> bool {
+        if passed != self.passed {
+            *self = Asks { passed, ..Asks::default() };
+        }
+        if self.left > 0 && !mutant!("smr_asks_each_period") {
+            self.left -= 1;
+            return false;
+        }
+        self.left = self.pause;
+        self.pause = (2 * self.pause + 1).min(PAUSE_MAX);
+        true
+    }
+}
+
 impl<M: Machine> Replica<M> {
     /// A replica of another partition says something.
     pub fn on_message(&mut self, message: Message<M>) {
@@ -35,18 +64,27 @@ impl<M: Machine> Replica<M> {
         }
         // After a restart, or when there was no room, nothing else may begin what is the next.
         self.advance();
-        for (of, places) in self.needs() {
-            let needs = Message::Needs { replica: self.own, places };
-            self.ask_for(Effect::Send(of, needs));
+        let needs = self.needs();
+        if needs.is_empty() {
+            self.asks = Asks::default();
+        } else if self.asks.are_due(self.state.passed) {
+            for (of, places) in needs {
+                let needs = Message::Needs { replica: self.own, places };
+                self.ask_for(Effect::Send(of, needs));
+            }
         }
         if let Some(hash) = self.digest.last() {
             self.ask_for(Effect::Send(self.here, Message::Hash { replica: self.own, hash }));
         }
-        let Some(place) = self.state.passed else { return };
-        let here = self.here;
+        let (here, replica) = (self.here, self.own);
         for other in (0..self.layout.count()).map(PartitionId).filter(|it| *it != here) {
-            let released = Message::Released { replica: self.own, place };
-            self.ask_for(Effect::Send(other, released));
+            let message = match self.state.passed {
+                Some(place) => Message::Released { replica, place },
+                None if mutant!("smr_begins_in_silence") => continue,
+                // It has nothing: what an earlier start released does not count for this one.
+                None => Message::Needs { replica, places: Vec::new() },
+            };
+            self.ask_for(Effect::Send(other, message));
         }
     }
 
@@ -99,7 +137,7 @@ impl<M: Machine> Replica<M> {
         let node = replica.incarnation.node;
         let is_member = self.layout.members(replica.partition).any(|member| member == node);
         // One that is to be a member is answered as well, and one of an earlier start is not there.
-        if is_member && !self.released.note(replica, None) {
+        if is_member && !self.state.released.note(replica, None) {
             return;
         }
         let mut bytes = 0;
@@ -156,20 +194,20 @@ impl<M: Machine> Replica<M> {
     fn on_released(&mut self, replica: ReplicaId, place: Place) {
         let (of, node) = (replica.partition, replica.incarnation.node);
         let is_member = self.layout.members(of).any(|member| member == node);
-        if of == self.here || !is_member || !self.released.note(replica, Some(place)) {
+        if of == self.here || !is_member || !self.state.released.note(replica, Some(place)) {
             return;
         }
         let count = self.state.outbox.count();
         self.release(of);
         invariant!(self.state.outbox.count() <= count, "to release adds nothing");
-        let floor = self.released.floor(of, &self.layout);
-        invariant!(floor <= self.released.of(replica), "what all have released each has");
+        let floor = self.state.released.floor(of, &self.layout);
+        invariant!(floor <= self.state.released.of(replica), "what all have released each has");
         self.advance();
     }
 
     /// Drops what the replicas of a partition do not need any more.
     pub(super) fn release(&mut self, of: PartitionId) {
-        if let Some(floor) = self.released.floor(of, &self.layout) {
+        if let Some(floor) = self.state.released.floor(of, &self.layout) {
             self.state.outbox.release(of, floor);
         }
     }

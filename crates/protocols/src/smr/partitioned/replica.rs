@@ -7,8 +7,8 @@ use super::exchange::{Inbox, Message, Signal};
 use super::execution::Variables;
 use super::head::Head;
 use super::machine::Machine;
-use super::outbox::Released;
 use super::partitions::{Layout, PartitionId, Partitions, ReplicaId};
+use super::peers::Asks;
 use super::state::{Queued, Snapshot, State};
 use crate::multicast::{Decision, Lacking, Merge, RingId, Slot};
 use crate::smr::sized::length;
@@ -70,7 +70,7 @@ pub struct Replica<M: Machine> {
     pub(super) head: Option<Head<M>>,
     pub(super) state: State<M>,
     pub(super) inbox: Inbox<M>,
-    pub(super) released: Released,
+    pub(super) asks: Asks,
     /// The last command that an earlier start may have released: up to there it goes on with what
     /// was kept for it alone.
     kept: Option<Place>,
@@ -106,7 +106,7 @@ impl<M: Machine> Replica<M> {
             head: None,
             state: snapshot.state,
             inbox: Inbox::new(),
-            released: Released::default(),
+            asks: Asks::default(),
             kept: None,
             digest,
             caches: Caches::new(Caching::default()),
@@ -192,7 +192,7 @@ impl<M: Machine> Replica<M> {
             "who is idle stays, until nobody is left"
         );
         self.layout = layout;
-        self.released.retain_members(&self.layout);
+        self.state.released.retain_members(&self.layout);
         for of in (0..self.layout.count()).map(PartitionId) {
             self.release(of);
         }

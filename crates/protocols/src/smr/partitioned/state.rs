@@ -4,16 +4,17 @@ use super::clients::Clients;
 use super::command::{Ordered, Place};
 use super::digest::Executed;
 use super::machine::Machine;
-use super::outbox::Outbox;
+use super::outbox::{Outbox, Released};
 use super::partitions::PartitionId;
 use super::placement::Placement;
 use crate::multicast::{Cursor, Merge, RingId};
 use alloc::collections::{BTreeMap, VecDeque};
 use bytes::Bytes;
+use quorate_kernel::mutant;
 use serde::{Deserialize, Serialize};
 
-/// The state of a partition between two commands. All but the outbox follows from what was
-/// delivered, and is the same at all its replicas.
+/// The state of a partition between two commands. All but the outbox, and what others have released
+/// of it, follows from what was delivered, and is the same at all its replicas.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(bound = "")]
 pub struct State<M: Machine> {
@@ -22,6 +23,8 @@ pub struct State<M: Machine> {
     pub(super) clients: Clients<M>,
     /// What of it other partitions may ask for yet.
     pub(super) outbox: Outbox<M>,
+    /// Up to where others do not ask for it, each in the latest of its starts that was heard of.
+    pub(super) released: Released,
     /// The last command of several partitions that was executed, or was for others.
     pub(super) passed: Option<Place>,
     /// What its replicas compare, beside the objects.
@@ -65,6 +68,7 @@ impl<M: Machine> Snapshot<M> {
             objects: own.collect(),
             clients: Clients::default(),
             outbox: Outbox::default(),
+            released: Released::default(),
             passed: None,
             executed: Executed::default(),
             placement: placement.clone(),
@@ -73,9 +77,14 @@ impl<M: Machine> Snapshot<M> {
     }
 
     /// A partition that is new, and idle until it is given something: where this one is in the ring
-    /// of all, and at the beginning of its own ring.
+    /// of all, and at the beginning of its own ring. None once it was given something: that comes
+    /// with the switch that gave it, which a snapshot of later does not have.
     #[must_use]
-    pub fn join(&self, here: PartitionId) -> Snapshot<M> {
+    pub fn join(&self, here: PartitionId) -> Option<Snapshot<M>> {
+        let has = self.state.placement.partitions().contains(here);
+        if has && !mutant!("smr_joins_late") {
+            return None;
+        }
         let own = Merge::<()>::new([here.ring()]).cursor();
         let all = self.cursor.iter().filter(|it| it.ring == RingId::ALL).copied();
         let rest = self.rest.iter().filter(|(place, _)| place.is_some()).cloned();
@@ -83,11 +92,12 @@ impl<M: Machine> Snapshot<M> {
             objects: BTreeMap::new(),
             clients: Clients::default(),
             outbox: Outbox::default(),
+            released: self.state.released.clone(),
             passed: self.state.passed,
             executed: Executed::default(),
             placement: self.state.placement.clone(),
         };
-        Snapshot { cursor: own.into_iter().chain(all).collect(), rest: rest.collect(), state }
+        Some(Snapshot { cursor: own.into_iter().chain(all).collect(), rest: rest.collect(), state })
     }
 
     /// How far decisions are delivered: those behind it are to be learned, the others may be

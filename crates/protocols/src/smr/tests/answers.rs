@@ -2,6 +2,7 @@
 
 use super::member::{Member, client, entry, from};
 use super::numbers::{Command, Numbers, add};
+use crate::smr::answers::KEPT_MS;
 use crate::smr::{ANSWERS_BYTES_MAX, Origin};
 use quorate_kernel::ids::Incarnation;
 use std::vec::Vec;
@@ -67,4 +68,20 @@ fn the_oldest_are_lost_where_a_client_asks_for_too_much() {
     // Each client has its own room.
     member.ask(1, from(client(2, 1), 1), &[Command::Large(99 * MIB)]);
     assert_eq!(told(&member, one, &[6]), [Some(1)]);
+}
+
+#[test]
+fn the_whole_goes_where_nothing_more_comes_of_a_client() {
+    let (mut member, gone, here) = (Member::<Numbers>::new(), client(1, 1), client(2, 1));
+    let (begin, step) = (5_000_000, KEPT_MS / 10);
+    for client in [gone, here] {
+        member.ask(begin, from(client, 1), &[Command::Large(5)]);
+    }
+    for count in 1..=20 {
+        let now_ms = begin + count * step;
+        member.ask(now_ms, from(here, 1 + count), &[add("a", 1)]);
+        let whole = if count < 10 { 5 } else { 0 };
+        assert_eq!(told(&member, gone, &[1]), [Some(whole)], "after {count} steps");
+        assert_eq!(told(&member, here, &[1]), [Some(5)]);
+    }
 }

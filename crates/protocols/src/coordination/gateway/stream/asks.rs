@@ -9,6 +9,8 @@ use quorate_kernel::invariant;
 use quorate_kernel::mutant;
 use quorate_kernel::time::Time;
 
+/// How many bytes of answers come before the primary hears that they are here.
+const UNSAID_MAX: usize = 1024 * 1024;
 /// The most touches whose times are known while nothing is confirmed.
 const TOUCHES_MAX: usize = 64;
 
@@ -29,7 +31,8 @@ impl<O> Stream<O> {
             self.resume();
         }
         let pause = if self.waits() { ASKED } else { TOUCH };
-        let is_due = now - self.sent_at >= pause || !self.is_told;
+        let has_much = self.unsaid >= UNSAID_MAX && !mutant!("tree_says_late_what_it_has");
+        let is_due = now - self.sent_at >= pause || !self.is_told || has_much;
         let last = self.last();
         let mut asks = Vec::new();
         let knows = self.life.is_some();
@@ -53,7 +56,7 @@ impl<O> Stream<O> {
             });
         }
         if !asks.is_empty() {
-            (self.sent_at, self.is_told) = (now, true);
+            (self.sent_at, self.is_told, self.unsaid) = (now, true, 0);
         }
         invariant!(self.sent >= self.acked, "what is answered was sent");
         asks
@@ -109,6 +112,7 @@ impl<O> Stream<O> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::collections::VecDeque;
     use quorate_kernel::time::Span;
 
     #[test]
@@ -125,5 +129,45 @@ mod tests {
             assert_eq!(stream.confirmed, at(known), "of {confirmed}");
         }
         assert!(stream.touches.is_empty());
+    }
+    #[test]
+    fn that_much_has_come_is_said_at_once() {
+        let (primary, mut stream) = (NodeId(1), Stream::<()>::new(Time(0)));
+        assert_eq!(stream.asks(primary, 0, false, Time(1)).len(), 1);
+        stream.has_come(UNSAID_MAX - 1);
+        assert!(stream.asks(primary, 0, false, Time(1)).is_empty());
+        stream.has_come(1);
+        assert_eq!(stream.asks(primary, 0, false, Time(1)).len(), 1);
+        assert!(stream.asks(primary, 0, false, Time(1)).is_empty());
+    }
+
+    #[test]
+    fn what_comes_slowly_is_not_asked_anew_each_time() {
+        let (primary, mut stream) = (NodeId(1), Stream::<()>::new(Time(0)));
+        stream.begin_life(1, 0);
+        for _ in 0..20 {
+            stream.command(Command::NOTHING, 1, None, Time(0));
+        }
+        // The link takes half a second for an answer, and four are on it: those of a turn come
+        // before any of the next.
+        let (mut on_way, mut at) = (VecDeque::new(), Time(0));
+        for _ in 0..300 {
+            let asks = stream.asks(primary, 0, false, at);
+            if let Some(ask) = asks.iter().find(|ask| !ask.commands.is_empty()) {
+                on_way.extend((ask.first..ask.first + 4).map(|number| (ask.turn, number)));
+            }
+            at = at + Span::millis(50);
+            if at.0 % Span::millis(500).0 == 0
+                && let Some((turn, number)) = on_way.pop_front()
+            {
+                stream.is_late(turn, at);
+                if turn == stream.turn && stream.done(number, at).is_some() {
+                    on_way.push_back((turn, number + 4));
+                }
+            }
+            stream.heard(primary, stream.touch, at);
+            stream.tick(at);
+        }
+        assert_eq!((stream.acked, stream.turn), (20, 2), "all were asked anew once");
     }
 }

@@ -129,6 +129,7 @@ fn so_many_operations_of_a_session_wait_behind_a_read() {
         .collect();
     let more = world.send_one(&one, get("/a"));
     assert_eq!(world.answer(more), Outcome::Refused(Refusal::Overloaded));
+    assert_eq!(world.act(&one, Act::Ping), Ok(Told::Done), "its client is there");
     world.mend();
     assert!(world.reply(read).is_ok());
     for ticket in waits {

@@ -3,7 +3,9 @@
 use super::cluster::{Cluster, client, done};
 use super::letters::{FIRST, HUGE, Letters, Step, copy, read, write};
 use crate::multicast::RingId;
-use crate::smr::partitioned::{Answered, Layout, Message, PartitionId, Partitions, Variables};
+use crate::smr::partitioned::{
+    Answered, Effect, Layout, Message, PartitionId, Partitions, Variables,
+};
 use std::vec::Vec;
 
 /// How often an object of a partition is sent in what is on its way.
@@ -184,6 +186,37 @@ fn a_command_that_goes_outside_of_its_partitions_does_nothing_anywhere() {
     cluster.settle();
     assert_eq!(cluster.output(id), Some(done(&[FIRST])));
     assert_eq!((cluster.number((0, 2), "a"), cluster.number((2, 2), "c")), (Some(1), Some(FIRST)));
+}
+
+#[test]
+fn what_does_not_come_is_asked_for_less_and_less_often() {
+    let mut cluster = Cluster::new(2, 1);
+    cluster.ask(&[copy("a first", "b")]);
+    cluster.level();
+    cluster.cuts = [(0, 1, 1)].into();
+    cluster.settle();
+    let mut asked = Vec::new();
+    for period in 0..64 {
+        cluster.replica((1, 1)).on_period();
+        let is_question = |effect: &Effect<Letters>| match effect {
+            Effect::Send(_, Message::Needs { places, .. }) => !places.is_empty(),
+            _ => false,
+        };
+        let effects = cluster.replica((1, 1)).take_effects();
+        asked.extend(effects.iter().any(is_question).then_some(period));
+    }
+    assert_eq!(asked, [0, 1, 3, 7, 15, 31, 47, 63]);
+    // Where something comes the next is asked for at once.
+    cluster.cuts.clear();
+    (0..16).for_each(|_| cluster.period());
+    assert_eq!(cluster.number((1, 1), "b"), Some(FIRST));
+    cluster.ask(&[copy("a first", "b")]);
+    cluster.level();
+    cluster.cuts = [(0, 1, 1)].into();
+    cluster.settle();
+    cluster.cuts.clear();
+    cluster.period();
+    assert!(cluster.replica((1, 1)).is_idle());
 }
 
 #[test]

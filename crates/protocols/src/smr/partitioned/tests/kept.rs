@@ -6,7 +6,8 @@ use crate::multicast::{Decision, RingId, Slot};
 use crate::smr::partitioned::exchange::bytes_of;
 use crate::smr::partitioned::outbox::{Outbox, Released};
 use crate::smr::partitioned::{
-    Layout, Message, PartitionId, Partitions, Place, Signal, Snapshot, Variables, WAITING_BYTES_MAX,
+    Effect, Layout, Message, PartitionId, Partitions, Place, Signal, Snapshot, Variables,
+    WAITING_BYTES_MAX,
 };
 use crate::vsr::Op;
 use bytes::Bytes;
@@ -51,6 +52,41 @@ fn what_an_earlier_start_released_is_not_believed_of_a_later_one() {
     cluster.cuts.clear();
     cluster.period();
     assert_eq!(cluster.number((1, 2), "b"), Some(FIRST));
+}
+
+#[test]
+fn what_an_earlier_start_released_is_not_believed_after_a_restart_either() {
+    let mut cluster = Cluster::new(2, 2);
+    cluster.ask(&[copy("a first", "b"), write("a first", 1)]);
+    cluster.level();
+    cluster.cuts = [(0, 1, 1), (0, 2, 1)].into();
+    cluster.settle();
+    let at = (0, 1);
+    let place = Place { slot: Slot(0), index: 0 };
+    // A later start of one replica is heard of, and then this one starts again.
+    let later = Message::Needs { replica: replica_id((1, 2), 2), places: Vec::new() };
+    cluster.replica(at).on_message(later);
+    let stored = cluster.replica(at).snapshot();
+    cluster.resume(at, stored);
+    assert_eq!(cluster.replica(at).outbox_count(), 1);
+    for of in [(1, 1), (1, 2)] {
+        let released = Message::Released { replica: replica_id(of, 1), place };
+        cluster.replica(at).on_message(released);
+        assert_eq!(cluster.replica(at).outbox_count(), 1, "of two one has released nothing");
+    }
+    let released = Message::Released { replica: replica_id((1, 2), 2), place };
+    cluster.replica(at).on_message(released);
+    assert_eq!(cluster.replica(at).outbox_count(), 0);
+}
+
+#[test]
+fn who_begins_with_nothing_says_so_before_it_needs_anything() {
+    let mut cluster = Cluster::new(2, 1);
+    cluster.resume((1, 1), first(1));
+    cluster.replica((1, 1)).on_period();
+    let effects = cluster.replica((1, 1)).take_effects();
+    let needs = Message::Needs { replica: replica_id((1, 1), 2), places: Vec::new() };
+    assert!(effects.contains(&Effect::Send(A, needs)), "{effects:?}");
 }
 
 #[test]

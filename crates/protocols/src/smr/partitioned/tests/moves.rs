@@ -129,7 +129,7 @@ fn a_new_partition_begins_where_another_is_in_the_ring_of_all() {
     }
     let donor = cluster.replica((0, 2)).snapshot();
     for at in 1..=2 {
-        cluster.resume((2, at), donor.join(C));
+        cluster.resume((2, at), donor.join(C).expect("no placement has it"));
     }
     cluster.replica((2, 1)).designate(true);
     cluster.switch(&[(b'a', C), (b'b', C)]);
@@ -139,6 +139,45 @@ fn a_new_partition_begins_where_another_is_in_the_ring_of_all() {
     assert_eq!(cluster.output(id), Some(done(&[5, 6, 5])));
     assert_eq!(cluster.number((2, 2), "a"), Some(6));
     assert!(cluster.replicas.values().all(|it| it.outbox_count() == 0));
+}
+
+#[test]
+fn no_partition_begins_behind_the_switch_that_gave_it_something() {
+    let mut cluster = Cluster::placed(3, 1, &Placement::even(2));
+    let before = cluster.replica((0, 1)).snapshot();
+    assert!(before.join(C).is_some() && before.join(A).is_none() && before.join(B).is_none());
+    cluster.switch(&[(b'a', C)]);
+    go(&mut cluster);
+    assert!(cluster.replica((0, 1)).snapshot().join(C).is_none(), "it would not have the bucket");
+    cluster.switch(&[(b'a', B)]);
+    go(&mut cluster);
+    assert!(cluster.replica((0, 1)).snapshot().join(C).is_some(), "it has nothing any more");
+}
+
+#[test]
+fn a_command_is_executed_however_many_buckets_move_that_it_does_not_touch() {
+    let mut cluster = Cluster::new(3, 2);
+    let one = client(1, 1);
+    for round in 0..10 {
+        let alone = cluster.command(one, &[write("c", round)]);
+        let both = cluster.command(one, &[copy("c", "b")]);
+        cluster.switch(&[(b'a', if round % 2 == 0 { B } else { C })]);
+        for command in [&alone, &both] {
+            cluster.decide(command.clone());
+            cluster.level();
+        }
+        go(&mut cluster);
+        assert_eq!(cluster.output(alone.id), Some(done(&[])));
+        assert_eq!(cluster.output(both.id), Some(done(&[round])));
+        assert_eq!(cluster.number((1, 2), "b"), Some(round));
+    }
+    // Where it is sent to more than it needs it is there as well.
+    let mut wide = cluster.command(one, &[write("c", 77)]);
+    wide.destinations = cluster.to_all();
+    cluster.switch(&[(b'a', A)]);
+    cluster.decide(wide.clone());
+    go(&mut cluster);
+    assert_eq!((cluster.output(wide.id), cluster.number((2, 1), "c")), (Some(done(&[])), Some(77)));
 }
 
 #[test]
