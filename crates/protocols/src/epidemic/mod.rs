@@ -58,10 +58,12 @@
 //! Names of keys and requests are in memory; values are not. A request that is broadcast twice
 //! where a replica has missed the first event is done twice there; the later version wins. While
 //! the network is divided both sides go on; when it heals the larger versions win, and the writes
-//! of the other side are holes that repair fills. That a source's first event is missing is not
-//! seen. Tombstones are purged by the age of their event; who was away for longer drops what it
-//! has. A node that was told of others and hears none of them is ready for nothing. It is no lane
-//! of a node yet: nothing tells it of hosts but [`Epidemic::hint`].
+//! of the other side are holes that repair fills. That a source's first or last event is missing is
+//! not seen, nor one that comes so late that it is forgotten: repair finds what it wrote.
+//! Tombstones are purged by the age of their event; who was away for longer drops what it has, and
+//! so it is with a range that was given up for longer. A node that was told of others and hears
+//! none of them is ready for nothing. It is no lane of a node yet: nothing tells it of hosts but
+//! [`Epidemic::hint`].
 
 pub mod engine;
 pub mod flask;

@@ -130,8 +130,8 @@ impl Slices {
     }
 
     /// A Cyclon exchange has brought entries, and what the partner tells of itself.
-    pub fn on_exchange(&mut self, entries: &[Peer], told: Told) -> Option<Changed> {
-        let changed = self.estimate.hear(told);
+    pub fn on_exchange(&mut self, from: NodeId, entries: &[Peer], told: Told) -> Option<Changed> {
+        let changed = self.estimate.hear(from, told);
         self.on_members(entries);
         self.check();
         changed
