@@ -131,9 +131,11 @@ impl Slices {
 
     /// A Cyclon exchange has brought entries, and what the partner tells of itself.
     pub fn on_exchange(&mut self, from: NodeId, entries: &[Peer], told: Told) -> Option<Changed> {
+        invariant!(from != self.me, "nobody is its own partner");
         let changed = self.estimate.hear(from, told);
         self.on_members(entries);
         self.check();
+        invariant!(self.groups().is_none_or(Groups::is_sound), "there are not too many slices");
         changed
     }
 
