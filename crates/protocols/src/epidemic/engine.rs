@@ -142,7 +142,7 @@ impl Epidemic {
     ) {
         invariant!(from.node != self.state.me.node, "nobody is his own neighbour");
         let before = self.members();
-        let changed = self.state.slices.on_exchange(&entries, told);
+        let changed = self.state.slices.on_exchange(from.node, &entries, told);
         self.note_change(changed, before, cx);
         let entries = self.state.cyclon.on_shuffle(from.node, entries, cx.rng);
         let told = self.state.slices.told();
@@ -160,7 +160,7 @@ impl Epidemic {
     ) {
         invariant!(from.node != self.state.me.node, "nobody is his own neighbour");
         let before = self.members();
-        let changed = self.state.slices.on_exchange(&entries, told);
+        let changed = self.state.slices.on_exchange(from.node, &entries, told);
         self.note_change(changed, before, cx);
         self.state.cyclon.on_reply(from.node, entries);
         invariant!(self.state.writes.is_empty(), "views are not stored");

@@ -58,9 +58,11 @@
 //! Names of keys and requests are in memory; values are not. A request that is broadcast twice
 //! where a replica has missed the first event is done twice there; the later version wins. While
 //! the network is divided both sides go on; when it heals the larger versions win, and the writes
-//! of the other side are holes that repair fills. That a source's first event is missing is not
-//! seen. Tombstones are purged by the age of their event; who was away for longer drops what it
-//! has. A node that was told of others and hears none of them is ready for nothing.
+//! of the other side are holes that repair fills. That a source's first or last event is missing is
+//! not seen, nor one that comes so late that it is forgotten: repair finds what it wrote.
+//! Tombstones are purged by the age of their event; who was away for longer drops what it has, and
+//! so it is with a range that was given up for longer. A node that was told of others and hears
+//! none of them is ready for nothing.
 
 pub mod engine;
 pub mod flask;

@@ -3,8 +3,9 @@
 //! Whoever moves all clocks far ahead makes everybody's later events huge, and the lower ones of
 //! others late. So a ball that is further ahead than [`EPTO_CLOCK_JUMP_MAX`] is refused. But a node
 //! may be that far behind itself: a new one, or one that was cut off for long. It believes what
-//! several senders say alike, or, if it knows one peer alone, what that one still says some rounds
-//! later.
+//! several senders say alike, or two for many rounds, or, if it knows one peer alone, what that one
+//! still says some rounds later. Of a division in which a side of one node alone is that far ahead
+//! the two sides do not meet again.
 
 use super::key::LogicalTime;
 use alloc::vec::Vec;

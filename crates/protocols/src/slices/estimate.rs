@@ -4,6 +4,7 @@ use super::floor::{self, Least};
 use super::position::{Groups, LOG2_MAX};
 use super::{Changed, Told};
 use alloc::collections::{BTreeMap, VecDeque};
+use quorate_kernel::ids::NodeId;
 use quorate_kernel::invariant;
 use quorate_kernel::mutant;
 
@@ -90,13 +91,22 @@ impl Bounds {
     }
 }
 
+/// What one partner told.
+#[derive(Clone, Copy, Debug)]
+struct Word {
+    from: NodeId,
+    told: Told,
+    /// In periods.
+    age: u16,
+}
+
 /// What one node makes of what its partners tell.
 #[derive(Clone, Debug)]
 pub struct Estimate {
     bounds: Bounds,
     groups: Option<Groups>,
     /// What partners told, and how many periods ago; the newest last.
-    heard: VecDeque<(Told, u16)>,
+    heard: VecDeque<Word>,
     /// Which number the last estimates wanted, and how many of them in a row.
     wanted: Option<(Groups, u16)>,
     /// How many periods ago the number changed, or the node began.
@@ -131,23 +141,33 @@ impl Estimate {
 
     /// A partner tells of itself. A joiner takes the number that most of the first have; of two
     /// that equally many have, the smaller: there a slice has more members.
-    pub fn hear(&mut self, told: Told) -> Option<Changed> {
+    pub fn hear(&mut self, from: NodeId, told: Told) -> Option<Changed> {
         if self.heard.len() == HEARD_MAX {
             self.heard.pop_front();
         }
-        self.heard.push_back((told, 0));
-        let votes = self.heard.iter().filter(|(told, _)| told.groups.is_some()).count();
-        if self.groups.is_some() || votes < VOTES {
+        self.heard.push_back(Word { from, told, age: 0 });
+        if self.groups.is_some() || self.votes().len() < VOTES {
             return None;
         }
         let to = self.majority().expect("there are votes");
         Some(self.change(to))
     }
 
+    /// Which number each partner had when it told one last. Whoever is heard often has one vote.
+    fn votes(&self) -> BTreeMap<NodeId, Groups> {
+        let told = |word: &Word| word.told.groups.map(|groups| (word.from, groups));
+        let votes = self.heard.iter().filter_map(told);
+        if mutant!("epidemic_slices_words_vote") {
+            let numbered = votes.enumerate();
+            return numbered.map(|(word, (_, groups))| (NodeId(word as u64), groups)).collect();
+        }
+        votes.collect()
+    }
+
     /// The number that most partners have.
     fn majority(&self) -> Option<Groups> {
         let mut votes = BTreeMap::new();
-        for groups in self.heard.iter().filter_map(|(told, _)| told.groups) {
+        for groups in self.votes().into_values() {
             *votes.entry(groups).or_insert(0) += 1;
         }
         let most = votes.values().max().copied()?;
@@ -157,7 +177,7 @@ impl Estimate {
     /// How many nodes there are, on average of what partners count; none if too few told it.
     #[must_use]
     pub fn mean(&self) -> Option<u32> {
-        let counts = self.heard.iter().filter_map(|(told, _)| told.count);
+        let counts = self.heard.iter().filter_map(|word| word.told.count);
         let number = counts.clone().count();
         let sum: u64 = counts.map(u64::from).sum();
         let mean = sum.checked_div(u64::try_from(number).expect("few are kept"))?;
@@ -177,8 +197,8 @@ impl Estimate {
     pub fn on_period(&mut self, own: Option<u32>, least: Option<Least>) -> Option<Changed> {
         self.since = self.since.saturating_add(1);
         let age_max = self.bounds.age_max;
-        self.heard.iter_mut().for_each(|(_, age)| *age = age.saturating_add(1));
-        self.heard.retain(|(_, age)| *age <= age_max);
+        self.heard.iter_mut().for_each(|word| word.age = word.age.saturating_add(1));
+        self.heard.retain(|word| word.age <= age_max);
         let Some(groups) = self.groups else {
             // Where nobody has a number this node is among the first; of few the most are right.
             let to = self.majority().unwrap_or(Groups::ONE);
@@ -238,12 +258,26 @@ mod tests {
         Told { count: Some(count), groups, least: None }
     }
 
+    /// In a small view the same one is met again and again.
+    #[test]
+    fn a_partner_has_one_vote_however_often_it_tells() {
+        let (few, many) = (Groups::power(2), Groups::power(5));
+        let mut estimate = Estimate::new(Bounds::USUAL);
+        for _ in 0..5 {
+            assert!(estimate.hear(NodeId(1), told(300, few)).is_none(), "one is not three");
+        }
+        estimate.hear(NodeId(2), told(300, many));
+        let changed = estimate.hear(NodeId(3), told(300, many));
+        assert_eq!(changed.map(|changed| Some(changed.to)), Some(many));
+        estimate.check();
+    }
+
     #[test]
     fn who_hears_of_a_number_takes_it_however_few_have_told() {
         let groups = Groups::power(5);
         for heard in [groups, None] {
             let mut estimate = Estimate::new(Bounds::USUAL);
-            estimate.hear(told(300, heard));
+            estimate.hear(NodeId(1), told(300, heard));
             let changed = (0..Bounds::USUAL.age_max).filter_map(|_| estimate.on_period(None, None));
             let to: Vec<Groups> = changed.map(|changed| changed.to).collect();
             assert_eq!(to, [heard.unwrap_or(Groups::ONE)]);

@@ -153,13 +153,15 @@ impl Slices {
     }
 
     /// A Cyclon exchange has brought entries, and what the partner tells of itself.
-    pub fn on_exchange(&mut self, entries: &[Peer], told: Told) -> Option<Changed> {
-        let changed = self.estimate.hear(told);
+    pub fn on_exchange(&mut self, from: NodeId, entries: &[Peer], told: Told) -> Option<Changed> {
+        invariant!(from != self.me, "nobody is its own partner");
+        let changed = self.estimate.hear(from, told);
         if changed.is_none() && told.groups == self.groups() {
             self.floor.hear(told.least, self.estimate.bounds().age_max);
         }
         self.on_members(entries);
         self.check();
+        invariant!(self.groups().is_none_or(Groups::is_sound), "there are not too many slices");
         changed
     }
 

@@ -80,14 +80,14 @@ impl World {
             return;
         }
         let Some(partner) = self.nodes.get_mut(&to) else { return };
-        count(&mut partner.changes, partner.slices.on_exchange(&entries, told));
+        count(&mut partner.changes, partner.slices.on_exchange(node, &entries, told));
         let answer = partner.cyclon.on_shuffle(node, entries, &mut self.rng);
         let told = partner.slices.told();
         if self.is_lost() {
             return;
         }
         let one = self.nodes.get_mut(&node).expect("it lives");
-        count(&mut one.changes, one.slices.on_exchange(&answer, told));
+        count(&mut one.changes, one.slices.on_exchange(to, &answer, told));
         one.cyclon.on_reply(to, answer);
     }
 
@@ -257,10 +257,10 @@ fn few_nodes_are_one_slice() {
 fn a_joiner_takes_what_most_have_and_not_the_largest() {
     let mut estimate = Estimate::new(Bounds::USUAL);
     let told = |log2| Told { groups: Groups::power(log2), ..Told::default() };
-    assert!(estimate.hear(Told::default()).is_none(), "another joiner says nothing");
-    assert!(estimate.hear(told(5)).is_none());
-    assert!(estimate.hear(told(9)).is_none());
-    let changed = estimate.hear(told(5)).expect("three have told");
+    assert!(estimate.hear(NodeId(1), Told::default()).is_none(), "another joiner says nothing");
+    assert!(estimate.hear(NodeId(2), told(5)).is_none());
+    assert!(estimate.hear(NodeId(3), told(9)).is_none());
+    let changed = estimate.hear(NodeId(4), told(5)).expect("three have told");
     assert_eq!((changed.from, changed.to.number()), (None, 32));
     estimate.check();
 }
@@ -272,7 +272,8 @@ fn a_number_changes_once_in_the_time_that_a_view_takes_to_be_filled() {
     let mut nodes = 300;
     for period in 0..100_u16 {
         let told = Told { groups: Groups::power(5), count: Some(nodes), least: None };
-        let changed = estimate.hear(told).into_iter().chain(estimate.on_period(Some(nodes), None));
+        let heard = estimate.hear(NodeId(u64::from(period)), told);
+        let changed = heard.into_iter().chain(estimate.on_period(Some(nodes), None));
         changes.extend(changed.map(|_| period));
         // What is heard swings from one end to the other.
         nodes = if period / 8 % 2 == 0 { 300 } else { 30_000 };

@@ -241,3 +241,22 @@ fn furthest(own: Horizon, told: impl Iterator<Item = Horizon>) -> Horizon {
     let all = core::iter::once(own).chain(told);
     all.max_by_key(|horizon| horizon.last).expect("there is the own one")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::epto::Sequence;
+    use quorate_kernel::ids::Incarnation;
+
+    /// Its own would say that it knows of no source: each event to come would be a first one.
+    #[test]
+    fn of_equal_horizons_that_of_another_counts() {
+        let source = Incarnation::default();
+        let event = |time| Some(EventKey { time: LogicalTime(time), source });
+        let of = |time| Horizon { last: event(time), ..Horizon::default() };
+        let told = Horizon { sources: Vec::from([(source, Sequence(3))]), ..of(5) };
+        let taken = furthest(of(5), [of(4), told.clone()].into_iter());
+        assert_eq!(taken, told);
+        assert_eq!(furthest(of(6), [told].into_iter()), of(6));
+    }
+}
