@@ -72,6 +72,7 @@ mod recover;
 pub mod repair;
 pub mod replica;
 mod rules;
+mod said;
 mod show;
 pub mod state;
 #[cfg(test)]

@@ -7,7 +7,7 @@
 use super::keys::wire_key;
 use super::message::{Came, Flask, FlaskAct};
 use super::ordered::batch::{Act, BatchItem};
-use super::replica::version::{RequestId, Version};
+use super::replica::version::RequestId;
 use super::{Context, Epidemic, Level};
 use crate::epto::{EventKey, LogicalTime};
 use alloc::collections::BTreeMap;
@@ -17,7 +17,6 @@ use quorate_kernel::ids::{Incarnation, NodeId, Ticket};
 use quorate_kernel::invariant;
 use quorate_kernel::limits::{EPTO_PAYLOAD_BYTES_MAX, KEY_BYTES_MAX};
 use quorate_kernel::operation::{Outcome, Refusal};
-use quorate_kernel::receipt::Receipt;
 use quorate_kernel::time::Time;
 use quorate_kernel::write::ContextError;
 use quorate_kernel::{mutant, probe};
@@ -64,86 +63,25 @@ pub enum What {
 /// One request in hand.
 #[derive(Clone, Debug)]
 pub struct Pending {
-    tickets: Vec<Ticket>,
-    way: Way,
+    pub(super) tickets: Vec<Ticket>,
+    pub(super) way: Way,
     /// When it was sent last; none while it waits for an event.
-    sent: Option<u64>,
-    attempt: u8,
-    deadline: Time,
+    pub(super) sent: Option<u64>,
+    pub(super) attempt: u8,
+    pub(super) deadline: Time,
     /// The latest event that its client had seen.
-    seen: LogicalTime,
+    pub(super) seen: LogicalTime,
     /// How many replicas there are at most, as one of them has said.
-    members: u16,
+    pub(super) members: u16,
     /// What each replica has said: of a read, at each event.
-    said: BTreeMap<Option<EventKey>, BTreeMap<NodeId, Came>>,
+    pub(super) said: BTreeMap<Option<EventKey>, BTreeMap<NodeId, Came>>,
 }
 
+/// By which way a request goes.
 #[derive(Clone, Debug)]
-enum Way {
+pub(super) enum Way {
     Ordered(BatchItem),
     Flask(Bytes, FlaskAct),
-}
-
-/// What an answer carries for its client beside the value.
-fn receipt(version: Option<Version>, acks: usize, is_degraded: bool) -> Bytes {
-    let token = version.unwrap_or(Version::Explicit(0)).to_token().into();
-    let acks = u8::try_from(acks).unwrap_or(u8::MAX);
-    Receipt { token, acks, is_degraded }.to_context()
-}
-
-impl Pending {
-    fn is_write(&self) -> bool {
-        match &self.way {
-            Way::Ordered(asked) => asked.is_write(),
-            Way::Flask(_, act) => matches!(act, FlaskAct::Put(..)),
-        }
-    }
-
-    fn is_delete(&self) -> bool {
-        matches!(&self.way, Way::Ordered(asked) if asked.act == Act::Delete)
-    }
-
-    /// How many replicas have said something at one event, at most.
-    fn reached(&self) -> usize {
-        self.said.values().map(BTreeMap::len).max().unwrap_or(0)
-    }
-
-    /// The answer, if so many replicas have said what it takes.
-    fn outcome(&self, acks: usize) -> Option<Outcome> {
-        let is_write = self.is_write();
-        let (event, said) = self.said.iter().find(|(_, said)| said.len() >= acks)?;
-        if is_write {
-            return Some(written(said, self.is_delete()));
-        }
-        // Of what was read at one event the newest is right: others have a hole.
-        let newest = said.values().max_by_key(|came| match came {
-            Came::Read { version, .. } => *version,
-            _ => None,
-        })?;
-        let Came::Read { version, value, .. } = newest else { return None };
-        let token = event.map(Version::Ordered).or(*version);
-        let is_degraded = said.values().any(|came| came.is_degraded());
-        let context = receipt(token, said.len(), is_degraded);
-        Some(Outcome::Values { values: value.clone().into(), context })
-    }
-}
-
-fn written(said: &BTreeMap<NodeId, Came>, is_delete: bool) -> Outcome {
-    let wrote = |came: &Came| match came {
-        Came::Wrote { version, existed } => Some((*version, *existed)),
-        _ => None,
-    };
-    // A replica with a hole may have taken a repetition for the first: the first event counts.
-    match said.values().filter_map(wrote).min() {
-        Some((version, existed)) => {
-            let context = receipt(Some(version), said.len(), false);
-            match is_delete {
-                true => Outcome::Deleted { existed, context },
-                false => Outcome::Written { context },
-            }
-        }
-        None => Outcome::Refused(Refusal::Unsupported),
-    }
 }
 
 /// Why a value is not taken: no event could carry it.
@@ -151,22 +89,6 @@ fn too_large(ask: &KeyAsk) -> Option<Refusal> {
     let What::Put(value) = &ask.what else { return None };
     let (length, limit) = (value.len(), ORDERED_VALUE_BYTES_MAX);
     (length > limit).then_some(Refusal::TooLarge { what: "value", length, limit })
-}
-
-impl Came {
-    fn is_degraded(&self) -> bool {
-        matches!(self, Came::Read { is_degraded: true, .. })
-    }
-
-    /// The time of the event that wrote what was found, or was written.
-    fn time(&self) -> LogicalTime {
-        match self {
-            Came::Wrote { version, .. } | Came::Read { version: Some(version), .. } => {
-                version.time()
-            }
-            Came::Read { version: None, .. } | Came::Refused => LogicalTime(0),
-        }
-    }
 }
 
 impl Epidemic {

@@ -8,7 +8,7 @@ use super::repair::Doubt;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use quorate_kernel::ids::NodeId;
-use quorate_kernel::invariant;
+use quorate_kernel::{invariant, mutant, probe};
 
 /// After how many rounds it asks again.
 const AGAIN_ROUNDS: u64 = 6;
@@ -75,9 +75,12 @@ impl Prime {
         invariant!(self.joins.is_none(), "it does not ask again");
     }
 
-    /// It cannot come, not under this id.
+    /// It cannot come, or stay: not under this id. Who was removed while it stood still hears it
+    /// when it asks for a state.
     fn end(&mut self, out: &mut Vec<Action>) {
-        if self.joins.take().is_some() {
+        let was_member = core::mem::take(&mut self.is_member) && !mutant!("prime_out_unheard");
+        if self.joins.take().is_some() || was_member {
+            probe!("prime/ended");
             out.push(Action::Out);
         }
     }

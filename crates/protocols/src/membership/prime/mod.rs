@@ -25,7 +25,9 @@
 //! A view's name has a hash of its whole history. It is in each report and each probe. Who hears
 //! another name for a number, finds a report of a later view than its own delivered, or is told by
 //! the order that something is missing, is in doubt: it asks all members which views they went
-//! through, fetches the state of one of a majority, and takes in on it what was delivered since.
+//! through. Of those that went through the newest view that a majority went through it fetches the
+//! state of the one that has come furthest, and takes in on it what was delivered since. What that
+//! one has taken in behind that view a majority may not have: then there is doubt again.
 //!
 //! # Known limits
 //! - A network that is divided has two rolls in the end, each without the other's members.

@@ -15,7 +15,7 @@ use bytes::Bytes;
 use quorate_kernel::ids::{Incarnation, NodeId};
 use quorate_kernel::limits::ROLL_JOINERS_MAX;
 use quorate_kernel::time::Time;
-use quorate_kernel::{invariant, probe};
+use quorate_kernel::{invariant, mutant, probe};
 use serde::{Deserialize, Serialize};
 
 /// How many reports are kept, to take them in again on another state.
@@ -71,7 +71,7 @@ pub struct Prime {
     pub(super) round: u64,
     ticked_at: Time,
     is_leaving: bool,
-    is_member: bool,
+    pub(super) is_member: bool,
 }
 
 impl Prime {
@@ -142,9 +142,13 @@ impl Prime {
         let mut told = Vec::new();
         self.epto.on_round(elapsed, targets, &mut told);
         self.act(told, out);
-        if self.is_member && self.epto.has_place() {
-            self.observe(now, out);
+        let has_place = self.epto.has_place();
+        // Who joins may have a hole as well: it is a member at the others, and does not know it.
+        if has_place && (self.is_member || !mutant!("prime_joiner_is_sure")) {
             self.repair(out);
+        }
+        if has_place && self.is_member {
+            self.observe(now, out);
         } else {
             self.come(out);
         }

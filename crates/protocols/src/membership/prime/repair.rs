@@ -1,4 +1,4 @@
-//! Doubt about the own view: how it arises, and how a majority ends it.
+//! Doubt about the own view: how it arises, and how it ends in a view that a majority went through.
 
 use super::super::number::{Number, RollId};
 use super::ledger::Ledger;
@@ -130,7 +130,7 @@ impl Prime {
         out.push(Action::Send { to: Vec::from([from]), message });
     }
 
-    /// A state has come: of one that goes through the views of a majority, or for one that comes.
+    /// A state has come: of one that went through a view of a majority, or for one that comes.
     pub(super) fn on_whole(&mut self, from: NodeId, whole: &Whole, out: &mut Vec<Action>) {
         invariant!(from != self.me.node, "nobody asks itself");
         if !self.epto.has_place() {

@@ -26,6 +26,8 @@ pub struct Node {
     pub deaf_until: Time,
     pub views: Vec<RollId>,
     pub is_out: bool,
+    /// For how many rounds it stood still, if it does no more.
+    slept: u32,
 }
 
 pub struct World {
@@ -69,7 +71,7 @@ impl World {
     fn add(&mut self, me: Incarnation, prime: Prime) {
         let (start, deaf_until) = (me.start, Time(0));
         let (views, is_out, is_stopped) = (Vec::new(), false, false);
-        let node = Node { prime, start, is_stopped, deaf_until, views, is_out };
+        let node = Node { prime, start, is_stopped, deaf_until, views, is_out, slept: 1 };
         self.nodes.insert(me.node, node);
         let first = self.now + Span(self.rng.below(DELTA.0));
         self.push(first, What::Round(me.node, start));
@@ -80,6 +82,15 @@ impl World {
         let me = Incarnation { node: NodeId(id), start: Start(start) };
         let contacts: Vec<NodeId> = contacts.iter().map(|id| NodeId(*id)).collect();
         self.add(me, Prime::join(me, member(id), &contacts, self.scale));
+    }
+
+    /// A node that stood still goes on.
+    pub fn wake(&mut self, id: u64, slept: Span) {
+        let rounds = u32::try_from(slept.0 / DELTA.0).expect("nobody sleeps for so long");
+        let node = self.node(id);
+        (node.is_stopped, node.slept) = (false, rounds);
+        let start = node.start;
+        self.push(self.now, What::Round(NodeId(id), start));
     }
 
     pub fn node(&mut self, id: u64) -> &mut Node {
@@ -121,7 +132,8 @@ impl World {
         }
         let (mut actions, now) = (Vec::new(), self.now);
         let node = self.node(id.0);
-        node.prime.on_round(1, &targets, now, &mut actions);
+        let elapsed = core::mem::replace(&mut node.slept, 1);
+        node.prime.on_round(elapsed, &targets, now, &mut actions);
         node.prime.check();
         self.act(id, actions);
     }
