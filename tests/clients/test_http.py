@@ -256,7 +256,7 @@ class Http(unittest.TestCase):
         parameters["keyspace"]["schema"] = {"type": "string", "enum": ["default"]}
         parameters["key"]["schema"]["maxLength"] = 8
         refused = ["replicas", "cursor", "from", "to", "context", "repeat_of", "repeat_age_ms",
-                   "expire_after_ms", "expire_at_ms", "keep_expiry"]
+                   "expire_after_ms", "expire_at_ms", "keep_expiry", "token", "version"]
         for item in document["paths"].values():
             for operation in item.values():
                 if "parameters" in operation:
