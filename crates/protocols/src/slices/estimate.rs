@@ -157,7 +157,7 @@ impl Estimate {
     fn votes(&self) -> BTreeMap<NodeId, Groups> {
         let told = |word: &Word| word.told.groups.map(|groups| (word.from, groups));
         let votes = self.heard.iter().filter_map(told);
-        if mutant!("epidemic_slices_words_vote") {
+        if mutant!("slices_words_vote") {
             let numbered = votes.enumerate();
             return numbered.map(|(word, (_, groups))| (NodeId(word as u64), groups)).collect();
         }
