@@ -37,7 +37,11 @@ impl Keyspace {
     /// # Errors
     /// It could not be read; [`ClientError::Siblings`] if it has several concurrent values.
     pub async fn get(&self, key: impl Into<Bytes>) -> Result<Option<Bytes>, ClientError> {
-        self.read(key.into(), self.seen.place()).await
+        let (key, place) = (key.into(), self.seen.place());
+        match self.read(key.clone(), place.clone()).await {
+            Err(error) if self.seen.forgets(place.as_ref(), &error) => self.read(key, None).await,
+            told => told,
+        }
     }
 
     /// Reads a version of a key that a client has chosen: of epidemic keyspaces of level `none`.
@@ -87,7 +91,13 @@ impl Keyspace {
         key: impl Into<Bytes>,
         value: impl Into<Bytes>,
     ) -> Result<(), ClientError> {
-        self.write((key.into(), value.into()), None, self.seen.place()).await
+        let (pair, place) = ((key.into(), value.into()), self.seen.place());
+        match self.write(pair.clone(), None, place.clone()).await {
+            Err(error) if self.seen.forgets(place.as_ref(), &error) => {
+                self.write(pair, None, None).await
+            }
+            told => told,
+        }
     }
 
     /// Sets the value of a version of a key: of epidemic keyspaces of level `none`. The first value
@@ -146,6 +156,13 @@ impl Keyspace {
     /// Nothing was changed, except with [`ClientError::OutcomeUnknown`].
     pub async fn delete(&self, key: impl Into<Bytes>) -> Result<bool, ClientError> {
         let (key, place) = (key.into(), self.seen.place());
+        match self.remove(key.clone(), place.clone()).await {
+            Err(error) if self.seen.forgets(place.as_ref(), &error) => self.remove(key, None).await,
+            told => told,
+        }
+    }
+
+    async fn remove(&self, key: Bytes, place: Option<v1::Place>) -> Result<bool, ClientError> {
         let make = |options| v1::DeleteRequest {
             keyspace: self.name.clone(),
             key: key.clone(),

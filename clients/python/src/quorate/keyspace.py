@@ -80,9 +80,9 @@ class Keyspace:
         `version`: one that a client has chosen, on epidemic keyspaces of level `none`.
         """
         request = kv_pb2.GetRequest(keyspace=self.name, key=as_bytes(key), replicas=replicas)
-        self._place(request, version)
         call: _tries.Call = lambda host, within: host.kv.Get(request, timeout=within)
-        reading = _tries.read(self._hosts, self._within(timeout), call).reading
+        ask = lambda: _tries.read(self._hosts, self._within(timeout), call)
+        reading = self._placed(request, version, ask).reading
         self._note(reading)
         return _reading(reading)
 
@@ -126,8 +126,8 @@ class Keyspace:
         )
         if expiry is not None:
             request.expiry.CopyFrom(expiries.to_message(expiry))
-        self._place(request, version)
-        answer: kv_pb2.PutResponse = self._write("Put", request, True, timeout)
+        write = lambda: self._write("Put", request, True, timeout)
+        answer: kv_pb2.PutResponse = self._placed(request, version, write)
         self._note(answer)
         return answer.context
 
@@ -141,9 +141,9 @@ class Keyspace:
         request = kv_pb2.DeleteRequest(
             keyspace=self.name, key=as_bytes(key), context=context or b""
         )
-        self._place(request, None)
         # Without a context it removes what is there when it is done, so it is done at one time.
-        answer = self._write("Delete", request, bool(context), timeout)
+        write = lambda: self._write("Delete", request, bool(context), timeout)
+        answer = self._placed(request, None, write)
         self._note(answer)
         return None if context else answer.existed
 
@@ -166,8 +166,8 @@ class Keyspace:
         reading = self.get(key, timeout=timeout)
         if reading.context is None:
             what = (
-                f"the keyspace '{self.name}' is linearizable: a write between the reading and the "
-                "writing of an update would be lost unseen"
+                f"the keyspace '{self.name}' keeps one value of a key: a write between the reading "
+                "and the writing of an update would be lost unseen"
             )
             raise Refused(what, "use a causal keyspace", Kind.UNSUPPORTED)
         merged = merge(list(reading.values))
@@ -228,15 +228,30 @@ class Keyspace:
                 return
             request.cursor = page.cursor
 
-    def _place(
+    def _placed(
         self,
         request: kv_pb2.GetRequest | kv_pb2.PutRequest | kv_pb2.DeleteRequest,
         version: int | None,
-    ) -> None:
+        ask: Callable[[], Any],
+    ) -> Any:
+        """Has a request done at a version, or behind what was seen. Where that is refused the
+        keyspace was made anew under its name: it is forgotten, and the request goes without."""
+        seen = self._seen
         if version is not None:
             request.place.version = version
-        elif self._seen:
-            request.place.after = self._seen
+        elif seen:
+            request.place.after = seen
+        try:
+            return ask()
+        except Refused as refused:
+            is_of_token = version is None and seen and refused.kind == Kind.BAD_CONTEXT
+            if not is_of_token:
+                raise
+        with self._lock:
+            if self._seen == seen:
+                self._seen = b""
+        request.ClearField("place")
+        return ask()
 
     def _note(
         self, answer: common_pb2.Reading | kv_pb2.PutResponse | kv_pb2.DeleteResponse

@@ -9,11 +9,18 @@
 //! it began, and nothing from behind its place, as what is done at two places is. How many do not
 //! is counted ([`Rates`]). Each write has a value of its own.
 
+#[cfg(test)]
+mod tests;
+
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use bytes::Bytes;
+
+/// How long after a client has given a write up it may still be given its place, in nanoseconds:
+/// its node may stand still for so long, or be cut off, and then broadcast it.
+const LATE_NS: u64 = 6_000_000_000;
 
 /// Names a write of a history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -62,7 +69,7 @@ pub struct Read {
 /// How often what is promised with high probability was not so.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rates {
-    /// Reads that have a place.
+    /// Reads that have a place, or were to come behind one.
     pub reads: u64,
     /// Those of them that did not show the last write before it.
     pub stale: u64,
@@ -154,57 +161,54 @@ impl<'a> Key<'a> {
         self.placed().filter(is_before).max_by_key(|(at, _)| *at)
     }
 
-    /// Who wrote what was read, if that is known for certain: of nothing, nobody if no write had
-    /// begun, and anybody who may have deleted it.
+    /// Who may have written what was read: of nothing all who deleted it, and nobody.
     fn shown(&self, read: &Read) -> Result<Shown<'a>, String> {
         let has_begun = |write: &&&Write| write.begun <= read.ended && write.value == read.value;
-        let mut writers = self.writes.iter().filter(has_begun).peekable();
-        if writers.peek().is_none() {
-            return match &read.value {
-                None => Ok(Shown::Nobody),
-                Some(value) => Err(format!("{value:?} was read, which nobody had written")),
-            };
-        }
-        let mut last = Shown::Nobody;
-        for write in writers {
+        let mut shown = Shown::default();
+        let mut is_refused = false;
+        for write in self.writes.iter().filter(has_begun) {
             match &write.ending {
-                Ending::Refused if read.value.is_some() => {
-                    return Err(format!("{:?} was read, which was refused", read.value));
+                Ending::Refused => is_refused = true,
+                Ending::Unknown => shown.until = shown.until.max(Some(write.ended)),
+                // Of several deletes the last one that can be it.
+                Ending::Placed(at)
+                    if read.value.is_some() || read.place.as_ref().is_none_or(|it| at <= it) =>
+                {
+                    shown.at = shown.at.max(Some(at));
                 }
-                Ending::Refused => {}
-                Ending::Unknown => return Ok(Shown::Unknown),
-                Ending::Placed(place) => {
-                    // Of several deletes the last one that can be it.
-                    let can_be = read.place.as_ref().is_none_or(|at| place <= at);
-                    match last {
-                        Shown::Placed(known) if known >= place || !can_be => {}
-                        _ if can_be || read.value.is_some() => last = Shown::Placed(place),
-                        _ => {}
-                    }
-                }
+                Ending::Placed(_) => {}
             }
         }
-        Ok(last)
+        match &read.value {
+            Some(value) if shown.at.is_none() && shown.until.is_none() => Err(match is_refused {
+                true => format!("{value:?} was read, which was refused"),
+                false => format!("{value:?} was read, which nobody had written"),
+            }),
+            _ => Ok(shown),
+        }
     }
 }
 
-enum Shown<'a> {
-    /// What was there before the first write.
-    Nobody,
-    /// A write that was given this place.
-    Placed(&'a Bytes),
-    /// A write, or one of some, whose place is not known.
-    Unknown,
+/// Which write was read: one of these, or nobody's.
+#[derive(Default)]
+struct Shown<'a> {
+    /// The last place of those that were given one.
+    at: Option<&'a Bytes>,
+    /// When the last of those was given up of which nobody knows the place.
+    until: Option<u64>,
 }
 
 impl Shown<'_> {
-    /// Whether it is certain that it is from before this place.
-    fn is_before(&self, place: &Bytes) -> bool {
-        match self {
-            Shown::Nobody => true,
-            Shown::Placed(at) => *at < place,
-            Shown::Unknown => false,
-        }
+    /// Whether it is certain that it is from before a write of this place: what was given up long
+    /// before that began has its place by then, if it has one.
+    fn is_before(&self, place: &Bytes, write: &Write) -> bool {
+        let is_earlier = |until: u64| until.saturating_add(LATE_NS) < write.begun;
+        self.at.is_none_or(|at| at < place) && self.until.is_none_or(is_earlier)
+    }
+
+    /// Whether it is certain that it is from behind this place.
+    fn is_behind(&self, place: &Bytes) -> bool {
+        self.until.is_none() && self.at.is_some_and(|at| at > place)
     }
 }
 
@@ -235,16 +239,22 @@ pub fn judge(history: &History) -> Result<Rates, String> {
         let key = keys.get(&read.key).unwrap_or(&none);
         let of_key = |what: String| format!("key {:?}: {what}", read.key);
         let shown = key.shown(read).map_err(of_key)?;
-        let Some(place) = &read.place else { continue };
+        let Some(place) = &read.place else {
+            // Whatever replica answers is as far as the client was, but for what it has missed.
+            let own = key.placed().filter(|(at, _)| **at <= read.after).max_by_key(|(at, _)| *at);
+            rates.reads += u64::from(!read.after.is_empty());
+            rates.stale += u64::from(own.is_some_and(|(at, write)| shown.is_before(at, write)));
+            continue;
+        };
         if *place <= read.after {
             let what = format!("read at {place:?}, which is not after {:?}", read.after);
             return Err(of_key(what));
         }
         // Requests of one node and one moment may share a place.
-        rates.early += u64::from(matches!(shown, Shown::Placed(at) if at > place));
+        rates.early += u64::from(shown.is_behind(place));
         rates.reads += 1;
         let expected = key.last_before(Some(place), read.begun);
-        rates.stale += u64::from(expected.is_some_and(|(at, _)| shown.is_before(at)));
+        rates.stale += u64::from(expected.is_some_and(|(at, write)| shown.is_before(at, write)));
     }
     at_quiescence(history, &keys)?;
     Ok(rates)
@@ -263,7 +273,7 @@ fn at_quiescence(history: &History, keys: &BTreeMap<&Bytes, Key<'_>>) -> Result<
         }
         let shown = key.shown(read).map_err(|what| format!("key {:?}: {what}", read.key))?;
         if let Some((place, write)) = key.last_before(None, u64::MAX)
-            && shown.is_before(place)
+            && shown.is_before(place, write)
         {
             let (lost, value) = (&write.value, &read.value);
             return Err(format!(
@@ -273,119 +283,4 @@ fn at_quiescence(history: &History, keys: &BTreeMap<&Bytes, Key<'_>>) -> Result<
         }
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn bytes(text: &str) -> Bytes {
-        Bytes::copy_from_slice(text.as_bytes())
-    }
-
-    /// Writes of the key `k`, one after the other: value, place and the place that was seen.
-    fn wrote(writes: &[(Option<&str>, &str, &str)]) -> History {
-        let mut history = History::default();
-        for (number, (value, place, after)) in writes.iter().enumerate() {
-            let now = 10 * number as u64;
-            let number = history.begin(&bytes("k"), value.map(bytes), bytes(after), now);
-            let ending = match *place {
-                "?" => Ending::Unknown,
-                "!" => Ending::Refused,
-                place => Ending::Placed(bytes(place)),
-            };
-            history.end(number, ending, now + 5);
-        }
-        history
-    }
-
-    fn read(value: Option<&str>, place: Option<&str>, after: &str, begun: u64) -> Read {
-        let (value, place) = (value.map(bytes), place.map(bytes));
-        Read { key: bytes("k"), value, after: bytes(after), place, begun, ended: begun + 5 }
-    }
-
-    fn told(history: &History) -> Result<(u64, u64), String> {
-        judge(history).map(|rates| (rates.reads, rates.stale))
-    }
-
-    #[test]
-    fn what_is_right_is_told_right() {
-        let mut history = wrote(&[
-            (Some("a"), "1", ""),
-            (Some("b"), "3", "1"),
-            (None, "5", ""),
-            (Some("c"), "?", ""),
-        ]);
-        history.read_at_quiescence(read(None, None, "", 100));
-        history.read_at_quiescence(read(Some("b"), None, "", 100));
-        assert!(!history.is_agreed(), "they are asked again");
-        for (value, place) in [(Some("a"), "2"), (Some("b"), "4"), (None, "6"), (Some("c"), "7")] {
-            history.read(read(value, Some(place), "1", 100));
-        }
-        history.read(read(Some("a"), None, "9", 100));
-        history.read_at_quiescence(read(None, Some("8"), "", 200));
-        assert_eq!(told(&history), Ok((4, 0)));
-        history.read_at_quiescence(read(None, Some("9"), "", 200));
-        assert!(history.is_agreed());
-        assert_eq!(told(&history), Ok((4, 0)));
-    }
-
-    #[test]
-    fn what_is_never_promised_is_condemned() {
-        let base = [(Some("a"), "1", ""), (Some("b"), "3", "")];
-        let refused = [(Some("a"), "!", "")];
-        let table = [
-            (wrote(&[(Some("a"), "1", ""), (Some("b"), "1", "")]), None, "two writes"),
-            (wrote(&[(Some("a"), "1", "2")]), None, "not after"),
-            (wrote(&base), Some(read(Some("x"), Some("4"), "", 100)), "nobody had written"),
-            (wrote(&base), Some(read(Some("b"), Some("4"), "", 0)), "nobody had written"),
-            (wrote(&refused), Some(read(Some("a"), Some("4"), "", 100)), "was refused"),
-            (wrote(&base), Some(read(Some("b"), Some("4"), "5", 100)), "not after"),
-        ];
-        for (mut history, read, words) in table {
-            read.into_iter().for_each(|read| history.read(read));
-            let told = told(&history).expect_err("it is broken");
-            assert!(told.contains(words), "{told}");
-        }
-    }
-
-    #[test]
-    fn a_write_that_is_gone_in_the_end_is_lost_and_hosts_must_agree() {
-        let writes = [(Some("a"), "1", ""), (Some("b"), "3", "")];
-        for (values, words) in [
-            (&[Some("a")][..], "is lost"),
-            (&[None], "is lost"),
-            (&[Some("b"), Some("a")], "hosts say"),
-        ] {
-            let mut history = wrote(&writes);
-            for value in values {
-                history.read_at_quiescence(read(*value, None, "", 100));
-            }
-            let told = told(&history).expect_err("it is broken");
-            assert!(told.contains(words), "{told}");
-            history.doubt(|_| true);
-            assert_eq!(judge(&history).is_ok(), values.len() == 1, "nothing is certain any more");
-        }
-    }
-
-    #[test]
-    fn what_should_be_rare_is_counted() {
-        let mut history = wrote(&[(Some("a"), "1", ""), (Some("b"), "3", ""), (None, "5", "")]);
-        let reads = [
-            (Some("a"), "4", true),
-            (None, "4", true),
-            (Some("b"), "6", true),
-            (Some("b"), "4", false),
-            (None, "6", false),
-        ];
-        for (value, place, _) in reads {
-            history.read(read(value, Some(place), "", 100));
-        }
-        // It began before the second write was acknowledged.
-        history.read(read(Some("a"), Some("4"), "", 12));
-        let stale = reads.iter().filter(|(_, _, is_stale)| *is_stale).count() as u64;
-        assert_eq!(told(&history), Ok((6, stale)));
-        history.read(read(Some("b"), Some("2"), "", 100));
-        assert_eq!(judge(&history).map(|rates| rates.early), Ok(1), "before it was written");
-    }
 }

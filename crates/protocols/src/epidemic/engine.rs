@@ -7,14 +7,13 @@ use super::repair::join::Standing;
 use super::replica::version::{RequestId, Version};
 use super::state::State;
 use super::timer::Timer;
-use super::{Context, Epidemic, Settings};
-use crate::epto::LogicalTime;
+use super::{Context, Epidemic, Level, Settings};
+use crate::epto::EventKey;
 use crate::gossip::cyclon::Peer;
 use crate::slices::Changed;
 use alloc::vec::Vec;
-use quorate_kernel::ids::{Incarnation, NodeId, Ticket};
+use quorate_kernel::ids::{Incarnation, LaneId, NodeId, Ticket};
 use quorate_kernel::invariant;
-use quorate_kernel::limits::EPTO_TIME_MAX;
 use quorate_kernel::mutant;
 use quorate_kernel::news::{News, Topic};
 use quorate_kernel::operation::{Operation, Outcome, Refusal, Which};
@@ -178,12 +177,18 @@ fn hints(ring: &Ring, me: NodeId) -> Vec<Peer> {
     ring.others(me).map(peer).collect()
 }
 
-/// How far the order had come when a client was given this token.
-pub(super) fn seen_in(token: &[u8]) -> Result<LogicalTime, ContextError> {
-    match Version::from_token(token) {
-        Some(version) if version.time().0 <= EPTO_TIME_MAX => Ok(version.time()),
-        Some(_) => Err(ContextError::Forged),
-        None => Err(ContextError::Damaged),
+impl Epidemic {
+    /// The event that a client had seen when it was given this token; none of versions that clients
+    /// have chosen, which have no order.
+    pub(super) fn seen_in(
+        &self,
+        token: &[u8],
+        lane: LaneId,
+    ) -> Result<Option<EventKey>, ContextError> {
+        Ok(match self.settings.tokens.open(lane, token)? {
+            Version::Ordered(event) => Some(event),
+            Version::Explicit(_) => None,
+        })
     }
 }
 
@@ -197,6 +202,11 @@ impl Process for Epidemic {
         self.state = State::new(cx.me, &self.settings);
         self.state.hints = hints;
         recover::load(&mut self.state, cx.table);
+        let has_copies = self.state.last.is_none() && !self.state.store.is_empty();
+        if has_copies && self.settings.level != Level::None {
+            // A join broke off: how old its copies are is not known, and others have them.
+            self.drop_all(cx);
+        }
         // Rounds of nodes that start together shall not fall together.
         let first = Span(cx.rng.below(self.settings.round.0));
         self.state.round_at = cx.now + first;
@@ -277,9 +287,10 @@ impl Process for Epidemic {
             _ => return refuse(cx, Refusal::Unsupported),
         };
         // Who has seen nothing hands back nothing.
-        let seen = match after.filter(|token| !token.is_empty()).map(|token| seen_in(&token)) {
+        let after = after.filter(|token| !token.is_empty());
+        let seen = match after.map(|token| self.seen_in(&token, cx.lane)) {
             None => None,
-            Some(Ok(time)) => Some(time),
+            Some(Ok(event)) => event,
             Some(Err(why)) => return refuse(cx, Refusal::Context(why)),
         };
         let ask = KeyAsk { key, what, id, seen, deadline: request.deadline };
@@ -303,10 +314,12 @@ impl Process for Epidemic {
         }
     }
 
-    /// It places nothing, so it has no parts; but until it has taken over what it shall answer for
-    /// it cannot serve clients.
+    /// It places nothing, so it has no parts; but while it takes over what it shall answer for it
+    /// cannot serve clients. Who hears nobody has nothing to wait for: hosts may be started one
+    /// after the other, each when the one before is ready.
     fn parts(&self) -> Vec<Part> {
-        if self.state.is_whole() { Vec::new() } else { Vec::from([Part::unknown()]) }
+        let is_taking = self.state.slices.hears() && !self.state.is_whole();
+        if is_taking { Vec::from([Part::unknown()]) } else { Vec::new() }
     }
 
     fn inspect(&self, into: &mut dyn Inspect) {

@@ -5,7 +5,6 @@ use super::replica::range::position;
 use super::replica::store::{Put, Record};
 use super::replica::version::{RequestId, Version};
 use super::{Context, Epidemic, Level};
-use crate::epto::LogicalTime;
 use crate::slices::position::Position;
 use alloc::collections::{BTreeSet, VecDeque};
 use alloc::sync::Arc;
@@ -78,11 +77,10 @@ impl Epidemic {
 
     /// Whether this node is as far in the order as the client was. If not it says nothing: the
     /// request comes again.
-    fn is_as_far(&self, act: &FlaskAct) -> bool {
+    pub(super) fn is_as_far(&self, act: &FlaskAct) -> bool {
         match act {
             FlaskAct::Get { after, .. } => {
-                let last = self.state.last.map_or(LogicalTime(0), |last| last.time);
-                last >= *after || mutant!("epidemic_reads_behind_its_client")
+                self.state.last >= *after || mutant!("epidemic_reads_behind_its_client")
             }
             FlaskAct::Put(..) => true,
         }

@@ -5,7 +5,7 @@ use super::replica::range::{Leaf, PARTS_MAX, Range};
 use super::replica::seen::Done;
 use super::replica::store::Record;
 use super::replica::version::{RequestId, Version};
-use crate::epto::{self, EventKey, Horizon, LogicalTime, Sequence};
+use crate::epto::{self, EventKey, Horizon, Sequence};
 use crate::gossip::cyclon::Peer;
 use crate::slices::Told;
 use alloc::vec::Vec;
@@ -197,7 +197,7 @@ pub enum FlaskAct {
         /// Which version.
         version: Option<u64>,
         /// How far the order must have come at who answers.
-        after: LogicalTime,
+        after: Option<EventKey>,
     },
     /// Writes a version, unless it has another value already.
     Put(u64, Bytes),

@@ -80,6 +80,7 @@ pub mod state;
 #[cfg(test)]
 mod tests;
 pub mod timer;
+pub mod token;
 
 use crate::slices::estimate::Bounds;
 use alloc::sync::Arc;
@@ -128,6 +129,8 @@ pub struct Settings {
     pub keep_rounds: u64,
     /// Where this node is found.
     pub address: Arc<str>,
+    /// Makes what clients are given of places in the order.
+    pub tokens: token::Tokens,
 }
 
 impl Settings {
@@ -148,6 +151,7 @@ impl Settings {
             repair_rounds: 4,
             keep_rounds: 400,
             address: "".into(),
+            tokens: token::Tokens::with_key([0; 32]),
         }
     }
 

@@ -40,7 +40,7 @@ pub struct KeyAsk {
     /// The client's name for it, if it has one.
     pub id: Option<RequestId>,
     /// The latest event that the client has seen.
-    pub seen: Option<LogicalTime>,
+    pub seen: Option<EventKey>,
     /// When it must have been answered.
     pub deadline: Time,
 }
@@ -116,7 +116,12 @@ impl Epidemic {
         let Some(way) = self.way(id, key, ask.what, ask.seen) else {
             return refuse(cx, Refusal::Value { expected: self.expected() });
         };
-        let seen = ask.seen.unwrap_or(LogicalTime(0));
+        let seen = ask.seen.map_or(LogicalTime(0), |seen| seen.time);
+        let is_read = matches!(way, Way::Flask(..));
+        if is_read && self.state.epto.has_place() && !self.state.epto.on_seen(seen) {
+            // No replica would ever be as far.
+            return refuse(cx, Refusal::Context(ContextError::Forged));
+        }
         let tickets = Vec::from([ticket]);
         let (deadline, said) = (ask.deadline, BTreeMap::new());
         let pending =
@@ -127,12 +132,9 @@ impl Epidemic {
         invariant!(self.state.pending.len() <= PENDING_MAX, "few requests are in hand");
     }
 
-    fn way(&self, id: RequestId, key: Bytes, what: What, seen: Option<LogicalTime>) -> Option<Way> {
+    fn way(&self, id: RequestId, key: Bytes, what: What, seen: Option<EventKey>) -> Option<Way> {
         let ordered = |key, act| Way::Ordered(BatchItem { id, key, act });
-        let get = |key, version, after: Option<LogicalTime>| {
-            let after = after.unwrap_or(LogicalTime(0));
-            Way::Flask(key, FlaskAct::Get { version, after })
-        };
+        let get = |key, version, after| Way::Flask(key, FlaskAct::Get { version, after });
         Some(match (self.settings.level, what) {
             // Without an order nobody is behind.
             (Level::None, What::Get) => get(key, None, None),
@@ -261,8 +263,15 @@ impl Epidemic {
         let Some(pending) = self.state.pending.get_mut(&id) else { return };
         if came == Came::Refused {
             // The client hears it of the first who knows.
-            let expected = "one value for each version; this one has another already";
-            return self.end(id, Outcome::Refused(Refusal::Value { expected }), cx);
+            let expected = "one value for each version, and the 16 largest versions of a key; this \
+                            one has another value already, or is too small";
+            // Where replicas were told of two values at once each keeps its first.
+            let is_somewhere = pending.reached() > 0 || pending.attempt > 0;
+            let why = match is_somewhere {
+                true => Refusal::OutcomeUnknown,
+                false => Refusal::Value { expected },
+            };
+            return self.end(id, Outcome::Refused(why), cx);
         }
         let is_found = matches!(came, Came::Read { version: Some(_), .. });
         let said = pending.said.entry(at).or_default();
@@ -280,7 +289,9 @@ impl Epidemic {
             members
         };
         let needed = if is_first { 1 } else { acks.min(members) };
-        if let Some(outcome) = pending.outcome(needed) {
+        let tokens = &self.settings.tokens;
+        let seal = |version| tokens.seal(cx.lane, version);
+        if let Some(outcome) = pending.outcome(needed, &seal) {
             self.end(id, outcome, cx);
         }
     }

@@ -2,6 +2,7 @@
 
 use super::keys::wire_key;
 use super::replica::range::position;
+use super::token::Tokens;
 use super::{Epidemic, Level, Settings};
 use crate::slices::estimate::Bounds;
 use alloc::boxed::Box;
@@ -103,6 +104,7 @@ impl Settings {
         ENGINE.check(words)?;
         let mut settings = Settings::usual(level(words));
         settings.bounds = bounds(words);
+        settings.tokens = Tokens::with_key(opening.signing_key);
         settings.alter(words);
         settings.pace(opening.pace);
         Ok(settings)

@@ -12,8 +12,13 @@ use quorate_kernel::operation::{Outcome, Refusal};
 use quorate_kernel::receipt::Receipt;
 
 /// What an answer carries for its client beside the value.
-fn receipt(version: Option<Version>, acks: usize, is_degraded: bool) -> Bytes {
-    let token = version.unwrap_or(Version::Explicit(0)).to_token().into();
+fn receipt(
+    version: Option<Version>,
+    acks: usize,
+    is_degraded: bool,
+    seal: &dyn Fn(Version) -> Bytes,
+) -> Bytes {
+    let token = seal(version.unwrap_or(Version::Explicit(0)));
     let acks = u8::try_from(acks).unwrap_or(u8::MAX);
     Receipt { token, acks, is_degraded }.to_context()
 }
@@ -36,11 +41,11 @@ impl Pending {
     }
 
     /// The answer, if so many replicas have said what it takes.
-    pub(super) fn outcome(&self, acks: usize) -> Option<Outcome> {
+    pub(super) fn outcome(&self, acks: usize, seal: &dyn Fn(Version) -> Bytes) -> Option<Outcome> {
         let is_write = self.is_write();
         let (event, said) = self.said.iter().find(|(_, said)| said.len() >= acks)?;
         if is_write {
-            return Some(written(said, self.is_delete()));
+            return Some(written(said, self.is_delete(), seal));
         }
         // Of what was read at one event the newest is right: others have a hole.
         let newest = said.values().max_by_key(|came| match came {
@@ -50,12 +55,16 @@ impl Pending {
         let Came::Read { version, value, .. } = newest else { return None };
         let token = event.map(Version::Ordered).or(*version);
         let is_degraded = said.values().any(|came| came.is_degraded());
-        let context = receipt(token, said.len(), is_degraded);
+        let context = receipt(token, said.len(), is_degraded, seal);
         Some(Outcome::Values { values: value.clone().into(), context })
     }
 }
 
-fn written(said: &BTreeMap<NodeId, Came>, is_delete: bool) -> Outcome {
+fn written(
+    said: &BTreeMap<NodeId, Came>,
+    is_delete: bool,
+    seal: &dyn Fn(Version) -> Bytes,
+) -> Outcome {
     let wrote = |came: &Came| match came {
         Came::Wrote { version, existed } => Some((*version, *existed)),
         _ => None,
@@ -63,7 +72,7 @@ fn written(said: &BTreeMap<NodeId, Came>, is_delete: bool) -> Outcome {
     // A replica with a hole may have taken a repetition for the first: the first event counts.
     match said.values().filter_map(wrote).min() {
         Some((version, existed)) => {
-            let context = receipt(Some(version), said.len(), false);
+            let context = receipt(Some(version), said.len(), false, seal);
             match is_delete {
                 true => Outcome::Deleted { existed, context },
                 false => Outcome::Written { context },

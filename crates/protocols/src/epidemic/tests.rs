@@ -2,6 +2,7 @@
 
 mod calm;
 mod changes;
+mod copies;
 mod entry;
 mod faults;
 mod golden;

@@ -42,6 +42,8 @@ struct Witness {
     from: NodeId,
     time: LogicalTime,
     round: u64,
+    /// When it said so last.
+    last: u64,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -133,20 +135,27 @@ impl Clock {
         let is_like = |witness: &&Witness| witness.time.0.abs_diff(time.0) <= EPTO_CLOCK_JUMP_MAX;
         let known = self.witnesses.iter().position(|witness| witness.from == from);
         let since = match known.map(|at| self.witnesses[at]) {
-            Some(witness) if is_like(&&witness) => witness.round,
+            Some(witness) if is_like(&&witness) => {
+                let at = known.expect("it is known");
+                self.witnesses[at].last = round;
+                witness.round
+            }
             _ => {
                 // What it said before is not true any more; of many the first is forgotten.
                 let is_full = self.witnesses.len() == 2 * WITNESSES_BEHIND;
                 if let Some(at) = known.or(is_full.then_some(0)) {
                     self.witnesses.remove(at);
                 }
-                self.witnesses.push(Witness { from, time, round });
+                self.witnesses.push(Witness { from, time, round, last: round });
                 round
             }
         };
         let alike: Vec<LogicalTime> =
             self.witnesses.iter().filter(is_like).map(|witness| witness.time).collect();
-        let insists = |witness: &&Witness| round >= witness.round + INSIST_ROUNDS;
+        // It has said so for long, and says so still.
+        let insists = |witness: &&Witness| {
+            round >= witness.round + INSIST_ROUNDS && witness.last + INSIST_ROUNDS / 4 >= round
+        };
         let insisting = self.witnesses.iter().filter(is_like).filter(insists).count();
         let is_heard = match wanted {
             0 | 1 => round >= since + ALONE_ROUNDS,
@@ -226,6 +235,15 @@ mod tests {
         let round = INSIST_ROUNDS + 1;
         assert_eq!(clock.judge(NodeId(2), FAR, round, 9), Judgement::Behind);
         assert_eq!(clock.judge(NodeId(1), FAR, round, 9), Judgement::Sound);
+    }
+
+    #[test]
+    fn who_said_it_once_does_not_insist() {
+        let mut clock = Clock::of_founder();
+        for peer in [1, 2] {
+            assert_eq!(clock.judge(NodeId(peer), FAR, 1, 9), Judgement::Refused);
+        }
+        assert_eq!(clock.judge(NodeId(1), FAR, 1 + INSIST_ROUNDS, 9), Judgement::Refused);
     }
 
     #[test]

@@ -111,6 +111,8 @@ pub struct Estimate {
     wanted: Option<(Groups, u16)>,
     /// How many periods ago the number changed, or the node began.
     since: u16,
+    /// For how many periods partners were heard without a pause as long as words are kept.
+    together: u16,
 }
 
 impl Estimate {
@@ -118,7 +120,14 @@ impl Estimate {
     #[must_use]
     pub fn new(bounds: Bounds) -> Estimate {
         invariant!(bounds.is_sound(), "slices can be like that");
-        Estimate { bounds, groups: None, heard: VecDeque::new(), wanted: None, since: 0 }
+        Estimate {
+            bounds,
+            groups: None,
+            heard: VecDeque::new(),
+            wanted: None,
+            since: 0,
+            together: 0,
+        }
     }
 
     /// What slices shall be like.
@@ -137,6 +146,18 @@ impl Estimate {
     #[must_use]
     pub fn is_filled(&self) -> bool {
         self.groups.is_some() && self.since >= self.bounds.age_max
+    }
+
+    /// Whether others were heard as long as words are kept.
+    #[must_use]
+    pub fn hears(&self) -> bool {
+        !self.heard.is_empty()
+    }
+
+    /// Whether others were heard for long enough to know all that they know.
+    #[must_use]
+    pub fn is_together(&self) -> bool {
+        self.together >= self.bounds.age_max
     }
 
     /// A partner tells of itself. A joiner takes the number that most of the first have; of two
@@ -199,6 +220,7 @@ impl Estimate {
         let age_max = self.bounds.age_max;
         self.heard.iter_mut().for_each(|word| word.age = word.age.saturating_add(1));
         self.heard.retain(|word| word.age <= age_max);
+        self.together = if self.heard.is_empty() { 0 } else { self.together.saturating_add(1) };
         let Some(groups) = self.groups else {
             // Where nobody has a number this node is among the first; of few the most are right.
             let to = self.majority().unwrap_or(Groups::ONE);

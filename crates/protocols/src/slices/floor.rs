@@ -6,6 +6,7 @@
 //! anew each period; what nobody says any more is forgotten with age.
 
 use super::position::Groups;
+use quorate_kernel::mutant;
 use serde::{Deserialize, Serialize};
 
 /// A number of members, and how many periods ago some of them counted it.
@@ -48,6 +49,14 @@ impl Counted {
 }
 
 impl Floor {
+    /// What is told of it: older by one, or what nobody counts any more could go from one to the
+    /// other for ever.
+    pub fn told(&self) -> Option<Least> {
+        let older = |counted: Counted| Counted { age: counted.age.saturating_add(1), ..counted };
+        let told = |least: Least| Least { whole: older(least.whole), half: older(least.half) };
+        if mutant!("slices_floor_stays_young") { self.0 } else { self.0.map(told) }
+    }
+
     /// What is known; none while the own slice is not.
     pub fn least(&self) -> Option<Least> {
         self.0

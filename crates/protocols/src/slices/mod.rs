@@ -49,13 +49,16 @@ use estimate::{Bounds, Estimate};
 use floor::{Floor, Least};
 use position::{Groups, Position, Slice};
 use quorate_kernel::ids::NodeId;
-use quorate_kernel::invariant;
 use quorate_kernel::rng::Rng;
+use quorate_kernel::{invariant, mutant};
 use serde::{Deserialize, Serialize};
 use view::View;
 
 /// How many members of its slice a node tells in a period whom it knows.
 pub const TOLD: usize = 2;
+/// After how many greatest ages without any word of it the slice beside the own one is empty: views
+/// are random, and in a large cluster few entries are of that slice.
+const EMPTY_AGES: u16 = 16;
 
 /// What the two sides of a Cyclon exchange tell of themselves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -84,6 +87,8 @@ pub struct Slices {
     view: View,
     estimate: Estimate,
     floor: Floor,
+    /// For how many periods nobody was heard of in the slice beside the own one.
+    unheard: u16,
 }
 
 impl Slices {
@@ -91,7 +96,7 @@ impl Slices {
     #[must_use]
     pub fn new(me: NodeId, bounds: Bounds) -> Slices {
         let view = View::new(me, bounds.members_max(), bounds.age_max);
-        Slices { me, view, estimate: Estimate::new(bounds), floor: Floor::default() }
+        Slices { me, view, estimate: Estimate::new(bounds), floor: Floor::default(), unheard: 0 }
     }
 
     /// The number of slices that this node goes by; none before it has settled for one.
@@ -124,7 +129,7 @@ impl Slices {
         let is_filled = self.estimate.is_filled();
         let own = self.own_count().filter(|_| is_filled);
         let count = own.map(|own| self.estimate.blended(own));
-        Told { groups: self.groups(), count, least: self.floor.least() }
+        Told { groups: self.groups(), count, least: self.floor.told() }
     }
 
     /// Whether the members of the own slice had the time to be heard of since it changed.
@@ -133,15 +138,29 @@ impl Slices {
         self.estimate.is_filled()
     }
 
+    /// Whether anybody was heard lately.
+    #[must_use]
+    pub fn hears(&self) -> bool {
+        self.estimate.hears()
+    }
+
     fn own_count(&self) -> Option<u32> {
         let groups = self.groups()?;
         let others = u64::try_from(self.view.members().len()).expect("a view is small");
         Some(u32::try_from((others << groups.log2()) + 1).unwrap_or(u32::MAX))
     }
 
+    /// Whether a node is in the slice beside the own one, with which it would be joined.
+    fn is_beside(&self, node: NodeId) -> bool {
+        let own = self.groups().zip(self.own());
+        own.is_some_and(|(groups, own)| groups.slice(Position::of(node)).0 == own.0 ^ 1)
+    }
+
     /// How many members the own slice and its smaller half have; none while the view is filled.
     fn own_sizes(&self) -> Option<(u16, u16)> {
-        let groups = self.groups().filter(|_| self.is_filled())?;
+        // Who was cut off knows nobody, and must hear of all others again before it counts.
+        let is_sure = self.is_filled() && self.estimate.is_together();
+        let groups = self.groups().filter(|_| is_sure)?;
         let small = |count: usize| u16::try_from(count).unwrap_or(u16::MAX);
         let nodes = self.view.members().iter().map(|peer| peer.who.node).chain([self.me]);
         // Where there can be no more slices nobody asks for halves.
@@ -149,15 +168,25 @@ impl Slices {
         let half = |node| halves.slice(Position::of(node)).0 % 2;
         let upper = nodes.filter(|node| half(*node) == 1).count();
         let whole = self.view.members().len() + 1;
-        Some((small(whole), small(upper.min(whole - upper))))
+        let half = small(upper.min(whole - upper));
+        // An empty slice has nobody who could say so.
+        let is_empty =
+            groups.log2() > 0 && self.unheard > EMPTY_AGES * self.estimate.bounds().age_max;
+        Some((if is_empty && !mutant!("slices_empty_unseen") { 0 } else { small(whole) }, half))
     }
 
     /// A Cyclon exchange has brought entries, and what the partner tells of itself.
     pub fn on_exchange(&mut self, from: NodeId, entries: &[Peer], told: Told) -> Option<Changed> {
         invariant!(from != self.me, "nobody is its own partner");
         let changed = self.estimate.hear(from, told);
-        if changed.is_none() && told.groups == self.groups() {
+        if changed.is_some() {
+            self.unheard = 0;
+        } else if told.groups == self.groups() {
             self.floor.hear(told.least, self.estimate.bounds().age_max);
+        }
+        let mut told_of = entries.iter().map(|peer| peer.who.node).chain([from]);
+        if told_of.any(|node| self.is_beside(node)) {
+            self.unheard = 0;
         }
         self.on_members(entries);
         self.check();
@@ -175,10 +204,12 @@ impl Slices {
     pub fn on_period(&mut self) -> Option<Changed> {
         self.view.age();
         let own = self.own_count();
+        self.unheard = self.unheard.saturating_add(1);
         self.floor.on_period(self.own_sizes(), self.estimate.bounds().age_max);
         let changed = self.estimate.on_period(own, self.floor.least());
         if changed.is_some() {
             self.floor.clear();
+            self.unheard = 0;
         }
         if let Some((groups, own)) = self.groups().zip(self.own()) {
             self.view.keep(|node| groups.slice(Position::of(node)) == own);

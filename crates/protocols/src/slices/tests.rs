@@ -336,3 +336,57 @@ fn no_slice_is_smaller_than_the_floor_however_positions_lie() {
     }
     assert!(divided >= 10, "{divided} clusters were large enough to be divided");
 }
+
+fn floored() -> Bounds {
+    Bounds { replicas_min: 3, replicas_max: 6, floor: 3, ..Bounds::USUAL }
+}
+
+#[test]
+fn a_cluster_that_grows_is_divided_though_it_was_small_once() {
+    for seed in 0..5 {
+        let mut world = World::with(3, floored(), 100 + seed);
+        world.run(60);
+        for _ in 0..19 {
+            world.join(3);
+            world.run(10);
+        }
+        world.run(500);
+        let sizes = sizes(&world).unwrap_or_else(|| panic!("seed {seed}: {:?}", world.numbers()));
+        assert!(sizes.len() > 1 && sizes.iter().all(|size| *size >= 3), "seed {seed}: {sizes:?}");
+    }
+}
+
+#[test]
+fn a_slice_whose_members_are_all_gone_is_joined_to_the_one_beside() {
+    for seed in 0..5 {
+        let mut world = World::with(60, floored(), 200 + seed);
+        world.run(400);
+        let before = sizes(&world).unwrap_or_else(|| panic!("seed {seed}: {:?}", world.numbers()));
+        assert!(before.len() > 1, "seed {seed}: {before:?}");
+        let groups = Groups::power(before.len().trailing_zeros() as u8).expect("few");
+        let first = |node: &NodeId| groups.slice(Position::of(*node)).0 == 0;
+        let members: Vec<NodeId> = world.nodes.keys().copied().filter(first).collect();
+        members.into_iter().for_each(|node| world.kill(node));
+        world.run(900);
+        let after = sizes(&world).unwrap_or_else(|| panic!("seed {seed}: {:?}", world.numbers()));
+        assert!(after.iter().all(|size| *size >= 3), "seed {seed}: {after:?}");
+    }
+}
+
+#[test]
+fn who_was_cut_off_does_not_take_itself_for_a_small_slice() {
+    let mut world = World::with(40, floored(), 300);
+    world.run(400);
+    let before = sizes(&world).expect("they agree");
+    assert!(before.len() > 1, "{before:?}");
+    let node = *world.nodes.keys().next().expect("there are nodes");
+    let one = world.nodes.get_mut(&node).expect("it is there");
+    // It hears nobody for longer than it knows others.
+    for _ in 0..3 * floored().age_max {
+        one.slices.on_period();
+    }
+    assert_eq!(one.slices.told().least, None);
+    assert!(one.slices.members().is_empty(), "it knows nobody any more");
+    world.run(200);
+    assert_eq!(sizes(&world), Some(before), "nothing has changed for the others");
+}

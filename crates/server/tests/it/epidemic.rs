@@ -75,8 +75,11 @@ fn where_there_is_no_order_the_first_value_of_a_version_stays() {
     let mut clients = [1, 2, 3].map(|host| client(&cluster, host, "loose"));
     assert_eq!(clients[0].told(&[b"VSET", b"k", b"1", b"a"]), "OK");
     assert_eq!(clients[1].told(&[b"VSET", b"k", b"2", b"b"]), "OK");
+    until("the third host has it, too", || clients[2].told(&[b"VGET", b"k", b"1"]) == "a");
     let refused = clients[2].told(&[b"VSET", b"k", b"1", b"c"]);
-    assert!(refused.contains("one value for each version"), "{refused}");
+    // A host that has not heard of the first value may have taken this one before another refused.
+    let is_refused = refused.contains("one value for each version");
+    assert!(is_refused || refused.starts_with("UNKNOWNOUTCOME"), "{refused}");
     for client in &mut clients {
         until("it is everywhere", || client.told(&[b"VGET", b"k", b"2"]) == "b");
         until("so is the first", || client.told(&[b"VGET", b"k", b"1"]) == "a");
@@ -118,7 +121,7 @@ fn answers_say_where_they_stand_and_requests_come_behind() {
     assert_eq!((read.status, &read.body[..]), (200, &b"b"[..]));
     assert_eq!(read.header("x-quorate-degraded"), Some("0"));
     // Nobody was ever given such places.
-    for (token, status) in [("x", 400), ("AQ==", 400), ("AT//////////AAAAAAAAAAAAAAAA", 400)] {
+    for (token, status) in [("x", 400), ("AQ==", 400), (&format!("B{}", &token[1..])[..], 400)] {
         let refused = put(1, "c", &format!("\nX-Quorate-Token: {token}"));
         assert_eq!(refused.status, status, "{token}: {:?}", refused.json());
     }

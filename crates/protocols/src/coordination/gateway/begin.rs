@@ -160,12 +160,13 @@ impl Coordination {
             return Err(Refusal::NoSession);
         };
         if !connection.queue.is_empty() {
+            if ask.act == Act::Ping && !mutant!("tree_refuses_heartbeats") {
+                // It was heard, and promises nothing of what is asked before: so heartbeats of
+                // sessions that wait take no room of others.
+                self.tell(waiting.ticket, Ok(Told::Done), cx);
+                return Ok(());
+            }
             if connection.queue.len() >= CLIENT_OPERATIONS_MAX {
-                if ask.act == Act::Ping && !mutant!("tree_refuses_heartbeats") {
-                    // It was heard, and promises nothing of what is asked before.
-                    self.tell(waiting.ticket, Ok(Told::Done), cx);
-                    return Ok(());
-                }
                 return Err(Refusal::Overloaded);
             }
             connection.queue.push_back((waiting, ask.act));

@@ -82,13 +82,17 @@ impl Joining {
         self.donors.values().filter(move |donor| donor.whole(is_ready).is_some())
     }
 
-    /// Whether enough is here, after so many rounds, where so many members are known, and whether
-    /// there is nobody else at all.
-    fn is_enough(&self, waited: u64, patience: u64, members: usize, is_alone: bool) -> bool {
+    /// Whether enough is here in this round, where so many members are known, and whether there is
+    /// nobody else at all.
+    fn is_enough(&self, round: u64, patience: u64, members: usize, is_alone: bool) -> bool {
         if mutant!("epidemic_join_at_once") {
             return true;
         }
+        let waited = round - self.since.unwrap_or(round);
         let ready = self.done(true).count();
+        // Who has all is still sending it: what others have is less.
+        let is_coming = self.donors.values().any(|one| one.is_ready() && !one.is_silent(round))
+            && !mutant!("epidemic_join_without_who_is_ready");
         let is_counted = |donor: &&Donor| donor.is_member || members == 0;
         let all = self.done(false).filter(is_counted).count();
         if members == 0 {
@@ -96,7 +100,8 @@ impl Joining {
         }
         ready >= DONORS
             || (waited >= patience && ready >= 1 && members < DONORS)
-            || (waited >= 2 * patience && (ready >= 1 || all >= members.min(DONORS)))
+            || (waited >= 2 * patience && ready >= 1)
+            || (waited >= 2 * patience && !is_coming && all >= members.min(DONORS))
     }
 }
 
@@ -172,8 +177,8 @@ impl Epidemic {
             joining.restart();
             joining.range = Some(target);
         }
-        let since = *joining.since.get_or_insert(round);
-        if joining.is_enough(round - since, PATIENCE_TTLS * ttl, known, is_alone) {
+        joining.since.get_or_insert(round);
+        if joining.is_enough(round, PATIENCE_TTLS * ttl, known, is_alone) {
             return self.take_over(target, cx);
         }
         self.ask_donors(target, round, cx);

@@ -42,11 +42,13 @@ impl Donor {
         said.map(|said| &said.horizon)
     }
 
-    fn is_ready(&self) -> bool {
+    /// Whether it has said so, in this snapshot or in the last one.
+    pub fn is_ready(&self) -> bool {
         self.begun.iter().chain(&self.whole).any(|said| said.is_ready)
     }
 
-    fn is_silent(&self, round: u64) -> bool {
+    /// Whether it has not gone on for long.
+    pub fn is_silent(&self, round: u64) -> bool {
         self.whole(true).is_none() && round >= self.asked_at + SILENT_ROUNDS
     }
 }
@@ -135,6 +137,7 @@ impl Epidemic {
     ) {
         invariant!(self.state.writes.is_empty(), "an input begins without writes");
         let (round, last, grace) = (self.state.round, self.state.last, self.settings.grace);
+        let patience = PATIENCE_TTLS * u64::from(self.state.epto.parameters().ttl);
         let Standing::Joining(joining) = &mut self.state.standing else { return };
         let Some(range) = joining.range else { return };
         let is_behind = page.horizon.last < joining.floor;
@@ -150,6 +153,16 @@ impl Epidemic {
             probe!("epidemic/away_too_long");
             joining.restart();
             return self.drop_all(cx);
+        }
+        // What others have purged is not taken from who has not heard yet that it was away; unless
+        // nobody is ready for long, as when all members of a slice have started.
+        let is_early = joining.since.is_none_or(|since| round < since + 2 * patience);
+        let is_unready = donor.is_member && !page.is_ready;
+        if is_early && is_unready && !mutant!("epidemic_old_copy_merged") {
+            probe!("epidemic/unready_early");
+            self.state.questions += 1;
+            donor.number = self.state.questions;
+            return;
         }
         donor.asked_at = round;
         let said = Said { horizon: page.horizon.clone(), is_ready: page.is_ready };

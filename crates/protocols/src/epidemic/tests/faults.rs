@@ -96,7 +96,7 @@ fn who_has_missed_events_finds_it_out_and_asks_what_they_did() {
 
 #[test]
 fn repair_makes_members_equal_where_events_were_missed() {
-    let (mut world, mut judge) = (World::new(24, Level::Strong, 12), Judge::default());
+    let (mut world, mut judge) = (World::new(24, Level::Strong, 16), Judge::default());
     world.settle();
     let deaf = world.any();
     for round in 0..8 {

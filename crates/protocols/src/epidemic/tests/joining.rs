@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 use std::format;
 use std::vec::Vec;
 
-fn event(time: u64) -> EventKey {
+pub fn event(time: u64) -> EventKey {
     let source = Incarnation { node: NodeId(7), start: Start(1) };
     EventKey { time: LogicalTime(time), source }
 }
@@ -36,7 +36,7 @@ fn begin_anew(world: &mut World, node: NodeId) {
 }
 
 /// What was asked for a snapshot of whom, by its number, as the node knows it.
-fn page(world: &World, node: NodeId, number: u64, time: u64, is_last: bool) -> SnapshotB {
+pub fn page(world: &World, node: NodeId, number: u64, time: u64, is_last: bool) -> SnapshotB {
     let last = world.state(node).last.map(|last| last.time.0);
     let horizon = Horizon { last: Some(event(last.unwrap_or(0) + time)), ..Horizon::default() };
     let after = if is_last { Rest::Nothing } else { Rest::Behind(wire_key(b"k")) };
@@ -45,7 +45,7 @@ fn page(world: &World, node: NodeId, number: u64, time: u64, is_last: bool) -> S
 }
 
 /// A node in a small world whose questions for snapshots are lost, and two members of its slice.
-fn asker(seed: u64) -> (World, NodeId, [NodeId; 2]) {
+pub fn asker(seed: u64) -> (World, NodeId, [NodeId; 2]) {
     let mut world = World::new(12, Level::Strong, seed);
     world.settle();
     assert!(matches!(world.done("x", put("1")), Outcome::Written { .. }));
@@ -62,7 +62,7 @@ fn asker(seed: u64) -> (World, NodeId, [NodeId; 2]) {
 }
 
 /// The numbers of the questions that were asked last.
-fn number(world: &World, node: NodeId, donor: NodeId) -> u64 {
+pub fn number(world: &World, node: NodeId, donor: NodeId) -> u64 {
     let Standing::Joining(joining) = &world.state(node).standing else { panic!("it joins") };
     joining.asked(donor).expect("it was asked")
 }
@@ -83,6 +83,8 @@ fn both_asked(world: &mut World, node: NodeId, donors: [NodeId; 2]) {
 #[test]
 fn a_donor_that_becomes_ready_begins_anew() {
     let (mut world, node, donors) = asker(51);
+    // Before that nothing is taken of who is not ready.
+    world.run(60);
     both_asked(&mut world, node, donors);
     for donor in donors {
         let number = number(&world, node, donor);

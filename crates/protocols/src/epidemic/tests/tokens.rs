@@ -1,21 +1,28 @@
 //! What clients hand back of what they have seen.
 
 use super::world::{World, put, value};
-use crate::epidemic::engine::seen_in;
-use crate::epidemic::message::Message;
+use crate::epidemic::Level;
+use crate::epidemic::message::{FlaskAct, Message};
 use crate::epidemic::pending::What;
-use crate::epidemic::replica::version::Version;
-use crate::epidemic::{Epidemic, Level};
+use crate::epidemic::replica::version::{TOKEN_BYTES, Version};
 use crate::epto::{EventKey, LogicalTime};
 use bytes::Bytes;
-use quorate_kernel::ids::{Incarnation, NodeId};
-use quorate_kernel::limits::EPTO_TIME_MAX;
+use quorate_kernel::ids::NodeId;
+use quorate_kernel::limits::EPTO_CLOCK_JUMP_MAX;
 use quorate_kernel::operation::{Outcome, Refusal};
 use quorate_kernel::receipt::Receipt;
 use quorate_kernel::write::ContextError;
 use std::boxed::Box;
 use std::string::ToString;
 use std::vec::Vec;
+
+/// The event that a token names.
+fn event_of(token: &Bytes) -> EventKey {
+    match Version::from_token(&token[..TOKEN_BYTES]) {
+        Some(Version::Ordered(event)) => event,
+        other => panic!("{other:?} is no event"),
+    }
+}
 
 /// A world in which one node hears of no event any more, and that node.
 fn with_one_behind(level: Level) -> (World, NodeId, NodeId) {
@@ -40,9 +47,23 @@ fn a_read_is_not_answered_by_who_is_behind_its_client() {
     let token = Receipt::of_context(&context).expect("answers carry receipts").token;
     let without = world.ask(behind, "k", What::Get);
     assert_eq!(value(&world.wait(without)), Some(Bytes::from_static(b"old")), "it may be behind");
-    let seen = seen_in(&token).expect("it is a token");
+    let seen = event_of(&token);
     let with = world.ask_after(behind, "k", What::Get, seen);
     assert_eq!(value(&world.wait(with)), Some(Bytes::from_static(b"new")));
+}
+
+#[test]
+fn an_event_of_the_same_time_is_not_the_one_that_was_seen() {
+    let (mut world, asked, behind) = with_one_behind(Level::Eventual);
+    world.cut = None;
+    world.run(30);
+    let last = world.state(behind).last.expect("it has delivered some");
+    let flask = |after| FlaskAct::Get { version: None, after };
+    let engine = &world.hosts[&behind].engine;
+    assert!(engine.is_as_far(&flask(Some(last))) && engine.is_as_far(&flask(None)));
+    let mut other = last;
+    other.source.node.0 += 1;
+    assert!(!engine.is_as_far(&flask(Some(other))), "{asked:?} may have been told of it");
 }
 
 #[test]
@@ -59,27 +80,19 @@ fn a_write_at_who_has_just_started_comes_behind_what_its_client_has_seen() {
     let seen = Receipt::of_context(&context).expect("answers carry receipts").token;
     world.stop(nodes[1]);
     world.start(nodes[1]);
-    let time = seen_in(&seen).expect("it is a token");
+    let time = event_of(&seen);
     let ticket = world.ask_after(nodes[1], "x", put("1"), time);
     let Outcome::Written { context } = world.wait(ticket) else { panic!("it is written") };
     let place = Receipt::of_context(&context).expect("answers carry receipts").token;
     assert!(place > seen, "{place:?} is not after {seen:?}");
-    let forged = LogicalTime(EPTO_TIME_MAX);
-    let ticket = world.ask_after(nodes[2], "x", put("2"), forged);
+    // Nobody was ever given such a place: an event that peers would not believe.
+    let far = EventKey { time: LogicalTime(EPTO_CLOCK_JUMP_MAX), ..time };
     let refused = Outcome::Refused(Refusal::Context(ContextError::Forged));
-    assert_eq!(world.wait(ticket), refused, "nobody has ever been there");
-}
-
-#[test]
-fn what_is_no_token_is_refused() {
-    let event = |time| EventKey { time: LogicalTime(time), source: Incarnation::default() };
-    let token = |time| Version::Ordered(event(time)).to_token();
-    assert_eq!(seen_in(&token(7)).map(|time| time.0), Ok(7));
-    assert_eq!(seen_in(&token(EPTO_TIME_MAX + 1)), Err(ContextError::Forged));
-    for wrong in [&b"x"[..], &token(7)[1..]] {
-        assert_eq!(seen_in(wrong), Err(ContextError::Damaged));
-    }
-    let parts = |engine: &Epidemic| quorate_kernel::process::Process::parts(engine).len();
-    let world = World::new(1, Level::Strong, 1);
-    assert!(world.hosts.values().all(|host| parts(&host.engine) == 1), "it is not ready yet");
+    let ticket = world.ask_after(nodes[2], "x", put("2"), far);
+    assert_eq!(world.wait(ticket), refused);
+    let mut world = World::new(5, Level::Eventual, 13);
+    world.settle();
+    let node = world.any();
+    let ticket = world.ask_after(node, "x", What::Get, far);
+    assert_eq!(world.answers.get(&ticket), Some(&refused), "no replica would ever be as far");
 }

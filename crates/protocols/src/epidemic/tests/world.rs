@@ -7,7 +7,7 @@ use crate::epidemic::replica::version::RequestId;
 use crate::epidemic::state::State;
 use crate::epidemic::timer::Timer;
 use crate::epidemic::{Context, Epidemic, Level, Settings};
-use crate::epto::LogicalTime;
+use crate::epto::EventKey;
 use crate::gossip::cyclon::Peer;
 use crate::slices::estimate::Bounds;
 use bytes::{Bytes, BytesMut};
@@ -327,7 +327,7 @@ impl World {
     }
 
     /// A client asks that has seen an event of this time.
-    pub fn ask_after(&mut self, node: NodeId, key: &str, what: What, seen: LogicalTime) -> Ticket {
+    pub fn ask_after(&mut self, node: NodeId, key: &str, what: What, seen: EventKey) -> Ticket {
         let ticket = Ticket(self.asked.len() as u64 + 1);
         let (id, key) = (RequestId(ticket.0.into()), Bytes::copy_from_slice(key.as_bytes()));
         self.asked.insert(ticket, (id, key.clone(), what.clone()));

@@ -1,0 +1,138 @@
+//! Traps of what a joiner takes for all that there is.
+
+use super::joining::{asker, event, number, page};
+use super::world::{World, put};
+use crate::epidemic::Level;
+use crate::epidemic::keys::{LAST, wire_key};
+use crate::epidemic::message::{Message, SnapshotB};
+use crate::epidemic::repair::join::Standing;
+use crate::epidemic::replica::range::{Range, position};
+use crate::epidemic::replica::store::Record;
+use crate::epidemic::replica::version::{RequestId, Version};
+use crate::epto::{EventKey, Horizon};
+use bytes::Bytes;
+use quorate_kernel::ids::NodeId;
+use quorate_kernel::process::Process;
+use std::boxed::Box;
+use std::collections::BTreeSet;
+use std::format;
+use std::vec::Vec;
+
+fn is_asked(world: &World, node: NodeId, donor: NodeId) -> bool {
+    let Standing::Joining(joining) = &world.state(node).standing else { return false };
+    joining.asked(donor).is_some()
+}
+
+/// Others that have nothing either are soon heard to the end; who has all needs longer.
+#[test]
+fn who_is_ready_is_waited_for_while_it_sends() {
+    let (mut world, node, _) = asker(61);
+    let members = world.state(node).slices.members();
+    let members: Vec<NodeId> = members.iter().map(|peer| peer.who.node).collect();
+    assert!(members.len() >= 3, "the slice has more than two others");
+    let mut answered = BTreeSet::new();
+    let mut sends = false;
+    for _ in 0..150 {
+        for donor in &members {
+            if !is_asked(&world, node, *donor) {
+                continue;
+            }
+            let number = number(&world, node, *donor);
+            if *donor == members[2] {
+                let first = page(&world, node, number, 5, false);
+                world.say(*donor, node, Message::SnapshotB(first));
+                sends = true;
+            } else if answered.insert((*donor, number)) {
+                let empty = SnapshotB { is_ready: false, ..page(&world, node, number, 5, true) };
+                world.say(*donor, node, Message::SnapshotB(empty));
+            }
+        }
+        assert!(!world.state(node).is_whole(), "who is ready was not heard to the end");
+        world.run(1);
+    }
+    assert!(sends && answered.len() >= 2, "all were asked");
+    let number = number(&world, node, members[2]);
+    let last = page(&world, node, number, 5, true);
+    world.say(members[2], node, Message::SnapshotB(last));
+    world.run(2);
+    assert!(world.state(node).is_whole(), "one that was ready is enough after so long");
+}
+
+/// Who was away for longer than tombstones are kept drops what it has when it hears that; until
+/// then nobody may take it from there.
+#[test]
+fn what_others_have_purged_is_not_taken_from_who_was_away() {
+    let mut world = World::new(6, Level::Strong, 62);
+    world.settle();
+    let nodes = world.up();
+    let (node, away) = (nodes[0], nodes[1]);
+    world.cut = Some(Box::new(|_, _, message| matches!(message, Message::SnapshotA { .. })));
+    world.stop(node);
+    world.start(node);
+    for _ in 0..100 {
+        if is_asked(&world, node, away) {
+            break;
+        }
+        world.run(1);
+    }
+    let number = number(&world, node, away);
+    let key = wire_key(b"deleted long ago");
+    let version = Version::Ordered(event(2));
+    let value = Some(Bytes::from_static(b"old"));
+    let record = Record { key: key.clone(), version, id: RequestId(9), value };
+    let horizon = Horizon { last: Some(event(3)), ..Horizon::default() };
+    let usual = page(&world, node, number, 0, true);
+    let records = Vec::from([record]);
+    let old = SnapshotB { is_ready: false, horizon, records, ..usual };
+    world.say(away, node, Message::SnapshotB(old));
+    assert_eq!(world.state(node).store.held(&key, None), None);
+}
+
+/// What a join has brought so far says nothing of how old it is.
+#[test]
+fn copies_of_a_join_that_broke_off_are_dropped() {
+    let mut world = World::new(4, Level::Strong, 63);
+    world.settle();
+    for number in 0..5 {
+        world.done(&format!("k{number}"), put("1"));
+    }
+    world.run(20);
+    let node = world.up()[0];
+    let stored = |world: &World| world.state(node).store.len();
+    assert!(stored(&world) > 0 && Range::ALL.has(position(&wire_key(b"k0"))));
+    world.stop(node);
+    world.start(node);
+    assert!(stored(&world) > 0, "who knows how far it was keeps what it has");
+    world.stop(node);
+    world.hosts.get_mut(&node).expect("it is there").disk.0.remove(&LAST);
+    world.start(node);
+    assert_eq!(stored(&world), 0);
+    world.settle();
+    world.run(40);
+    assert!(stored(&world) > 0, "others have it all");
+    let last: Option<EventKey> = world.state(node).last;
+    assert!(last.is_some());
+}
+
+/// Whoever starts hosts one after the other waits for each before the next.
+#[test]
+fn who_hears_nobody_keeps_nobody_waiting_and_who_hears_others_is_not_ready_at_once() {
+    let mut world = World::new(4, Level::Strong, 64);
+    world.settle();
+    let parts = |world: &World, node: NodeId| world.hosts[&node].engine.parts().len();
+    let node = world.up()[0];
+    assert_eq!(parts(&world, node), 0);
+    world.stop(node);
+    world.cut = Some(Box::new(move |from, to, _| from == node || to == node));
+    world.start(node);
+    for _ in 0..100 {
+        world.run(1);
+        assert_eq!(parts(&world, node), 0, "there is nothing to wait for");
+    }
+    assert!(!world.state(node).is_whole(), "and yet it answers nothing");
+    world.cut = None;
+    world.settle();
+    assert_eq!(parts(&world, node), 0);
+    let (world, node, _) = asker(65);
+    assert_eq!(parts(&world, node), 1, "it takes over what it shall answer for");
+}
