@@ -84,7 +84,7 @@ fn both_asked(world: &mut World, node: NodeId, donors: [NodeId; 2]) {
 fn a_donor_that_becomes_ready_begins_anew() {
     let (mut world, node, donors) = asker(51);
     // Before that nothing is taken of who is not ready.
-    world.run(60);
+    world.run(80);
     both_asked(&mut world, node, donors);
     for donor in donors {
         let number = number(&world, node, donor);

@@ -52,6 +52,21 @@ fn a_read_is_not_answered_by_who_is_behind_its_client() {
     assert_eq!(value(&world.wait(with)), Some(Bytes::from_static(b"new")));
 }
 
+/// A count would be another one at a replica with a hole.
+#[test]
+fn a_version_is_the_name_of_the_event_that_wrote_it() {
+    let mut world = World::new(4, Level::Strong, 14);
+    world.settle();
+    let node = world.up()[0];
+    let events = ["1", "2"].map(|value| {
+        let ticket = world.ask(node, "k", put(value));
+        let Outcome::Written { context } = world.wait(ticket) else { panic!("it is written") };
+        event_of(&Receipt::of_context(&context).expect("answers carry receipts").token)
+    });
+    assert!(events.iter().all(|event| event.source == world.me(node)), "{events:?}");
+    assert!(events[0] < events[1]);
+}
+
 #[test]
 fn an_event_of_the_same_time_is_not_the_one_that_was_seen() {
     let (mut world, asked, behind) = with_one_behind(Level::Eventual);
