@@ -71,17 +71,25 @@ pub trait Scripted: Process {
 /// # Panics
 /// A script does not show what it says, or cannot be read.
 pub fn run_scripts<P: Scripted>(folder: &str) {
+    compare_scripts(folder, 1, script::run::<P>);
+}
+
+/// Runs every script of a folder, of which there are so many at least, as `run` does.
+///
+/// # Panics
+/// A script does not show what it says, or cannot be read.
+pub fn compare_scripts(folder: &str, least: usize, run: impl Fn(&str) -> Result<String, String>) {
     let entries = fs::read_dir(folder).expect("the folder of scripts is there");
     let mut paths: Vec<_> = entries.map(|entry| entry.expect("a readable folder").path()).collect();
     paths.retain(|path| path.extension().is_some_and(|extension| extension == "txt"));
     paths.sort();
-    assert!(!paths.is_empty(), "{folder} has scripts");
+    assert!(paths.len() >= least, "{folder} has its scripts");
     let may_update = env::var_os("UPDATE_SCRIPTS").is_some();
     let mut failures = Vec::new();
     for path in paths {
         let name = path.file_name().expect("a file has a name").to_string_lossy().into_owned();
         let expected = fs::read_to_string(&path).expect("a readable script");
-        match script::run::<P>(&expected) {
+        match run(&expected) {
             Ok(actual) if actual == expected => {}
             Ok(actual) if may_update => fs::write(&path, actual).expect("a writable script"),
             Ok(actual) => {

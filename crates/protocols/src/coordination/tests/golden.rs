@@ -14,6 +14,7 @@
 use crate::coordination::message::{Message, News};
 use crate::coordination::state::{Coordination, Settings};
 use crate::coordination::timer::Timer;
+use crate::testing::compare_scripts;
 use crate::testing::disk::Disk;
 use crate::vsr::Kept;
 use bytes::Bytes;
@@ -33,10 +34,10 @@ use quorate_kernel::watch::{Event, Watch};
 use std::borrow::ToOwned;
 use std::boxed::Box;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::format;
 use std::string::String;
 use std::sync::Arc;
 use std::vec::Vec;
-use std::{env, format, fs};
 
 struct Host {
     process: Coordination,
@@ -349,17 +350,5 @@ fn run(script: &str) -> String {
 #[test]
 fn scripts_show_what_they_say() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/coordination/scripts");
-    let entries = fs::read_dir(folder).expect("the folder of scripts is there");
-    let mut paths: Vec<_> = entries.map(|entry| entry.expect("a file").path()).collect();
-    paths.sort();
-    assert!(paths.len() >= 4, "the scripts are there");
-    for path in paths {
-        let expected = fs::read_to_string(&path).expect("a readable script");
-        let actual = run(&expected);
-        if env::var_os("UPDATE_SCRIPTS").is_some() {
-            fs::write(&path, &actual).expect("it can be written");
-        } else {
-            assert_eq!(actual, expected, "{}", path.display());
-        }
-    }
+    compare_scripts(folder, 4, |script| Ok(run(script)));
 }

@@ -17,6 +17,7 @@ use crate::epidemic::message::Message;
 use crate::epidemic::pending::What;
 use crate::epidemic::{Level, Settings};
 use crate::slices::estimate::Bounds;
+use crate::testing::compare_scripts;
 use bytes::Bytes;
 use core::fmt::Write;
 use quorate_kernel::ids::{NodeId, Ticket};
@@ -26,10 +27,10 @@ use quorate_kernel::time::Span;
 use std::boxed::Box;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::format;
 use std::rc::Rc;
 use std::string::{String, ToString};
 use std::vec::Vec;
-use std::{env, format, fs};
 
 /// What is told of messages, and which of them are lost.
 #[derive(Default)]
@@ -183,17 +184,5 @@ fn run(script: &str) -> String {
 #[test]
 fn scripts_show_what_they_say() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/epidemic/scripts");
-    let entries = fs::read_dir(folder).expect("the folder of scripts is there");
-    let mut paths: Vec<_> = entries.map(|entry| entry.expect("a file").path()).collect();
-    paths.sort();
-    assert!(paths.len() >= 4, "the scripts are there");
-    for path in paths {
-        let expected = fs::read_to_string(&path).expect("a readable script");
-        let actual = run(&expected);
-        if env::var_os("UPDATE_SCRIPTS").is_some() {
-            fs::write(&path, &actual).expect("it can be written");
-        } else {
-            assert_eq!(actual, expected, "{}", path.display());
-        }
-    }
+    compare_scripts(folder, 4, |script| Ok(run(script)));
 }

@@ -312,11 +312,21 @@ impl World {
 
     /// A client asks a node; the name of the request may be one that was used before.
     pub fn ask_as(&mut self, node: NodeId, id: RequestId, key: &str, what: What) -> Ticket {
+        self.ask_with(node, id, (key, what), None)
+    }
+
+    fn ask_with(
+        &mut self,
+        node: NodeId,
+        id: RequestId,
+        (key, what): (&str, What),
+        seen: Option<EventKey>,
+    ) -> Ticket {
         let ticket = Ticket(self.asked.len() as u64 + 1);
         let key = Bytes::copy_from_slice(key.as_bytes());
         self.asked.insert(ticket, (id, key.clone(), what.clone()));
         let deadline = self.now + Span(self.settings.round.0 * 200);
-        let ask = KeyAsk { key, what, id: Some(id), seen: None, deadline };
+        let ask = KeyAsk { key, what, id: Some(id), seen, deadline };
         self.with_host(node, |engine, cx| engine.ask(ticket, ask, cx));
         ticket
     }
@@ -328,13 +338,8 @@ impl World {
 
     /// A client asks that has seen an event of this time.
     pub fn ask_after(&mut self, node: NodeId, key: &str, what: What, seen: EventKey) -> Ticket {
-        let ticket = Ticket(self.asked.len() as u64 + 1);
-        let (id, key) = (RequestId(ticket.0.into()), Bytes::copy_from_slice(key.as_bytes()));
-        self.asked.insert(ticket, (id, key.clone(), what.clone()));
-        let deadline = self.now + Span(self.settings.round.0 * 200);
-        let ask = KeyAsk { key, what, id: Some(id), seen: Some(seen), deadline };
-        self.with_host(node, |engine, cx| engine.ask(ticket, ask, cx));
-        ticket
+        let id = RequestId(self.asked.len() as u128 + 1);
+        self.ask_with(node, id, (key, what), Some(seen))
     }
 
     /// Asks a random node and waits for the answer.

@@ -16,11 +16,12 @@
 
 use super::node::Level;
 use super::world::{World, ids};
+use crate::testing::compare_scripts;
 use crate::vsr::Replica;
 use quorate_kernel::ids::NodeId;
 use std::string::String;
 use std::vec::Vec;
-use std::{env, format, fs, mem};
+use std::{format, mem};
 
 fn number(word: &str) -> u64 {
     word.parse().unwrap_or_else(|_| panic!("{word} is a number"))
@@ -121,17 +122,5 @@ fn run(text: &str) -> String {
 #[test]
 fn scripts_show_what_they_say() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/vsr/scripts");
-    let entries = fs::read_dir(folder).expect("the folder of scripts is there");
-    let mut paths: Vec<_> = entries.map(|entry| entry.expect("a readable folder").path()).collect();
-    paths.sort();
-    assert!(paths.len() >= 8, "the scripts are there");
-    for path in paths {
-        let expected = fs::read_to_string(&path).expect("a readable script");
-        let actual = run(&expected);
-        if env::var_os("UPDATE_SCRIPTS").is_some() {
-            fs::write(&path, &actual).expect("a writable script");
-        } else {
-            assert_eq!(actual, expected, "{}: UPDATE_SCRIPTS=1 rewrites it", path.display());
-        }
-    }
+    compare_scripts(folder, 8, |script| Ok(run(script)));
 }
