@@ -79,7 +79,17 @@ impl Keyspace {
         &self,
         keys: impl IntoIterator<Item = Bytes>,
     ) -> Result<Vec<Option<Bytes>>, ClientError> {
-        batch(&self.client, &self.name, keys, value).await
+        let (keys, place) = (keys.into_iter().collect::<Vec<Bytes>>(), self.seen.place());
+        let batch = |keys, place| batch(&self.client, &self.name, keys, place);
+        let readings = match batch(keys.clone(), place.clone()).await {
+            Err(error) if self.seen.forgets(place.as_ref(), &error) => batch(keys, None).await,
+            told => told,
+        };
+        let note = |reading: Reading| {
+            self.seen.note(reading.receipt.as_ref());
+            value(Some(reading))
+        };
+        readings?.into_iter().map(note).collect()
     }
 
     /// Sets the value of a key, which does not expire then.
@@ -201,18 +211,17 @@ fn of_version(version: u64) -> v1::Place {
     v1::Place { place: Some(Where::Version(version)) }
 }
 
-/// Reads several keys as `take` takes them.
-pub(crate) async fn batch<T>(
+/// Reads several keys.
+pub(crate) async fn batch(
     client: &Client,
     name: &str,
-    keys: impl IntoIterator<Item = Bytes>,
-    take: fn(Option<Reading>) -> Result<T, ClientError>,
-) -> Result<Vec<T>, ClientError> {
-    let (keyspace, keys) = (name.to_owned(), keys.into_iter().collect());
-    let asked = v1::BatchGetRequest { keyspace, keys, ..v1::BatchGetRequest::default() };
+    keys: Vec<Bytes>,
+    place: Option<v1::Place>,
+) -> Result<Vec<Reading>, ClientError> {
+    let keyspace = name.to_owned();
+    let asked = v1::BatchGetRequest { keyspace, keys, place, ..v1::BatchGetRequest::default() };
     let call = async |mut kv: calls::Kv, asked| kv.batch_get(asked).await;
-    let answer = calls::read(client, None, asked, call).await?;
-    answer.readings.into_iter().map(|reading| take(Some(reading))).collect()
+    Ok(calls::read(client, None, asked, call).await?.readings)
 }
 
 /// The one value of a reading.

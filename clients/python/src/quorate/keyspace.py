@@ -93,8 +93,11 @@ class Keyspace:
         names = [as_bytes(key) for key in keys]
         request = kv_pb2.BatchGetRequest(keyspace=self.name, keys=names, replicas=replicas)
         call: _tries.Call = lambda host, within: host.kv.BatchGet(request, timeout=within)
-        answer = _tries.read(self._hosts, self._within(timeout), call)
-        return [_reading(reading) for reading in answer.readings]
+        ask = lambda: _tries.read(self._hosts, self._within(timeout), call)
+        readings = self._placed(request, None, ask).readings
+        for reading in readings:
+            self._note(reading)
+        return [_reading(reading) for reading in readings]
 
     def put(
         self,
@@ -230,7 +233,12 @@ class Keyspace:
 
     def _placed(
         self,
-        request: kv_pb2.GetRequest | kv_pb2.PutRequest | kv_pb2.DeleteRequest,
+        request: (
+            kv_pb2.GetRequest
+            | kv_pb2.PutRequest
+            | kv_pb2.DeleteRequest
+            | kv_pb2.BatchGetRequest
+        ),
         version: int | None,
         ask: Callable[[], Any],
     ) -> Any:

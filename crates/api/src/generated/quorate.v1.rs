@@ -283,6 +283,9 @@ pub struct BatchGetRequest {
     /// As in GetRequest.
     #[prost(uint32, tag = "4")]
     pub replicas: u32,
+    /// As in GetRequest, of each key.
+    #[prost(message, optional, tag = "5")]
+    pub place: ::core::option::Option<Place>,
 }
 /// What was read, or the first failure: the call as a whole fails if one key cannot be read.
 #[derive(Clone, PartialEq, ::prost::Message)]

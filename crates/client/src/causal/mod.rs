@@ -73,7 +73,9 @@ impl Causal {
         &self,
         keys: impl IntoIterator<Item = Bytes>,
     ) -> Result<Vec<Siblings>, ClientError> {
-        batch(&self.client, &self.name, keys, siblings).await
+        let keys = keys.into_iter().collect();
+        let readings = batch(&self.client, &self.name, keys, None).await?;
+        readings.into_iter().map(|reading| siblings(Some(reading))).collect()
     }
 
     /// Writes a value in place of what a context covers, of an earlier answer on this key; with an

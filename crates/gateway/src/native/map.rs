@@ -32,6 +32,16 @@ pub fn get(keyspace: &Keyspace, key: Bytes, replicas: u32) -> Result<Operation, 
     able(keyspace, "a read of a key", Operation::Get { key, which, replies })
 }
 
+/// A read of a key at its place, if it is told one.
+pub fn get_at(
+    keyspace: &Keyspace,
+    key: Bytes,
+    replicas: u32,
+    place: &Option<v1::Place>,
+) -> Result<Operation, Problem> {
+    at(keyspace, place.clone(), get(keyspace, key, replicas)?)
+}
+
 /// A write of a key.
 pub fn put(
     keyspace: &Keyspace,
@@ -84,16 +94,22 @@ fn check_put(
     }
 }
 
+/// Where operations stand, of a keyspace that knows of places.
+pub fn checked(keyspace: &Keyspace, place: Option<v1::Place>) -> Result<Option<Where>, Problem> {
+    let Some(place) = place.and_then(|place| place.place) else { return Ok(None) };
+    let (asked, instead) = ("the field place", Some("leave it out"));
+    let lacking = keyspace.entry.require(Capability::Receipts, asked, instead);
+    lacking.map_err(|lacking| problem::lacking(&lacking))?;
+    Ok(Some(place))
+}
+
 /// The operation at its place, if it is told one.
 pub fn at(
     keyspace: &Keyspace,
     place: Option<v1::Place>,
     mut operation: Operation,
 ) -> Result<Operation, Problem> {
-    let Some(place) = place.and_then(|place| place.place) else { return Ok(operation) };
-    let (asked, instead) = ("the field place", Some("leave it out"));
-    let lacking = keyspace.entry.require(Capability::Receipts, asked, instead);
-    lacking.map_err(|lacking| problem::lacking(&lacking))?;
+    let Some(place) = checked(keyspace, place)? else { return Ok(operation) };
     match (&mut operation, place) {
         (Operation::Get { which, .. }, Where::After(token)) => *which = Which::After(token),
         (Operation::Get { which, .. }, Where::Version(version)) => *which = Which::Version(version),

@@ -135,8 +135,8 @@ impl Native {
         asking: &Asking,
     ) -> Result<v1::GetResponse, Problem> {
         let keyspace = self.find(&request.keyspace)?;
-        let operation = map::get(&keyspace, request.key, request.replicas)?;
-        let operation = map::at(&keyspace, request.place, operation)?;
+        let v1::GetRequest { key, replicas, place, .. } = request;
+        let operation = map::get_at(&keyspace, key, replicas, &place)?;
         let deadline = self.deadline(request.timeout_ms, asking);
         let reading = self.read(&keyspace, operation, deadline, asking).await?;
         Ok(v1::GetResponse { reading: Some(reading), coordinator: Some(self.me) })
@@ -222,7 +222,7 @@ impl Native {
     ) -> Result<v1::BatchGetResponse, Problem> {
         let keyspace = self.find(&request.keyspace)?;
         check_count(&request.keys)?;
-        let get = |key: Bytes| map::get(&keyspace, key, request.replicas);
+        let get = |key| map::get_at(&keyspace, key, request.replicas, &request.place);
         let operations: Vec<Operation> =
             request.keys.into_iter().map(get).collect::<Result<_, _>>()?;
         let deadline = self.deadline(request.timeout_ms, asking);
@@ -243,10 +243,11 @@ impl Native {
         let keyspace = self.find(&request.keyspace)?;
         check_count(&request.keys)?;
         map::check_replicas(&keyspace, request.replicas)?;
+        map::checked(&keyspace, request.place.clone())?;
         let mut each = Vec::new();
         let mut operations = Vec::new();
         for (index, key) in request.keys.into_iter().enumerate() {
-            let asked = map::get(&keyspace, key, request.replicas);
+            let asked = map::get_at(&keyspace, key, request.replicas, &request.place);
             each.push(asked.map(|operation| {
                 operations.push((index, operation));
                 v1::Reading::default()

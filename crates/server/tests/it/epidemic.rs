@@ -120,6 +120,14 @@ fn answers_say_where_they_stand_and_requests_come_behind() {
         ask(&cluster.http(3), &format!("GET /v1/kv/fleet/k\n{RAW}\nX-Quorate-Token: {later}"), b"");
     assert_eq!((read.status, &read.body[..]), (200, &b"b"[..]));
     assert_eq!(read.header("x-quorate-degraded"), Some("0"));
+    let keys = br#"{"keys":[{"key":"none"},{"key":"k"}]}"#;
+    let json = "content-type: application/json";
+    let head = format!("POST /v1/kv/fleet\n{json}\nX-Quorate-Token: {later}");
+    let both = ask(&cluster.http(1), &head, keys).json();
+    assert_eq!(both["readings"][1]["value"], json!("b"), "{both}");
+    assert!(both["readings"][1]["receipt"]["token"].is_string(), "{both}");
+    let head = format!("POST /v1/kv/default?version=1\n{json}");
+    assert!(ask(&cluster.http(1), &head, keys).status >= 400, "other engines know no places");
     // Nobody was ever given such places.
     for (token, status) in [("x", 400), ("AQ==", 400), (&format!("B{}", &token[1..])[..], 400)] {
         let refused = put(1, "c", &format!("\nX-Quorate-Token: {token}"));

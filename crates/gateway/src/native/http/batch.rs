@@ -6,7 +6,7 @@ use super::super::service::{BATCH_KEYS_MAX, Native};
 use super::ask::{self, Form, Parameters};
 use super::at_most::AtMost;
 use super::kv::{asking, signed};
-use super::{answer, failed};
+use super::{answer, failed, place};
 use crate::web::Allowance;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
@@ -29,7 +29,7 @@ pub async fn get(State(native): State<Native>, request: Request) -> Response {
 
 async fn read(native: &Native, request: Request) -> Result<Response, Problem> {
     let (parts, body) = request.into_parts();
-    let parameters = Parameters::of(&parts.uri, &["timeout_ms", "replicas"])?;
+    let parameters = Parameters::of(&parts.uri, &["timeout_ms", "replicas", place::VERSION])?;
     let (keyspace, _) = ask::path(&parts.uri)?;
     let timeout_ms = parameters.number("timeout_ms", 0, u32::MAX)?.unwrap_or(0);
     let replicas = parameters.number("replicas", 0, u32::MAX)?.unwrap_or(0);
@@ -40,7 +40,8 @@ async fn read(native: &Native, request: Request) -> Result<Response, Problem> {
     }
     let body = ask::body(body, BODY_BYTES_MAX, ("keys", "ask for fewer keys at a time")).await?;
     let keys = keys(&body, &asking.allowance)?;
-    let asked = v1::BatchGetRequest { keyspace, keys: keys.clone(), timeout_ms, replicas };
+    let place = place::of(&parts.headers, &parameters)?;
+    let asked = v1::BatchGetRequest { keyspace, keys: keys.clone(), timeout_ms, replicas, place };
     let each = native.batch_get_each(asked, &asking).await?;
     let held = each.iter().flatten().map(map::size).sum();
     let told = |(key, read): (&Bytes, Result<Reading, Problem>)| {
