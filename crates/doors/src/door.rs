@@ -131,6 +131,12 @@ pub trait Session {
     /// Whether it waits for the rest of a request of which `input` holds the beginning.
     fn is_waiting_for_rest(&self, input: &BytesMut) -> bool;
 
+    /// Whether the client has said who it is, where a protocol wants that before all else. One that
+    /// says nothing keeps others out, so it does not stay.
+    fn has_spoken(&self) -> bool {
+        true
+    }
+
     /// Answers the request that is arriving with an error in place of reading it. Where the next
     /// one begins is not known then, so the connection closes when those before were answered.
     fn refuse(&mut self, shortage: &Shortage);
@@ -167,9 +173,9 @@ pub enum Shortage {
         /// What they may hold.
         limit: usize,
     },
-    /// A request was begun, and nothing more of it came for so long.
+    /// A request was begun, and nothing more of it came for so long, or too little.
     Unfinished {
-        /// How long.
+        /// For how long at least.
         since: Span,
     },
 }
@@ -186,7 +192,8 @@ impl fmt::Display for Shortage {
             ),
             Shortage::Unfinished { since } => write!(
                 f,
-                "a command was begun and no more of it came for {} s; nothing of it was executed",
+                "a command was begun and nothing or too little of it came for {} s; nothing of it \
+                 was executed",
                 since.0 / 1_000_000_000
             ),
         }

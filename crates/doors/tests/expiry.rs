@@ -248,3 +248,12 @@ fn times_count_from_when_exec_is_begun_where_it_waits() {
     assert_eq!(world.ask("PTTL a"), ":500\r\n");
     assert_eq!(world.ask("PEXPIRETIME b"), ":1800000000000\r\n", "this one counts from nothing");
 }
+
+/// What reads and writes brings values, too.
+#[test]
+fn what_writes_and_brings_large_values_is_done_a_few_at_a_time() {
+    let mut world = world();
+    let pipeline: String = (0..1000).map(|n| format!("GETEX k{n} PERSIST\r\n")).collect();
+    world.receive(pipeline.as_bytes());
+    assert!(world.started.0.len() < 100, "no value was seen yet: {}", world.started.0.len());
+}

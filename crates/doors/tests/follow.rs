@@ -5,7 +5,7 @@ mod common;
 use common::{Following, World};
 use quorate_doors::Session as _;
 use quorate_kernel::ids::{LaneId, NodeId};
-use quorate_kernel::limits::CLIENT_QUEUE_BYTES_MAX;
+use quorate_kernel::limits::{CLIENT_OPERATIONS_MAX, CLIENT_QUEUE_BYTES_MAX};
 use quorate_kernel::operation::{Outcome, Refusal};
 use quorate_kernel::watch::{Change, Event};
 
@@ -116,4 +116,56 @@ fn the_source_and_the_host_end_it_with_an_error() {
     assert!(world.session.is_closing());
     world.complete_with(number, left());
     assert_eq!(told(&mut world), "");
+}
+
+/// All that a client may have in hand, its watch among it.
+#[test]
+fn a_watch_counts_among_what_is_in_hand() {
+    let (mut world, _) = following("3");
+    let sets: String = (0..1100).map(|n| format!("SET k{n} v\r\n")).collect();
+    world.receive(sets.as_bytes());
+    assert_eq!(world.started.0.len() + 1, CLIENT_OPERATIONS_MAX);
+    world.settle();
+    let pairs: String = (0..3000).map(|n| format!(" k{n} v")).collect();
+    world.receive(format!("MSET{pairs}\r\n").as_bytes());
+    while !world.started.0.is_empty() {
+        assert!(world.started.0.len() < CLIENT_OPERATIONS_MAX);
+        world.complete(0);
+    }
+    assert_eq!(told(&mut world), "+OK\r\n");
+}
+
+/// In version 2 an event looks like a reply, so it must not come before one.
+#[test]
+fn no_event_is_taken_for_the_reply_of_a_command_before_it() {
+    let is_told_after = |world: &mut World, number: u32, reply: &str| {
+        world.complete_with(number, left());
+        let before = told(world);
+        assert!(!before.contains("host-left"), "{before}");
+        assert!(world.session.held_bytes() >= LEFT.len(), "it is counted while it waits");
+        world.complete(0);
+        let after = told(world);
+        assert!(after.starts_with(reply) && after.ends_with(&format!("{LEFT}\r\n")), "{after}");
+        assert_eq!(world.session.held_bytes(), 0);
+    };
+    let (mut world, number) = following("3");
+    world.receive(b"GET a\r\nHELLO 2\r\n");
+    is_told_after(&mut world, number, "_\r\n*");
+    let (mut world, number) = following("3");
+    world.receive(b"GET a\r\nRESET\r\nSUBSCRIBE events\r\n");
+    is_told_after(&mut world, number, "_\r\n+RESET\r\n*3\r\n$9\r\nsubscribe");
+    let (mut world, number) = following("2");
+    world.receive(b"UNSUBSCRIBE\r\nGET a\r\nSUBSCRIBE events\r\n");
+    is_told_after(&mut world, number, "$-1\r\n*3\r\n$9\r\nsubscribe");
+    // In version 3 it needs no order.
+    let (mut world, number) = following("3");
+    world.receive(b"GET a\r\n");
+    world.complete_with(number, left());
+    assert!(told(&mut world).contains(LEFT));
+    // What was not told to who follows no more is forgotten.
+    world.receive(b"HELLO 2\r\n");
+    world.complete_with(number, left());
+    world.receive(b"UNSUBSCRIBE\r\n");
+    assert!(!String::from_utf8_lossy(&world.settle()).contains("host-left"));
+    assert_eq!(world.session.held_bytes(), 0);
 }

@@ -1,5 +1,19 @@
 //! Patterns of `KEYS`, `SCAN MATCH`, `CONFIG GET` and `COMMAND LIST`.
 
+use super::error::CommandError;
+
+/// The longest pattern: all of it may be looked at for each byte of each text.
+const PATTERN_BYTES_MAX: usize = 1024;
+
+/// Refuses a pattern that would take long.
+pub(crate) fn check(pattern: &[u8]) -> Result<(), CommandError> {
+    let (what, length, limit) = ("pattern", pattern.len(), PATTERN_BYTES_MAX);
+    match length > limit {
+        true => Err(CommandError::TooLarge { what, length, limit }),
+        false => Ok(()),
+    }
+}
+
 /// Whether all of `text` matches `pattern`: `*`, `?`, `[abc]`, `[^a-z]` and `\` before a byte, as
 /// in Redis, an unclosed class included. Takes at most the product of both lengths in steps,
 /// because only the last star is ever tried again.

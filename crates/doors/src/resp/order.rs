@@ -14,6 +14,7 @@ use quorate_kernel::ids::LaneId;
 use quorate_kernel::operation::Operation;
 use quorate_kernel::rng::mix;
 use quorate_kernel::time::WallTime;
+use quorate_kernel::transaction::Item;
 
 /// No slot.
 const NONE: u16 = u16::MAX;
@@ -139,7 +140,7 @@ impl Flights {
         slot.generation = slot.generation.wrapping_add(1);
         slot.is_used = true;
         slot.is_started = false;
-        slot.is_read = !operation.is_write();
+        slot.is_read = brings_values(&operation);
         if let Operation::Transact { items, .. } = &operation {
             slot.items = items.iter().map(|item| hash(lane, item.key())).collect();
         }
@@ -238,6 +239,16 @@ impl Flights {
     }
 }
 
+/// Whether values may come with the outcome.
+fn brings_values(operation: &Operation) -> bool {
+    match operation {
+        Operation::Transact { items, .. } => {
+            items.iter().any(|item| matches!(item, Item::Get { .. }))
+        }
+        other => !other.is_write(),
+    }
+}
+
 /// A hash of a key in a lane, eight bytes at a time.
 pub(crate) fn hash(lane: LaneId, key: &[u8]) -> u64 {
     let mut sum = mix(u64::from(lane.0) << 32 ^ key.len() as u64);
@@ -254,7 +265,6 @@ pub(crate) fn hash(lane: LaneId, key: &[u8]) -> u64 {
 mod tests {
     use super::*;
     use bytes::Bytes;
-    use quorate_kernel::transaction::Item;
 
     fn get(key: &'static str) -> Operation {
         Operation::get(Bytes::from_static(key.as_bytes()))

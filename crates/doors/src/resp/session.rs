@@ -27,6 +27,7 @@ use alloc::collections::VecDeque;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec;
+use follow::Untold;
 use quorate_kernel::ids::LaneId;
 use quorate_kernel::limits::{
     CLIENT_OPERATIONS_MAX, CLIENT_QUEUE_BYTES_MAX, CLIENT_READ_BYTES_MAX,
@@ -40,6 +41,8 @@ use quorate_kernel::time::WallTime;
 
 /// How long a value is taken to be before any was read.
 const VALUE_BYTES_EXPECTED: usize = 64 * 1024;
+/// The most operations in hand at once: one of those that a client may have is kept for its watch.
+const OPERATIONS_MAX: usize = CLIENT_OPERATIONS_MAX - 1;
 
 #[derive(Debug)]
 struct Pending {
@@ -80,6 +83,8 @@ pub struct Session {
     farewell: Option<String>,
     /// A watch is in hand.
     follows: bool,
+    /// What has happened, and must not be told yet.
+    untold: Untold,
     commands: u64,
 }
 
@@ -106,6 +111,7 @@ impl Session {
             is_draining: false,
             farewell: None,
             follows: false,
+            untold: Untold::default(),
             commands: 0,
         }
     }
@@ -147,6 +153,9 @@ impl Session {
 
     fn on_command(&mut self, mut command: Command, clock: Clock, out: &mut dyn Requests) {
         self.commands += 1;
+        if self.client.queue.is_some() {
+            command.stand_alone();
+        }
         let bytes = command.size();
         let skip = self.client.replies == ReplyMode::Skip;
         let (shared, serving) = (&*self.shared, &*self.serving);
@@ -235,6 +244,7 @@ impl Session {
                 answer.write(&mut Encoder::new(&mut self.output, command.protocol));
             }
         }
+        self.tell_waiting();
         self.part();
     }
 
@@ -277,7 +287,7 @@ impl Session {
 
     /// Adds operations of the last command while there is room for them.
     fn issue(&mut self, out: &mut dyn Requests) {
-        while self.flights.len() < CLIENT_OPERATIONS_MAX && !self.flights.has_ready() {
+        while self.flights.len() < OPERATIONS_MAX && !self.flights.has_ready() {
             let Some(Pending { work: Work::Many(many), .. }) = self.pending.back_mut() else {
                 return;
             };

@@ -177,6 +177,10 @@ impl Transaction {
         value_bytes_max: usize,
         keyspace: usize,
     ) -> Result<Plan, CommandError> {
+        let (count, limit) = (many.total(), TRANSACTION_ITEMS_MAX);
+        if count > limit {
+            return Err(Refusal::TooMany { count, limit }.into());
+        }
         let mut queue = Queue::new(keyspace);
         queue.push(name, (Plan::Many(many), None), 0, keyspace)?;
         // No command on many keys has times.

@@ -1,9 +1,12 @@
 //! Connections of clients on the core thread: no wake lies between a socket and a protocol.
 
+mod client;
+mod pace;
 mod parting;
 mod readable;
 mod starter;
 
+use self::client::Client;
 use self::readable::Readable;
 use self::starter::Starter;
 use super::admission::OpenDoor;
@@ -17,7 +20,7 @@ use crate::token::{CLIENT, token};
 use bytes::BytesMut;
 use mio::net::TcpStream;
 use mio::{Interest, Registry};
-use quorate_doors::{Clock, Connected, Serving, Session, Shortage};
+use quorate_doors::{Clock, Connected, Serving, Shortage};
 use quorate_kernel::mutant;
 use quorate_kernel::operation::Outcome;
 use quorate_kernel::time::Time;
@@ -33,35 +36,6 @@ const READ_BYTES_MIN: usize = 8 * 1024;
 const READS_MAX: usize = 16;
 /// The most connections accepted at one door at a time.
 const ACCEPTS_MAX: usize = 256;
-
-struct Client {
-    stream: TcpStream,
-    /// Never used again, unlike the slot.
-    id: u64,
-    /// The place of its door in the list.
-    door: usize,
-    session: Box<dyn Session>,
-    /// How many of its operations have not ended.
-    in_hand: usize,
-    input: BytesMut,
-    /// The socket may hold what was not read.
-    is_readable: bool,
-    /// It stands in the queue of those that are read in turn.
-    is_queued: bool,
-    is_dirty: bool,
-    /// The client will send nothing more than what the socket holds.
-    is_ending: bool,
-    /// Everything it sent was read.
-    has_ended: bool,
-    /// When it was told its last reply, if it has not closed since.
-    parting_since: Option<Time>,
-    /// When it last took replies, or had none waiting.
-    took_at: Time,
-    /// When it last sent something.
-    sent_at: Time,
-    /// What of the budget it takes.
-    charge: Charge,
-}
 
 /// The clients of all doors.
 pub(crate) struct Clients {
@@ -164,6 +138,7 @@ impl Clients {
         }
         // Replies are written once per turn; waiting to gather more would only delay them.
         stream.set_nodelay(true).ok();
+        pace::watch_silence(&stream).ok();
         entry.insert(Client {
             stream,
             id,
@@ -179,6 +154,8 @@ impl Clients {
             parting_since: None,
             took_at: now,
             sent_at: now,
+            begun_at: now,
+            even_at: now,
             charge: Charge::default(),
         });
         self.readable.push_new(key);
@@ -243,9 +220,10 @@ impl Clients {
             input.reserve(READ_BYTES);
         }
         let progress = io::read(&client.stream, &mut input)?;
-        let (at, in_hand) = ((key, client.id), &mut client.in_hand);
-        let mut starter = Starter { pending, client: at, in_hand, now: clock.now };
-        client.session.feed(&mut input, clock, &mut starter);
+        if is_fresh {
+            client.begun_at = clock.now;
+        }
+        client.feed(&mut input, key, clock, pending);
         if is_fresh {
             if !input.is_empty() {
                 client.input = BytesMut::from(&input[..]);
@@ -310,9 +288,7 @@ impl Clients {
         let in_hand = &mut client.in_hand;
         let mut starter = Starter { pending, client: (key, id), in_hand, now: clock.now };
         client.session.complete(asked.number, outcome, clock, &mut starter);
-        if client.session.wants_feed(&client.input) {
-            client.session.feed(&mut client.input, clock, &mut starter);
-        }
+        client.feed_again(key, clock, pending);
         mark(&mut client.is_dirty, &mut self.dirty, key);
     }
 
@@ -324,8 +300,12 @@ impl Clients {
             client.is_dirty = false;
             let before = client.session.output().len();
             let written = io::write(&mut client.stream, client.session.output());
-            if client.session.output().len() < before || before == 0 {
+            let left = client.session.output().len();
+            if left < before || before == 0 {
                 client.took_at = clock.now;
+            }
+            if left == 0 {
+                client.even_at = clock.now;
             }
             let is_done = client.session.is_closing() && client.session.output().is_empty();
             if written.is_err() || is_done {
@@ -345,10 +325,7 @@ impl Clients {
     /// Goes on with what the session held back, and with reading if it takes input again.
     fn go_on(&mut self, key: usize, clock: Clock, pending: &mut PendingRequests) {
         let Some(client) = self.clients.get_mut(key) else { return };
-        if client.session.wants_feed(&client.input) {
-            let (at, in_hand) = ((key, client.id), &mut client.in_hand);
-            let mut starter = Starter { pending, client: at, in_hand, now: clock.now };
-            client.session.feed(&mut client.input, clock, &mut starter);
+        if client.feed_again(key, clock, pending) {
             mark(&mut client.is_dirty, &mut self.dirty, key);
         }
         if client.is_readable && client.session.wants_input() {

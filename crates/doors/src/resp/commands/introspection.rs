@@ -2,7 +2,7 @@
 
 use super::server::MEMORY_KEYS;
 use super::spec::{Keys, Run, Spec, Sub, Table};
-use super::{Cx, Handled, Plan, is};
+use super::{Cx, Handled, Plan, check_count, is};
 use crate::resp::error::CommandError;
 use crate::resp::glob;
 use crate::resp::reply::{CommandReply, Encoder};
@@ -72,6 +72,7 @@ fn info(cx: &mut Cx<'_>, command: &mut Command) -> Handled {
     if command.len() == 2 {
         return all(cx, command);
     }
+    check_count(command)?;
     let find = |at| cx.shared.table.find(command.arg(at)).filter(|spec| spec.is_offered());
     let specs: Vec<Option<&Spec>> = (2..command.len()).map(find).collect();
     Ok(cx.encoded(|out| write_infos(&specs, out)))
@@ -145,6 +146,7 @@ fn write_key_spec(spec: &Spec, out: &mut Encoder<'_>) {
 }
 
 fn docs(cx: &mut Cx<'_>, command: &mut Command) -> Handled {
+    check_count(command)?;
     let find = |at| cx.shared.table.find(command.arg(at)).filter(|spec| spec.is_offered());
     let specs: Vec<&Spec> = match command.len() {
         2 => offered().collect(),
@@ -167,7 +169,10 @@ fn docs(cx: &mut Cx<'_>, command: &mut Command) -> Handled {
 fn list(cx: &mut Cx<'_>, command: &mut Command) -> Handled {
     let filter = match command.len() {
         2 => None,
-        5 if is(command.arg(2), "FILTERBY") => Some((command.arg(3), command.arg(4))),
+        5 if is(command.arg(2), "FILTERBY") => {
+            glob::check(command.arg(4))?;
+            Some((command.arg(3), command.arg(4)))
+        }
         _ => return Err(CommandError::Syntax),
     };
     let is_listed = |spec: &Spec| match filter {

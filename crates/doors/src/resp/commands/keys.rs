@@ -3,6 +3,7 @@
 use super::spec::{ALL_KEYS, Handler, Keys, NO_KEYS, ONE_KEY, Run, Spec};
 use super::{Cx, Handled, Plan, check_key, is, key, number};
 use crate::resp::error::CommandError;
+use crate::resp::glob;
 use crate::resp::many::{Each, Many};
 use crate::resp::requests::frame::Command;
 use crate::resp::single::Single;
@@ -73,6 +74,7 @@ fn type_of(_cx: &mut Cx<'_>, command: &mut Command) -> Handled {
 }
 
 fn keys(_cx: &mut Cx<'_>, command: &mut Command) -> Handled {
+    glob::check(command.arg(1))?;
     Ok(Plan::Pages(Pages::keys(command.shared(1))))
 }
 
@@ -90,6 +92,7 @@ fn scan(_cx: &mut Cx<'_>, command: &mut Command) -> Handled {
                 return Err(CommandError::Syntax);
             }
         } else if is(option, "MATCH") {
+            glob::check(command.arg(at + 1))?;
             pattern = Some(command.shared(at + 1));
         } else if is(option, "TYPE") {
             is_empty = !is(command.arg(at + 1), "string");

@@ -179,6 +179,19 @@ fn unknown(cx: &mut Cx<'_>, command: &Command) -> Plan {
     Plan::Now(CommandReply::Error(CommandError::unknown(command).to_string()))
 }
 
+/// How many names or patterns one command may ask about: each has a reply of its own.
+const ASKED_MAX: usize = 1024;
+
+/// Refuses a command with a subcommand that asks about too many.
+fn check_count(command: &Command) -> Result<(), CommandError> {
+    let count = command.len().saturating_sub(2);
+    if count > ASKED_MAX {
+        let (before, after) = ("ERR ", " names or patterns are over the limit of 1024");
+        return Err(CommandError::About { before, shown: count.to_string(), after });
+    }
+    Ok(())
+}
+
 /// Whether an argument is this word, in any case.
 fn is(arg: &[u8], word: &str) -> bool {
     arg.eq_ignore_ascii_case(word.as_bytes())

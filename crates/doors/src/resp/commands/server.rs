@@ -1,7 +1,7 @@
 //! The server: configuration, time, and the small change of administration.
 
 use super::spec::{Handler, Keys, NO_KEYS, Run, Spec, Sub};
-use super::{Cx, Handled, Plan, info, integer, is, key, number};
+use super::{Cx, Handled, Plan, check_count, info, integer, is, key, number};
 use crate::resp::error::CommandError;
 use crate::resp::glob;
 use crate::resp::reply::CommandReply;
@@ -97,12 +97,14 @@ fn parameters(cx: &Cx<'_>) -> [(&'static str, String); 17] {
         ("save", text("")),
         ("slowlog-log-slower-than", text("-1")),
         ("slowlog-max-len", text("0")),
-        ("tcp-keepalive", text("0")),
+        ("tcp-keepalive", text("300")),
         ("timeout", text("0")),
     ]
 }
 
 fn config_get(cx: &mut Cx<'_>, command: &mut Command) -> Handled {
+    check_count(command)?;
+    (2..command.len()).try_for_each(|at| glob::check(command.arg(at)))?;
     let patterns: Vec<Vec<u8>> =
         (2..command.len()).map(|at| command.arg(at).to_ascii_lowercase()).collect();
     let is_asked =

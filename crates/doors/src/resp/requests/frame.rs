@@ -7,6 +7,9 @@ use core::ops::Range;
 /// How many arguments a command has room for without an allocation.
 const ROOM: usize = 8;
 
+/// The longest command that is copied to stand alone: a longer one is much of what it keeps alive.
+const ALONE_BYTES_MAX: usize = 16 * 1024;
+
 /// One command of a client. The arguments share the bytes that were read; none is copied.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Command {
@@ -31,6 +34,14 @@ impl Command {
     #[must_use]
     pub fn size(&self) -> usize {
         self.bytes.len()
+    }
+
+    /// Copies a short command out of all that was read with it: it waits for long, and that would
+    /// stay as long.
+    pub(crate) fn stand_alone(&mut self) {
+        if self.bytes.len() <= ALONE_BYTES_MAX {
+            self.bytes = Bytes::copy_from_slice(&self.bytes);
+        }
     }
 
     /// An argument.
@@ -94,6 +105,21 @@ impl Spans {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec;
+
+    #[test]
+    fn a_short_command_can_stand_alone() {
+        for (length, stands) in [(100, true), (ALONE_BYTES_MAX + 1, false)] {
+            let read = Bytes::from(vec![b'a'; 64 * 1024]);
+            let mut spans = Spans::default();
+            spans.push(1, length);
+            let mut command = Command::new(read.slice(..length), spans);
+            let before = command.shared(0);
+            command.stand_alone();
+            assert_eq!(command.shared(0), before);
+            assert_eq!(command.shared(0).as_ptr() != before.as_ptr(), stands);
+        }
+    }
 
     #[test]
     fn arguments_beyond_the_inline_room_are_found() {

@@ -1,6 +1,6 @@
 //! A connection as the host sees it: what it is given, and what it says of itself.
 
-use super::{Session, follow, on_outcome};
+use super::{OPERATIONS_MAX, Session, follow, on_outcome};
 use crate::door::{self, Requests, Shortage};
 use crate::host::{Clock, Serving};
 use crate::resp::shared::argument_bytes_max;
@@ -11,7 +11,7 @@ use alloc::sync::Arc;
 use bytes::BytesMut;
 use quorate_kernel::expiry::Lifetime;
 use quorate_kernel::limits::{
-    CLIENT_OPERATIONS_MAX, CLIENT_PENDING_BYTES_MAX, CLIENT_QUEUE_BYTES_MAX, PIPELINE_COMMANDS_MAX,
+    CLIENT_PENDING_BYTES_MAX, CLIENT_QUEUE_BYTES_MAX, CLIENT_READ_BYTES_MAX, PIPELINE_COMMANDS_MAX,
 };
 use quorate_kernel::operation::{Outcome, Refusal};
 use quorate_kernel::rope::Rope;
@@ -101,7 +101,8 @@ impl door::Session for Session {
             && !self.flights.has_ready()
             && self.pending.len() < PIPELINE_COMMANDS_MAX
             && self.pending_bytes < CLIENT_PENDING_BYTES_MAX
-            && self.flights.len() < CLIENT_OPERATIONS_MAX
+            && self.flights.len() < OPERATIONS_MAX
+            && self.held < CLIENT_READ_BYTES_MAX
             && self.output.len() < CLIENT_QUEUE_BYTES_MAX
     }
 
@@ -116,7 +117,8 @@ impl door::Session for Session {
 
     fn held_bytes(&self) -> usize {
         let queued = self.client.queue.as_ref().map_or(0, Queue::bytes);
-        self.pending_bytes + queued + self.client.watched.bytes() + self.held + self.output.len()
+        let held = self.held + self.untold.bytes() + self.output.len();
+        self.pending_bytes + queued + self.client.watched.bytes() + held
     }
 
     fn is_waiting_for_rest(&self, input: &BytesMut) -> bool {

@@ -76,6 +76,10 @@ impl door::Session for Session {
         !input.is_empty() && input.len() == self.leftover && self.wants_input()
     }
 
+    fn has_spoken(&self) -> bool {
+        !matches!(self.state, State::Fresh)
+    }
+
     fn on_unread(&mut self, out: &mut dyn Requests) {
         if let State::Open { lane, session } = self.state
             && !self.is_draining

@@ -2,6 +2,7 @@
 //! do not finish what they have begun.
 
 use super::super::budget::Budget;
+use super::pace::{AT_LEAST, is_late};
 use super::starter::Starter;
 use super::{Charge, Client, Clients, READ_BYTES, queue};
 use crate::io::{self, Progress};
@@ -20,8 +21,8 @@ use std::net::Shutdown;
 const SLOW_FOR: Span = Span::secs(60);
 /// A client that has taken no replies for this long may be gone.
 const TAKES_WITHIN: Span = Span::secs(1);
-/// How long a client may send nothing of a command that it has begun.
-const BEGUN_FOR: Span = Span::secs(30);
+/// How long a client may stay that has not said who it is, where it must, as in ZooKeeper.
+const SPEAKS_WITHIN: Span = Span::secs(10);
 /// How long a client that was told its last reply may take to close. What it still sends is read
 /// and dropped: closing before that would reset the connection, and it would lose the reply.
 const PARTING_FOR: Span = Span::secs(5);
@@ -75,6 +76,7 @@ impl Clients {
     pub fn maintain(&mut self, now: Time, pending: &mut PendingRequests) {
         self.close_slow(now, pending);
         self.close_late(now, pending);
+        self.close_silent(now, pending);
         self.refuse_unfinished(now);
         for key in self
             .keys(|client| has_sent(client) && !client.is_queued && client.parting_since.is_none())
@@ -106,15 +108,19 @@ impl Clients {
         client.session.on_unread(&mut Starter { pending, client: at, in_hand, now });
     }
 
-    /// Closes clients that have taken no replies for long.
+    /// Closes clients that have taken no replies for long, or few while others wait for memory.
     fn close_slow(&mut self, now: Time, pending: &mut PendingRequests) {
         let most: Vec<usize> = self.doors.iter().map(|door| queue_max(&door.budget)).collect();
+        let is_spent: Vec<bool> = self.doors.iter().map(|door| door.budget.is_spent()).collect();
         for key in self.keys(|client| {
-            let is_slow = now - client.took_at > SLOW_FOR;
-            is_slow && client.session.output().len() >= most[client.door]
+            let waits = client.session.output().len();
+            let takes_none = now - client.took_at > SLOW_FOR && waits >= most[client.door];
+            // Others get no room as long: a few bytes now and then are not enough.
+            let takes_little = waits > 0 && is_late(client.even_at, waits, now);
+            takes_none || is_spent[client.door] && takes_little
         }) {
             self.shared.reject(RejectReason::SlowClient);
-            tracing::info!(event = "slow_client", "a client took no replies for a minute; closed");
+            tracing::info!(event = "slow_client", "a client took its replies too slowly; closed");
             self.close(key, pending);
         }
     }
@@ -128,14 +134,29 @@ impl Clients {
         }
     }
 
-    /// Tells clients that have begun a command and send nothing more that it was not executed.
+    /// Closes clients that have never said who they are.
+    fn close_silent(&mut self, now: Time, pending: &mut PendingRequests) {
+        for key in self.keys(|client| {
+            let is_silent = client.input.is_empty() && !client.session.has_spoken();
+            is_silent && !client.session.is_closing() && now - client.sent_at > SPEAKS_WITHIN
+        }) {
+            self.shared.reject(RejectReason::Unfinished);
+            self.close(key, pending);
+        }
+    }
+
+    /// Tells clients that have begun a command and send nothing more of it, or too little, that it
+    /// was not executed. What they have sent was read: nothing of it is their host's delay.
     fn refuse_unfinished(&mut self, now: Time) {
         for key in self.keys(|client| {
-            client.session.is_waiting_for_rest(&client.input) && now - client.sent_at > BEGUN_FOR
+            let bytes = client.session.begun_bytes(&client.input);
+            let stands_still = now - client.sent_at > AT_LEAST;
+            let is_slow = stands_still || is_late(client.begun_at, bytes, now);
+            is_slow && !client.is_readable && client.session.is_waiting_for_rest(&client.input)
         }) {
             self.shared.reject(RejectReason::Unfinished);
             let client = &mut self.clients[key];
-            client.session.refuse(&Shortage::Unfinished { since: BEGUN_FOR });
+            client.session.refuse(&Shortage::Unfinished { since: AT_LEAST });
             client.input = BytesMut::new();
             mark(&mut client.is_dirty, &mut self.dirty, key);
         }

@@ -5,7 +5,7 @@ use crate::support::client::{Client, beside_bystanders};
 use crate::support::cluster::{Cluster, answer, get, until};
 use bytes::BytesMut;
 use quorate_doors::resp::client::{RespReply, write_command};
-use quorate_kernel::limits::{KEY_BYTES_MAX, VALUE_BYTES_DEFAULT};
+use quorate_kernel::limits::{CLIENT_OPERATIONS_MAX, KEY_BYTES_MAX, VALUE_BYTES_DEFAULT};
 use quorate_kernel::rng::Rng;
 use rustix::process::{Resource, Signal, getrlimit, setrlimit};
 use std::fs;
@@ -328,4 +328,39 @@ fn a_port_in_use_is_named_with_its_door() {
         assert!(cluster.said(1).contains(&told), "{}", cluster.said(1));
         drop(taken);
     }
+}
+
+/// A client that follows what happens has less room for commands; it must not end its host.
+#[test]
+fn a_client_that_follows_and_writes_much_is_served() {
+    let cluster = Cluster::start("memory");
+    let mut client = Client::to(&cluster.resp(1));
+    client.send(b"HELLO 3\r\nSUBSCRIBE events\r\n").expect("the host reads");
+    client.reply().expect("what it is");
+    client.reply().expect("that it follows");
+    let count = 2 * CLIENT_OPERATIONS_MAX;
+    let sets: String = (0..count).map(|n| format!("SET followed{n} v\r\n")).collect();
+    client.send(sets.as_bytes()).expect("the host reads");
+    let mut done = 0;
+    while done < count {
+        match client.reply().expect("all are answered") {
+            RespReply::Simple(told) => assert_eq!(&told[..], b"OK"),
+            // Hosts have just begun.
+            RespReply::Push(_) => continue,
+            other => panic!("{other:?}"),
+        }
+        done += 1;
+    }
+    assert_eq!(Client::to(&cluster.resp(1)).told(&[b"GET", b"followed7"]), "v");
+}
+
+/// Whoever says nothing at the door of trees would keep others out.
+#[test]
+fn who_says_nothing_where_it_must_does_not_stay() {
+    let cluster = Cluster::start("memory");
+    let mut silent = TcpStream::connect(cluster.zookeeper(1)).expect("the door is open");
+    let mut calm = Client::to(&cluster.resp(1));
+    assert_eq!(calm.told(&[b"PING"]), "PONG");
+    assert_eq!(silent.read(&mut [0; 8]).expect("it is closed in order"), 0);
+    assert_eq!(calm.told(&[b"PING"]), "PONG", "elsewhere nobody has to speak");
 }
