@@ -38,7 +38,7 @@ PYTHON = {
     "redis-py": "test_redis_py test_redis_py_transactions test_caches",
     "grpc": "test_grpc",
     "http": "test_http",
-    "python": "test_python test_python_transactions",
+    "python": "test_python test_python_transactions test_python_places",
 }
 PACKAGE = os.path.join(ROOT, "clients", "python")
 # Kazoo's own tests, those that ask a server.

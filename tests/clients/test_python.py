@@ -264,49 +264,6 @@ class Package(unittest.TestCase):
         self.assertIsNone(keyspace.delete(name, context=keyspace.get(name).context))
         self.assertEqual(keyspace.get(name).values, ())
 
-    def test_what_was_written_is_seen_at_another_host(self):
-        admin, name = self.client().admin, f"fleet-{uuid.uuid4().hex}"
-        settings = {"round_ms": "10"}
-        admin.create(name, engine="epidemic", settings=settings)
-        client = self.client()
-        keyspace = client.keyspace(name)
-        for turn in range(6):
-            value = str(turn).encode()
-            keyspace.put("k", value)
-            # The next host is asked: only the token tells it what it must have.
-            client._hosts.prefer(client._hosts.preferred + 1)
-            reading = keyspace.get("k")
-            self.assertEqual((reading.value, reading.context), (value, None))
-            self.assertGreaterEqual(reading.acks, 1)
-            client._hosts.prefer(client._hosts.preferred + 1)
-            both = keyspace.batch_get(["none", "k"])
-            self.assertEqual([one.value for one in both], [None, value])
-        self.assertTrue(keyspace.delete("k"))
-        self.assertIsNone(keyspace.get("k").value)
-        with self.assertRaises(Refused) as caught:
-            keyspace.get("k", version=1)
-        self.assertIn("version", caught.exception.what)
-        # What was seen of a keyspace that was made anew is forgotten.
-        admin.drop(name)
-        for host in hosts:
-            wait_until(lambda: name not in [one.name for one in self.client(host).admin.list()])
-        admin.create(name, engine="epidemic", settings=settings)
-        self.addCleanup(admin.drop, name)
-        keyspace.put("k", "anew")
-        self.assertEqual(keyspace.get("k").value, b"anew")
-
-    def test_versions_of_clients_have_no_order(self):
-        admin, name = self.client().admin, f"loose-{uuid.uuid4().hex}"
-        admin.create(name, engine="epidemic", settings={"level": "none", "round_ms": "10"})
-        self.addCleanup(admin.drop, name)
-        keyspace = self.keyspace(name)
-        keyspace.put("k", "b", version=2)
-        keyspace.put("k", "a", version=1)
-        wait_until(lambda: keyspace.get("k", version=1).value == b"a")
-        wait_until(lambda: keyspace.get("k", version=2).value == b"b")
-        keyspace.put("k", "a", version=1)
-        self.assertIsNone(keyspace.get("k", version=3).value)
-
     def test_updates_at_the_same_time_lose_nothing(self):
         name, count, rounds = key("update"), 4, 10
 

@@ -155,16 +155,18 @@ class DeleteResponse(_message.Message):
     def __init__(self, coordinator: _Optional[_Union[_common_pb2.Coordinator, _Mapping]] = ..., is_repeated: _Optional[bool] = ..., existed: _Optional[bool] = ..., context: _Optional[bytes] = ..., receipt: _Optional[_Union[_common_pb2.Receipt, _Mapping]] = ...) -> None: ...
 
 class BatchGetRequest(_message.Message):
-    __slots__ = ("keyspace", "keys", "timeout_ms", "replicas")
+    __slots__ = ("keyspace", "keys", "timeout_ms", "replicas", "place")
     KEYSPACE_FIELD_NUMBER: _ClassVar[int]
     KEYS_FIELD_NUMBER: _ClassVar[int]
     TIMEOUT_MS_FIELD_NUMBER: _ClassVar[int]
     REPLICAS_FIELD_NUMBER: _ClassVar[int]
+    PLACE_FIELD_NUMBER: _ClassVar[int]
     keyspace: str
     keys: _containers.RepeatedScalarFieldContainer[bytes]
     timeout_ms: int
     replicas: int
-    def __init__(self, keyspace: _Optional[str] = ..., keys: _Optional[_Iterable[bytes]] = ..., timeout_ms: _Optional[int] = ..., replicas: _Optional[int] = ...) -> None: ...
+    place: _common_pb2.Place
+    def __init__(self, keyspace: _Optional[str] = ..., keys: _Optional[_Iterable[bytes]] = ..., timeout_ms: _Optional[int] = ..., replicas: _Optional[int] = ..., place: _Optional[_Union[_common_pb2.Place, _Mapping]] = ...) -> None: ...
 
 class BatchGetResponse(_message.Message):
     __slots__ = ("readings", "coordinator")
