@@ -3,8 +3,10 @@
 //! A client that speaks HTTP/1 here is told what this door is.
 
 mod admin;
+mod counted;
 mod kv;
 mod limited;
+mod lists;
 mod tree;
 
 use self::limited::Limited;
@@ -71,6 +73,7 @@ fn router<H: tonic_health::pb::health_server::Health>(
 ) -> Router {
     let kv = Limited(native.clone());
     let room = from_fn_with_state(native.clone(), room::make);
+    let count = from_fn_with_state(native.clone(), counted::count);
     let tree = TreeServer::new(native.clone())
         .max_decoding_message_size(TRANSACTION_BYTES_MAX + MESSAGE_SLACK)
         .max_encoding_message_size(usize::MAX);
@@ -88,7 +91,7 @@ fn router<H: tonic_health::pb::health_server::Health>(
         .add_service(health)
         .add_service(reflection)
         .add_service(reflection_old);
-    routes.into_axum_router().layer(room).layer(from_fn(only_http2))
+    routes.into_axum_router().layer(count).layer(room).layer(from_fn(only_http2))
 }
 
 /// Tells a client without HTTP/2 what this door is.

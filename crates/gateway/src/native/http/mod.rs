@@ -19,12 +19,14 @@
 //! | `expiry` | when keys expire, as parameters and items say it |
 //! | `kv`, `batch`, `transact`, `events` | the calls |
 //! | `tree`, `multi` | the calls on trees |
+//! | `conditions` | headers that would be ignored though they say when, or what, is written |
 //! | `at_most` | lists that are no longer than they may be |
 
 mod answer;
 mod ask;
 mod at_most;
 mod batch;
+mod conditions;
 mod events;
 mod expiry;
 mod kv;
@@ -62,6 +64,7 @@ pub fn router(native: Native) -> Router {
         .route("/v1/openapi.json", get(openapi))
         .route("/v1/{*path}", axum::routing::any(no_path))
         .method_not_allowed_fallback(no_method)
+        .layer(from_fn(conditions::check))
         .layer(from_fn(no_pages))
         .layer(from_fn_with_state(native.clone(), room::make))
         .with_state(native)

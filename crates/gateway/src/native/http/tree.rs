@@ -35,6 +35,14 @@ pub(super) fn refused(native: &Native, problem: Problem) -> Response {
     failed(native, problem)
 }
 
+/// The same of a request that may have a precondition: of a node that is not there none holds.
+fn unmet(native: &Native, problem: Problem, has_condition: bool) -> Response {
+    if has_condition && problem.node_failure() == NodeFailure::NoNode {
+        return answer::error(StatusCode::PRECONDITION_FAILED, &native.sign(problem));
+    }
+    refused(native, problem)
+}
+
 /// The keyspace of a request and the path of the node.
 fn place(uri: &Uri) -> Result<(String, String), Problem> {
     let (keyspace, rest) = ask::path(uri)?;
@@ -46,7 +54,7 @@ fn place(uri: &Uri) -> Result<(String, String), Problem> {
     Ok((keyspace, path))
 }
 
-/// The version that a request requires.
+/// The version that a request requires; none if any will do.
 fn required(headers: &HeaderMap) -> Result<Option<i32>, Problem> {
     let name = header::IF_MATCH.as_str();
     let Some(text) = ask::text(headers, name)? else { return Ok(None) };
@@ -213,7 +221,9 @@ async fn make(native: &Native, request: Request) -> Result<Response, Problem> {
 
 /// `PUT /v1/tree/{keyspace}/{path}`.
 pub async fn set(State(native): State<Native>, request: Request) -> Response {
-    write(&native, request).await.unwrap_or_else(|problem| refused(&native, problem))
+    let has_condition = request.headers().contains_key(header::IF_MATCH);
+    let set = write(&native, request).await;
+    set.unwrap_or_else(|problem| unmet(&native, problem, has_condition))
 }
 
 async fn write(native: &Native, request: Request) -> Result<Response, Problem> {
@@ -264,7 +274,9 @@ fn told(
 /// `DELETE /v1/tree/{keyspace}/{path}`.
 pub async fn delete(State(native): State<Native>, request: Request) -> Response {
     let parts = request.into_parts().0;
-    remove(&native, &parts).await.unwrap_or_else(|problem| refused(&native, problem))
+    let has_condition = parts.headers.contains_key(header::IF_MATCH);
+    let removed = remove(&native, &parts).await;
+    removed.unwrap_or_else(|problem| unmet(&native, problem, has_condition))
 }
 
 async fn remove(native: &Native, parts: &Parts) -> Result<Response, Problem> {

@@ -13,7 +13,7 @@ use quorate_kernel::tree::{Act, Connect, Password, SessionId, Zxid};
 use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::{Interval, interval};
@@ -55,8 +55,9 @@ impl Sessions {
     }
 
     /// A session is open; the number of the opening, and what tells when it was closed.
-    fn insert(&self, name: Name, password: Password) -> (u64, oneshot::Receiver<()>) {
+    fn insert(&self, name: Name, password: Password) -> (u64, Closing) {
         let (close, closed) = oneshot::channel();
+        let closed = Closing(Some(closed));
         let mut table = self.table();
         table.count += 1;
         let number = table.count;
@@ -95,6 +96,23 @@ impl Sessions {
         table.open.get(&name).filter(|open| is_same(&open.password, shown))?;
         *table.resumed.entry(name).or_default() += 1;
         Some(Resuming { sessions: self, name })
+    }
+}
+
+/// Tells the stream of a session when that is closed; never, if it is opened again before.
+struct Closing(Option<oneshot::Receiver<()>>);
+
+impl Closing {
+    /// Whether the session was closed.
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let Some(told) = &mut self.0 else { return Poll::Pending };
+        let told = ready!(Pin::new(told).poll(cx));
+        // It has said all, and must not be asked again.
+        self.0 = None;
+        match told {
+            Ok(()) => Poll::Ready(()),
+            Err(_) => Poll::Pending,
+        }
     }
 }
 
@@ -236,7 +254,7 @@ pub struct SessionStream {
     told: Told,
     name: Name,
     number: u64,
-    closed: oneshot::Receiver<()>,
+    closed: Closing,
     moves: Interval,
     first: Option<Opened>,
 }
@@ -256,7 +274,7 @@ impl Stream for SessionStream {
                 coordinator: Some(self.native.me()),
             })));
         }
-        if let Poll::Ready(Ok(())) = Pin::new(&mut self.closed).poll(cx) {
+        if self.closed.poll(cx).is_ready() {
             return Poll::Ready(None);
         }
         loop {
@@ -280,6 +298,7 @@ impl Drop for SessionStream {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::task::Waker;
 
     const NAME: Name = (LaneId(7), SessionId(9));
 
@@ -288,6 +307,7 @@ mod tests {
         let sessions = Sessions::default();
         assert!(!sessions.admits(NAME, &[1; 16]), "it is not open");
         let (first, mut told_first) = sessions.insert(NAME, [1; 16]);
+        let mut cx = Context::from_waker(Waker::noop());
         assert!(sessions.admits(NAME, &[1; 16]));
         for place in 0..16 {
             let mut wrong = [1; 16];
@@ -296,13 +316,17 @@ mod tests {
         }
         assert!(!sessions.admits((LaneId(8), NAME.1), &[1; 16]), "another keyspace's");
         let (second, mut told_second) = sessions.insert(NAME, [1; 16]);
-        assert!(told_first.try_recv().is_err(), "it was opened again, not closed");
+        for _ in 0..3 {
+            assert!(told_first.poll(&mut cx).is_pending(), "it was opened again, not closed");
+        }
         sessions.remove(NAME, first);
         assert!(sessions.admits(NAME, &[1; 16]), "it was opened again");
+        assert!(told_second.poll(&mut cx).is_pending());
         sessions.close(NAME);
-        assert!(told_second.try_recv().is_ok() && !sessions.admits(NAME, &[1; 16]));
+        assert!(told_second.poll(&mut cx).is_ready() && !sessions.admits(NAME, &[1; 16]));
         sessions.remove(NAME, second);
     }
+
     #[test]
     fn nothing_is_asked_for_a_session_while_it_is_resumed() {
         let sessions = Sessions::default();

@@ -6,7 +6,8 @@ use crate::samples;
 use bytes::Bytes;
 use quorate_kernel::ids::{LaneId, NodeId, Start};
 use quorate_kernel::time::Span;
-use quorate_kernel::tree::{Ask, SessionId};
+use quorate_kernel::transaction::Item;
+use quorate_kernel::tree::{Act, Ask, Item as Node, SessionId};
 use quorate_kernel::watch::Watch;
 use quorate_node::pump::Input;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -186,6 +187,40 @@ fn what_is_in_hand_for_a_dropped_keyspace_ends_with_it() {
         assert!(world.pending.answered(ticket, &Outcome::written(), Time(9)).is_none());
     }
     assert!(next.try_recv().is_err());
+}
+
+/// A transaction and a call on a tree may only read: of these everything is known.
+#[test]
+fn at_a_drop_only_the_outcome_of_what_may_write_is_unknown() {
+    let key = || Bytes::from_static(b"k");
+    let (get, delete) = (Item::Get { key: key() }, Item::Delete { key: key() });
+    let transact = |items: &[Item]| Operation::Transact { items: items.to_vec(), name: None };
+    let tree = |act| Operation::Tree(Box::new(Ask { session: Some(SessionId(7)), act }));
+    let path = || String::from("/a");
+    let read = Node::Get { path: path(), watch: false };
+    let removed = Node::Delete { path: path(), version: None };
+    let (known, unknown) = (Refusal::NotOpen, Refusal::OutcomeUnknown);
+    for (operation, expected) in [
+        (transact(&[get.clone(), get.clone()]), &known),
+        (transact(&[get, delete]), &unknown),
+        (tree(Act::One(read.clone())), &known),
+        (tree(Act::Ping), &known),
+        (tree(Act::All(vec![read, removed])), &unknown),
+        (tree(Act::Close), &unknown),
+    ] {
+        let mut world = world();
+        let shown = format!("{operation:?}");
+        let mut told = world.send(call(operation, None));
+        assert_eq!(world.take(), 1, "{shown}");
+        world.pending.set_keyspaces(&table(None));
+        for dropped in world.pending.take_dropped() {
+            let outcome = dropped.ended_by_drop();
+            let Waiter::Caller(caller) = dropped.waiter else { panic!("a caller waits") };
+            world.callers.end(caller, &outcome);
+        }
+        let expected = ended(Outcome::Refused(expected.clone()), false);
+        assert_eq!(told.try_recv(), Ok(expected), "{shown}");
+    }
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The native API over gRPC and HTTP, and its Rust client.
 
+mod conditions;
 mod contexts;
 mod events;
 mod grpc;

@@ -3,14 +3,15 @@
 use super::{block_on, channel, error, kv, put};
 use crate::support::client::{Client, beside_bystanders};
 use crate::support::cluster::{Cluster, until};
-use bytes::Bytes;
-use quorate_api::v1::{Kind, PutRequest, PutResponse};
+use bytes::{BufMut, Bytes};
+use quorate_api::v1::{Kind, PutRequest, PutResponse, TransactResponse};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 use tokio::sync::mpsc::Receiver;
 use tokio::task::JoinSet;
 use tokio_stream::wrappers::ReceiverStream;
+use tonic::codec::{Codec, EncodeBuf, Encoder};
 use tonic::codegen::http::uri::PathAndQuery;
 use tonic::transport::Channel;
 use tonic::{Code, Request, Status};
@@ -76,4 +77,59 @@ async fn never_ending(channel: Channel, messages: Receiver<PutRequest>) -> Statu
     let stream = ReceiverStream::new(messages);
     let answer = client.client_streaming(Request::new(stream), path, codec).await;
     answer.expect_err("a request that does not end is not done")
+}
+
+/// A request whose message is bytes.
+#[derive(Default)]
+struct Raw;
+
+impl Codec for Raw {
+    type Encode = Bytes;
+    type Decode = TransactResponse;
+    type Encoder = Raw;
+    type Decoder = <tonic_prost::ProstCodec<(), TransactResponse> as Codec>::Decoder;
+
+    fn encoder(&mut self) -> Raw {
+        Raw
+    }
+
+    fn decoder(&mut self) -> Self::Decoder {
+        tonic_prost::ProstCodec::<(), TransactResponse>::default().decoder()
+    }
+}
+
+impl Encoder for Raw {
+    type Item = Bytes;
+    type Error = Status;
+
+    fn encode(&mut self, message: Bytes, to: &mut EncodeBuf<'_>) -> Result<(), Status> {
+        to.put(message);
+        Ok(())
+    }
+}
+
+/// Each empty item takes two bytes of a message, and fifty times that once it is taken apart.
+#[test]
+fn lists_that_are_too_long_are_refused_before_they_are_taken_apart() {
+    let cluster = Cluster::start("memory");
+    let door = cluster.grpc(1);
+    block_on(async {
+        for (count, path) in [
+            (2_000, "/quorate.v1.Kv/Transact"),
+            (15_000_000, "/quorate.v1.Kv/Transact"),
+            (15_000_000, "/quorate.v1.Tree/Multi"),
+        ] {
+            let mut client = tonic::client::Grpc::new(channel(&door).await);
+            client.ready().await.expect("the door is open");
+            let message = Request::new(Bytes::from([0x12, 0].repeat(count)));
+            let answer = client.unary(message, PathAndQuery::from_static(path), Raw).await;
+            let (code, why) = error(answer);
+            assert_eq!((code, why.kind()), (Code::InvalidArgument, Kind::Invalid), "{why:?}");
+            assert!(why.field == "items" && why.what.contains("1024"), "{why:?}");
+        }
+        let resident = cluster.resident_mib(1);
+        assert!(resident < 300, "host 1 takes {resident} MiB");
+        let mut resp = Client::to(&cluster.resp(1));
+        assert_eq!(resp.told_at_last(&[b"SET", b"after", b"x"]), "OK");
+    });
 }
