@@ -15,7 +15,7 @@ use quorate_kernel::mutant;
 use quorate_kernel::view::View;
 use serde::{Deserialize, Serialize};
 
-/// For each node that ever forgot its data: the start in which it did so last.
+/// For each node that ever forgot its data: the start in which it did so last; in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CrashVector(Vec<(NodeId, Start)>);
 
@@ -29,8 +29,24 @@ impl CrashVector {
     /// The start in which a node forgot; 0 if it never did.
     #[must_use]
     pub fn of(&self, node: NodeId) -> Start {
-        let known = self.0.iter().find(|(known, _)| *known == node);
-        known.map_or(Start(0), |(_, start)| *start)
+        self.place(node).map_or(Start(0), |place| self.0[place].1)
+    }
+
+    /// Where the entry of a node is, or belongs.
+    fn place(&self, node: NodeId) -> Result<usize, usize> {
+        self.0.binary_search_by_key(&node, |(known, _)| *known)
+    }
+
+    /// What it says of these nodes.
+    #[must_use]
+    pub fn about(&self, nodes: &[NodeId]) -> CrashVector {
+        let mut about = CrashVector::default();
+        if !self.is_empty() {
+            for node in nodes {
+                about.raise(*node, self.of(*node));
+            }
+        }
+        about
     }
 
     /// Raises the entry of a node; returns whether that changed anything.
@@ -38,12 +54,9 @@ impl CrashVector {
         if self.of(node) >= start {
             return false;
         }
-        match self.0.iter_mut().find(|(known, _)| *known == node) {
-            Some((_, entry)) => *entry = start,
-            None => {
-                self.0.push((node, start));
-                self.0.sort_unstable();
-            }
+        match self.place(node) {
+            Ok(place) => self.0[place].1 = start,
+            Err(place) => self.0.insert(place, (node, start)),
         }
         true
     }
@@ -275,6 +288,11 @@ mod tests {
             let merged = merge([&a, &b, &c]);
             prop_assert_eq!(&merge([&c, &a, &b]), &merged);
             prop_assert_eq!(&merge([&merged, &b, &merged]), &merged);
+            prop_assert!(merged.0.is_sorted());
+            let about = merged.about(&[NodeId(3), NodeId(1)]);
+            prop_assert_eq!([1, 3].map(|node| about.of(NodeId(node))),
+                [1, 3].map(|node| merged.of(NodeId(node))));
+            prop_assert!(about.0.len() <= 2);
             for node in (0..5).map(NodeId) {
                 let highest = [&a, &b, &c].map(|part| part.of(node)).into_iter().max();
                 prop_assert_eq!(Some(merged.of(node)), highest);

@@ -77,7 +77,9 @@
 //! same keys. The dot-key map grows while a replica is away. A replica that is
 //! gone for good and comes back loses what it alone had: `gone` in the map says so of it. A
 //! write that a client repeats without a name makes a sibling (T13); with one it is the same write
-//! ([`replicate::twins`], [`replicate::names`]).
+//! ([`replicate::twins`], [`replicate::names`]). What a replica knows by a witness alone it does
+//! not tell who scans it: when all that have seen a delete have forgotten (`memory`) one after the
+//! other, a former holder that was cut off all that time brings the old value back, everywhere.
 
 pub mod anti_entropy;
 pub(crate) mod codec;

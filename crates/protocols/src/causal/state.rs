@@ -108,6 +108,8 @@ pub(super) struct Counters {
     pub repaired: u64,
     /// Messages of actors that are gone for good, or of former ones, that were dropped.
     pub late: u64,
+    /// Entries of dot-key maps that were looked at, to see whether they can be dropped.
+    pub collect_looks: u64,
 }
 
 impl Causal {

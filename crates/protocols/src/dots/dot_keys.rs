@@ -54,6 +54,12 @@ impl DotKeys {
         self.keys.keys().copied()
     }
 
+    /// The first actor from one on that has entries.
+    #[must_use]
+    pub fn first_actor(&self, from: Bound<Actor>) -> Option<Actor> {
+        self.keys.range((from, Bound::Unbounded)).next().map(|(actor, _)| *actor)
+    }
+
     /// The entries of an actor above a counter, ascending.
     pub fn above(&self, actor: Actor, base: Counter) -> impl Iterator<Item = (Counter, &Bytes)> {
         let counters = self.keys.get(&actor);

@@ -26,6 +26,7 @@ use bytes::Bytes;
 use core::ops::Bound;
 use quorate_kernel::arena::Arena;
 use quorate_kernel::ids::{GroupId, NodeId};
+use quorate_kernel::mutant;
 use quorate_kernel::ring::{Closing, Ring};
 use quorate_kernel::time::Time;
 use quorate_kernel::view::{Range, View, ViewId};
@@ -200,17 +201,23 @@ impl Linearizable {
     ///
     /// Of a group that this node does not know it says so with a view of version 0 in no group's
     /// name, which no operation aims at.
+    ///
+    /// Of those that forgot it says what counts for its view: its members. A reply counts for no
+    /// other view, and who forgot was heard by a quorum of each view that it is in.
     pub(super) fn stamp(&mut self, asked: ViewId, token: u64) -> Stamp {
-        let crashes = self.volatile.crashes.clone();
         let newest = self.volatile.routes.find(token);
         let hint = newest.filter(|view| view.id.version > asked.version);
         let hint = hint.map(|view| Box::new(View::clone(view)));
         let Some(group) = self.durable.groups.get_mut(&asked.group) else {
             let (view, standing) = (ViewId::default(), Standing::Outside);
-            let known = Known::default();
+            let (known, crashes) = (Known::default(), CrashVector::default());
             return Stamp { view, standing, known, crashes, hint };
         };
         let view = group.view.id;
+        let crashes = match mutant!("stamps_say_all") {
+            true => self.volatile.crashes.clone(),
+            false => self.volatile.crashes.about(group.view.members()),
+        };
         assert!(group.stamped <= view.version, "replies are stamped with rising views (I1)");
         group.stamped = view.version;
         let (standing, known) = (group.standing(), group.known());

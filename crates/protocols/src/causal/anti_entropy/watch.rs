@@ -8,9 +8,7 @@ use super::window::Chains;
 #[cfg(test)]
 use crate::causal::message::Window;
 use crate::dots::clock::Clock;
-#[cfg(test)]
-use crate::dots::dot::Dot;
-use crate::dots::dot::{Actor, Partition};
+use crate::dots::dot::{Actor, Dot, Partition};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use bytes::Bytes;
@@ -72,7 +70,10 @@ pub struct Rounds {
     pub(crate) strip_from: Bytes,
     /// Whether it goes on soon.
     pub(crate) is_stripping: bool,
-    /// Whether more entries of the dot-key map can be dropped.
+    /// Behind which entry of the dot-key map the pass of collecting goes on; before the first one
+    /// where it begins.
+    pub(crate) collect_from: Dot,
+    /// Whether that pass has not come to its end.
     pub(crate) is_collecting: bool,
     /// When it asks less often.
     pub(crate) backoff: Backoff,

@@ -34,11 +34,22 @@ impl Replica {
         let is_gone = |dot: &Dot| !united.versions.contains_key(dot);
         if dots.is_empty() && had.iter().any(is_gone) {
             probe!("causal/repair_removes");
-            let dot = self.issue(cx);
-            united.context.raise(dot.actor, dot.counter);
-            dots.push(dot);
+            self.remove_anew(&mut united, &mut dots, cx);
         }
         self.store(shape, key, Object { replaced, ..united }, &dots, cx);
         true
+    }
+
+    /// What an object has lost goes by a dot of this replica, as by a delete, which is added to
+    /// these.
+    pub(crate) fn remove_anew(
+        &mut self,
+        object: &mut Object,
+        dots: &mut Vec<Dot>,
+        cx: &mut Context<'_>,
+    ) {
+        let dot = self.issue(cx);
+        object.context.raise(dot.actor, dot.counter);
+        dots.push(dot);
     }
 }

@@ -151,6 +151,9 @@ impl Causal {
     }
 
     /// The new holder of a partition asks the replica here that leaves it for the keys from one on.
+    ///
+    /// If this host has left it more than once, each answers that is still here: the asker knows
+    /// which it has copied, and takes the answer of the one that comes next.
     pub(super) fn on_scan_of_former(
         &mut self,
         from: Incarnation,
@@ -165,23 +168,26 @@ impl Causal {
             replica.partition() == at && replica.actor().since < pair.from.since
         };
         let leaving = self.durable.leaving.iter().map(|one| &one.replica).filter(its);
-        let first = leaving.min_by_key(|replica| replica.actor().since);
-        let Some(replica) = first.filter(|_| pair.from.node == from.node) else { return };
-        probe!("causal/former_scanned");
-        invariant!(replica.record.is_leaving, "only who leaves is a former holder");
+        let most = if mutant!("answers_as_one_tenure") { 1 } else { usize::MAX };
+        let mut leaving: Vec<&Replica> = leaving.filter(|_| pair.from.node == from.node).collect();
+        leaving.sort_by_key(|replica| replica.actor().since);
         let held = self.durable.replicas.get(&at).map(|held| held.actor().birth);
-        let is_later = held.is_none_or(|birth| birth > replica.actor().birth);
-        invariant!(is_later, "a replica is in one place");
-        let (page, end) = list(replica, &shape.hashes(&shape.homes(at)), limits, key, cx);
-        let message = Message::ScanB {
-            pair: Pair { from: replica.actor(), to: at, map: map.version },
-            to: pair.from,
-            step,
-            clock: TellClock::of(&replica.clock),
-            page,
-            next: end.to_vec(),
-        };
-        cx.fx.send(from, message);
+        for replica in leaving.into_iter().take(most) {
+            probe!("causal/former_scanned");
+            invariant!(replica.record.is_leaving, "only who leaves is a former holder");
+            let is_later = held.is_none_or(|birth| birth > replica.actor().birth);
+            invariant!(is_later, "a replica is in one place");
+            let (page, end) = list(replica, &shape.hashes(&shape.homes(at)), limits, key, cx);
+            let message = Message::ScanB {
+                pair: Pair { from: replica.actor(), to: at, map: map.version },
+                to: pair.from,
+                step,
+                clock: TellClock::of(&replica.clock),
+                page,
+                next: end.to_vec(),
+            };
+            cx.fx.send(from, message);
+        }
     }
 
     /// Whether a former holder must keep what it has, because its successor is here and has not

@@ -13,7 +13,10 @@
 //! is kept as a **witness**: for keys that both hold, the newcomer knows all that the peer had
 //! seen, so its objects are filled with that too, until its own clock says the same. So are those
 //! behind which a scan has come that is still under way: what another peer brings of them between
-//! two pages may have been replaced where they were absent.
+//! two pages may have been replaced where they were absent. Whoever takes a version away on that
+//! word alone tells the others, by a dot of its own: what replaced it may be in no dot-key map any
+//! more, and they may have no such witness. A witness itself is not told on: what it says holds of
+//! the keys that the newcomer and that peer both hold, and of no others.
 
 use super::former::{self, Former};
 use super::leave::Leaving;
@@ -75,17 +78,27 @@ impl Replica {
         self.record.is_joined || (!scans.is_empty() && scans.values().all(is_silent))
     }
 
-    /// The keys with an object in an interval, `to` exclusive and open if empty.
-    fn keys_between(&self, from: &[u8], to: &[u8], last: u64, cx: &Context<'_>) -> Vec<Bytes> {
-        let mut keys = Vec::new();
+    /// The first keys with an object in an interval, at most so many; `to` is exclusive, and open
+    /// if empty. If there are more, the first of the others.
+    fn keys_between(
+        &self,
+        (from, to, last): (&[u8], &[u8], u64),
+        most: usize,
+        cx: &Context<'_>,
+    ) -> (Vec<Bytes>, Option<Bytes>) {
+        let (mut keys, mut more) = (Vec::new(), None);
         each_of(cx.table, self.part, Kind::Object, from, &mut |key, _| {
-            let is_inside = (to.is_empty() || key < to) && hash_of(key) <= last;
-            if is_inside {
-                keys.push(Bytes::copy_from_slice(key));
+            if !(to.is_empty() || key < to) || hash_of(key) > last {
+                return false;
             }
-            is_inside
+            if keys.len() >= most.max(1) && !mutant!("answers_cost_a_partition") {
+                more = Some(Bytes::copy_from_slice(key));
+                return false;
+            }
+            keys.push(Bytes::copy_from_slice(key));
+            true
         });
-        keys
+        (keys, more)
     }
 
     /// What every peer's clock has witnessed is dropped once the own clock says it too.
@@ -190,7 +203,7 @@ impl Causal {
             replica.rounds.scans.remove(&peer.partition);
             return replica.flush(cx);
         }
-        let Ok(entries) = page::read(page) else { return replica.flush(cx) };
+        let Ok(mut entries) = page::read(page) else { return replica.flush(cx) };
         (scan.actor, scan.start) = (Some(peer), Some(from.start));
         scan.silent = 0;
         if scan.clock.as_ref().is_some_and(|begun| begun.base(peer) < clock.base(peer)) {
@@ -203,7 +216,14 @@ impl Causal {
         let begin = scan.from.clone();
         replica.know(shape, clock);
         let last = *shape.hashes(&shape.shared(at, peer.partition)).end();
-        let unlisted = replica.keys_between(&begin, &next, last, cx);
+        let most = self.settings.limits.scan_keys;
+        let (unlisted, more) = replica.keys_between((&begin, &next, last), most, cx);
+        if let Some(more) = &more {
+            // The peer has little of an interval in which there is much here: one turn takes in a
+            // part of it, and the rest is asked for again.
+            entries.retain(|entry| entry.key < more);
+        }
+        let next = more.unwrap_or(next);
         copy_page(replica, shape, (entries, unlisted, clock), cx);
         if next.is_empty() {
             finish(replica, shape, peer, &begun, cx);

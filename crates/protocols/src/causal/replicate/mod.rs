@@ -3,7 +3,7 @@
 
 pub mod names;
 pub mod replica;
-mod strip;
+pub(crate) mod strip;
 pub(crate) mod twins;
 pub mod unstripped;
 pub(crate) mod version_cache;

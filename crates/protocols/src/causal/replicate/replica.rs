@@ -24,6 +24,7 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::limits::INDEX_KEYS_MAX;
+use quorate_kernel::mutant;
 use quorate_kernel::probe;
 use quorate_kernel::storage::Class;
 use quorate_kernel::write::WriteId;
@@ -304,6 +305,10 @@ impl Replica {
 
     /// Takes in what another replica tells of a key (DottedDB Alg. 2, `update`); returns whether it
     /// did. What contradicts what is here changes nothing.
+    ///
+    /// A version that only a witness covers goes by a dot of this replica, as in
+    /// [`super::super::coordinate::repair`]: of the update that replaced it no entry of the dot-key
+    /// map may be left, and then nobody else would tell the other replica.
     pub fn update(
         &mut self,
         shape: Shape,
@@ -317,10 +322,23 @@ impl Replica {
             cx.fx.refuse(CONTRADICTS);
             return false;
         }
-        let (mut dots, replaced) = (dots.to_vec(), object.replaced.clone());
-        let united = self.unite(known, object, &mut dots, cx);
+        let removes = self.removes_by_witness(key, &object, &known);
+        let (told, mut dots, replaced) = (dots.len(), dots.to_vec(), object.replaced.clone());
+        let mut united = self.unite(known, object, &mut dots, cx);
+        if removes && dots.len() == told && !mutant!("witness_removes_silently") {
+            self.remove_anew(&mut united, &mut dots, cx);
+        }
         self.store(shape, key, Object { replaced, ..united }, &dots, cx);
         true
+    }
+
+    /// Whether what is known of a key covers a version that is told, and neither the clock nor the
+    /// context beside the object says so: those are told to others, what a witness says is not.
+    fn removes_by_witness(&self, key: &Bytes, told: &Object, known: &Object) -> bool {
+        let beside = self.unstripped.get(key);
+        let is_beside = |dot| beside.is_some_and(|beside| beside.context.covers(dot));
+        let mut dots = told.versions.keys().copied();
+        dots.any(|dot| known.context.covers(dot) && !self.clock.contains(dot) && !is_beside(dot))
     }
 
     /// The only version of a key, if it is known without reading.

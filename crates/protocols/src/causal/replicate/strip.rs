@@ -24,6 +24,9 @@ const MORE: Span = Span::millis(2);
 /// How many contexts and dots all replicas together drop at a time.
 const PAGE_KEYS: usize = 256;
 
+/// How many entries of dot-key maps all replicas together look at in that time, if most are kept.
+pub(crate) const LOOKS_MAX: usize = 2 * PAGE_KEYS;
+
 impl Causal {
     /// It is time to strip (DottedDB Alg. 3, `strip_causality`) and to collect. What can be
     /// stripped is, in one pass of pages; a pass that has come to objects that cannot goes on at
@@ -52,13 +55,15 @@ impl Causal {
         let replicas = self.durable.replicas.values_mut();
         let mut unfinished: Vec<&mut Replica> =
             replicas.filter(|replica| replica.rounds.has_more_to_strip()).collect();
-        let page = (PAGE_KEYS / unfinished.len().max(1)).max(1);
+        let share = |of_all: usize| (of_all / unfinished.len().max(1)).max(1);
+        let (page, looks) = (share(PAGE_KEYS), share(LOOKS_MAX));
         for replica in &mut unfinished {
             if replica.rounds.is_stripping {
                 strip(replica, shape, page, cx);
             }
             if replica.rounds.is_collecting {
-                collect(replica, (map, &owing), shape, page, cx);
+                let looked = collect(replica, (map, &owing), shape, (page, looks), cx);
+                self.volatile.counters.collect_looks += looked as u64;
             }
         }
         self.strip_more_later(cx);
@@ -115,6 +120,7 @@ impl Causal {
         into.field("told", &counters.told);
         into.field("repaired", &counters.repaired);
         into.field("late", &counters.late);
+        into.field("collect_looks", &counters.collect_looks);
         for (at, replica) in &self.durable.replicas {
             into.row(
                 "replicas",
@@ -153,52 +159,84 @@ fn strip(replica: &mut Replica, shape: Shape, page: usize, cx: &mut Context<'_>)
     replica.flush(cx);
 }
 
-/// Drops some of the entries of the dot-key map that every replica of their key has seen.
+/// Drops some of the entries of the dot-key map that every replica of their key has seen: one page
+/// of a pass over all of them. While a replica is away most may be kept, and looked at in vain.
+/// Returns at how many it has looked.
 fn collect(
     replica: &mut Replica,
     (map, owing): (&Map, &Owing),
     shape: Shape,
-    page: usize,
+    (page, looks): (usize, usize),
     cx: &mut Context<'_>,
-) {
-    let (own, mut gone) = (replica.partition(), Vec::<Dot>::new());
+) -> usize {
+    let own = replica.partition();
     let heads: Vec<(Partition, Option<Actor>)> =
         shape.peers(own).map(|at| (at, replica.head(map, at))).collect();
     let awaits_former =
         replica.awaits_former(map) || owing.is_unheard_of(&replica.clock, shape, own);
-    for actor in replica.dot_keys.actors() {
-        let seen_at = |head| replica.watermark.base(head, actor);
-        let seen: Vec<(Partition, Counter)> =
-            heads.iter().map(|(at, head)| (*at, head.map_or(0, seen_at))).collect();
-        // The counter up to which all that hold a home's keys have seen this actor, by home.
-        let of_home = |home: u16| -> Counter {
-            let others = seen.iter().filter(|(at, _)| shape.holds(*at, home));
-            let seen = others.map(|(_, seen)| *seen);
-            let least = match mutant!("collect_early") {
-                true => seen.max(),
-                false => seen.min(),
-            };
-            least.unwrap_or(Counter::MAX)
-        };
-        let homes = shape.homes(own);
-        let seen_by_all: Vec<Counter> = homes.clone().map(of_home).collect();
+    let first_home = *shape.homes(own).start();
+    let (mut gone, mut looked, mut last) = (Vec::<Dot>::new(), 0, replica.rounds.collect_from);
+    let is_full = |gone: &[Dot], looked: usize| {
+        gone.len() >= page || looked >= looks && !mutant!("collect_looks_at_all")
+    };
+    let mut next = replica.dot_keys.first_actor(Bound::Included(last.actor));
+    while let Some(actor) = next.filter(|_| !is_full(&gone, looked)) {
+        let seen_by_all = seen_by_all(replica, &heads, shape, actor);
         let most = seen_by_all.iter().copied().max().unwrap_or(0);
-        for (counter, key) in replica.dot_keys.above(actor, 0) {
-            if counter > most || gone.len() == page {
-                break;
-            }
-            let dot = Dot { actor, counter };
+        let after = if actor == last.actor { last.counter } else { 0 };
+        last = Dot { actor, counter: after };
+        let entries = replica.dot_keys.above(actor, after);
+        let mut entries = entries.take_while(|(counter, _)| *counter <= most);
+        // To come to an actor is as much as to look at an entry.
+        looked += 1;
+        let is_at_end = loop {
+            let Some((counter, key)) = entries.next() else { break true };
+            looked += 1;
+            last.counter = counter;
             // Who still leaves may bring another dot of the same write.
-            let is_kept = awaits_former && replica.dot_keys.name(dot).is_some();
-            let home = shape.home(hash_of(key)) - homes.start();
+            let is_kept = awaits_former && replica.dot_keys.name(last).is_some();
+            let home = shape.home(hash_of(key)) - first_home;
             if !is_kept && counter <= seen_by_all[usize::from(home)] {
-                gone.push(dot);
+                gone.push(last);
             }
+            if is_full(&gone, looked) {
+                break false;
+            }
+        };
+        if is_at_end {
+            last.counter = Counter::MAX;
+            next = replica.dot_keys.first_actor(Bound::Excluded(actor));
         }
     }
-    replica.rounds.is_collecting = gone.len() == page;
+    replica.rounds.is_collecting = next.is_some();
+    let goes_on = next.is_some() && !mutant!("collect_begins_anew");
+    replica.rounds.collect_from = if goes_on { last } else { Dot::default() };
     for dot in gone {
         replica.drop_dot(dot, cx);
     }
     replica.flush(cx);
+    looked
+}
+
+/// The counter up to which all that hold a home's keys have seen an actor, for each home of a
+/// replica's partition.
+fn seen_by_all(
+    replica: &Replica,
+    heads: &[(Partition, Option<Actor>)],
+    shape: Shape,
+    actor: Actor,
+) -> Vec<Counter> {
+    let seen_at = |head| replica.watermark.base(head, actor);
+    let seen: Vec<(Partition, Counter)> =
+        heads.iter().map(|(at, head)| (*at, head.map_or(0, seen_at))).collect();
+    let of_home = |home: u16| -> Counter {
+        let others = seen.iter().filter(|(at, _)| shape.holds(*at, home));
+        let seen = others.map(|(_, seen)| *seen);
+        let least = match mutant!("collect_early") {
+            true => seen.max(),
+            false => seen.min(),
+        };
+        least.unwrap_or(Counter::MAX)
+    };
+    shape.homes(replica.partition()).map(of_home).collect()
 }

@@ -3,13 +3,14 @@
 use super::super::keys::{data_key, hash_of};
 use super::super::map::Shape;
 use super::super::page::DOTS_MAX;
-use super::traps::{CausalWorld, ask, calm, delete, deliver_all, get, put, world};
+use super::super::replicate::strip::LOOKS_MAX;
+use super::traps::{CausalWorld, ask, bytes, calm, delete, deliver_all, get, put, world};
 use bytes::Bytes;
 use quorate_kernel::operation::{Operation, Outcome};
 use quorate_kernel::time::Span;
 use quorate_kernel::write::{WriteId, WriteName};
 use std::format;
-use std::string::String;
+use std::string::{String, ToString};
 use std::vec::Vec;
 
 fn repaired(world: &mut CausalWorld, node: u64) -> u64 {
@@ -155,5 +156,68 @@ fn the_names_of_very_many_writes_do_not_all_travel_with_each() {
     for node in 1..=3 {
         assert_eq!(get(&mut world, node, "k").0, ["999"], "node {node}");
         assert_eq!(world.field(node, "dot_keys"), "0", "nothing is kept at node {node}");
+    }
+}
+
+/// Of the keys that the fourth of five hosts holds every dot is kept while it is away, and those of
+/// others among them are dropped.
+#[test]
+fn a_pass_over_dots_that_are_kept_has_short_turns_and_comes_to_its_end() {
+    let mut world = world(5, &[]);
+    let (kept, (ours, others)) = (2 * LOOKS_MAX + 100, keys(2 * LOOKS_MAX + 100));
+    world.cut.insert(4);
+    let dropped = ours.iter().step_by(2);
+    others.iter().chain(dropped).for_each(|key| drop(put(&mut world, 2, key, "v", Bytes::new())));
+    deliver_all(&mut world);
+    assert_eq!(world.field(2, "dot_keys"), (kept + kept / 2).to_string());
+    let (mut looks, end) = (0, world.now + Span::secs(9));
+    while world.field(2, "dot_keys") != kept.to_string() {
+        assert!(world.now < end, "{} are kept", world.field(2, "dot_keys"));
+        // Less than the time between two turns of a pass; a new one may begin besides.
+        world.tick(Span::millis(1));
+        deliver_all(&mut world);
+        let now: usize = world.field(2, "collect_looks").parse().expect("a number");
+        assert!(now - looks <= 2 * LOOKS_MAX, "{} in one turn", now - looks);
+        looks = now;
+    }
+    world.cut.clear();
+    calm(&mut world, Span::secs(4));
+    assert_eq!(world.field(2, "dot_keys"), "0", "the fourth is back");
+}
+
+/// The first goes on with what it has on disk, and the second has nothing any more: what the first
+/// has is absent at the second, page by page.
+#[test]
+fn what_an_empty_peer_tells_of_many_keys_is_taken_in_bit_by_bit() {
+    let (page, count) = (20, 200);
+    let mut world = world(2, &["partitions=2", "replicas=2", "page=20"]);
+    for number in 0..count {
+        put(&mut world, 1, &format!("k{number}"), "v", Bytes::new());
+    }
+    calm(&mut world, Span::secs(3));
+    let kept = world.kept(1);
+    [1, 2].into_iter().for_each(|node| world.crash(node));
+    world.flights.clear();
+    world.restart(2, true);
+    world.restart_from(1, &kept);
+    let end = world.now + Span::secs(20);
+    while world.field(1, "joining") != "0" {
+        assert!(world.now < end, "the first copies what the second has");
+        world.tick(Span::millis(20));
+        loop {
+            world.flights.retain(|one| one.name != "ScanB" || one.to.0 != 2);
+            if world.flights.is_empty() {
+                break;
+            }
+            world.log.clear();
+            world.deliver(0);
+            let writes = world.log.iter().filter(|line| line.starts_with("1: writes")).count();
+            assert!(writes <= 2 * page, "{writes} in one turn");
+        }
+    }
+    calm(&mut world, Span::secs(9));
+    for node in [1, 2] {
+        let has = |number: &u64| get(&mut world, node, &format!("k{number}")).0 == [bytes("v")];
+        assert_eq!((0..count).filter(has).count() as u64, count, "at {node}");
     }
 }

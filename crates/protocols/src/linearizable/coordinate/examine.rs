@@ -22,8 +22,8 @@
 use super::coordinator::{Intent, Operation, Phase};
 use crate::linearizable::group::Standing;
 use crate::linearizable::message::{Message, Said, Stamp};
+use crate::linearizable::views::conditions::recent;
 use crate::linearizable::views::install::is_split;
-use crate::linearizable::views::propose::recent;
 use crate::linearizable::{Context, ENGINE, Linearizable};
 use crate::quorum::{CrashVector, Replies};
 use alloc::boxed::Box;

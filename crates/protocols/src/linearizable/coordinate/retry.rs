@@ -2,6 +2,7 @@
 //! cannot end are given up.
 
 use super::coordinator::{Intent, Operation, Phase};
+use crate::linearizable::views::conditions::suspected;
 use crate::linearizable::{Context, Linearizable};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -20,10 +21,9 @@ impl Linearizable {
     /// It is better told soon than after a deadline.
     fn is_out_of_reach(&self, view: &View) -> Option<Refusal> {
         let ring: &Ring = self.volatile.ring.as_ref()?;
-        let members = view.members();
-        let suspected = members.iter().filter(|node| ring.is_suspected(**node)).count();
-        (members.len() - suspected < view.majority()).then(|| {
-            let (suspected, members) = (suspected as u8, members.len() as u8);
+        let (suspected, members) = (suspected(view, ring), view.members().len());
+        (members - suspected < view.majority()).then(|| {
+            let (suspected, members) = (suspected as u8, members as u8);
             Refusal::Minority { view: view.id.version, suspected, members }
         })
     }

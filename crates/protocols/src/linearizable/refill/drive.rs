@@ -6,7 +6,7 @@ use crate::linearizable::group::{Group, Standing, Status};
 use crate::linearizable::message::Message;
 use crate::linearizable::replicate::replica::newest;
 use crate::linearizable::timer::Timer;
-use crate::linearizable::views::propose::recent;
+use crate::linearizable::views::conditions::recent;
 use crate::linearizable::{Context, Linearizable};
 use alloc::vec::Vec;
 use quorate_kernel::ids::NodeId;

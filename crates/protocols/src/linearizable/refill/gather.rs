@@ -56,7 +56,7 @@ use super::transfer::Transfer;
 use crate::linearizable::Context;
 use crate::linearizable::group::{Group, Standing, Status};
 use crate::linearizable::keys::{gathered_key, state_bytes, state_value};
-use crate::linearizable::views::propose::{all_are_complete, recent};
+use crate::linearizable::views::conditions::{all_are_complete, recent};
 use alloc::vec;
 use quorate_kernel::ids::NodeId;
 use quorate_kernel::mutant;

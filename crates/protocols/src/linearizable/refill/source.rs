@@ -205,6 +205,8 @@ impl Linearizable {
         cx: &mut Context<'_>,
     ) -> usize {
         let mut stamp = self.stamp(since, from.token);
+        // The asker may be in a view that this node does not know.
+        stamp.crashes.clone_from(&self.volatile.crashes);
         let list_keys = self.settings.pace.list_keys;
         let (group, held) = (self.group(since), self.held_since(since));
         // Before this node has left the older view, something may still complete there.

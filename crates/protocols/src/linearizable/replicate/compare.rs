@@ -42,7 +42,7 @@ use crate::linearizable::group::{Group, Standing};
 use crate::linearizable::keys::{first_of, next_interval, start_of, token_of};
 use crate::linearizable::message::{Basis, Message};
 use crate::linearizable::record::{Head, Record};
-use crate::linearizable::views::propose::recent;
+use crate::linearizable::views::conditions::recent;
 use crate::linearizable::wire::page;
 use crate::linearizable::{Context, Linearizable, Mode};
 use alloc::collections::{BTreeMap, BTreeSet};

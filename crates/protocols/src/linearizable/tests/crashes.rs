@@ -2,8 +2,12 @@
 //! show.
 
 use super::traps::schedule;
+use crate::linearizable::Linearizable;
+use crate::testing::world::{Setup, World};
+use quorate_kernel::ids::{NodeId, Start};
 use std::format;
 use std::string::String;
+use std::vec::Vec;
 
 /// Two starts of one coordinator can choose the same counter and operation number for two puts.
 /// Were the timestamps equal, members would hold different values that look the same.
@@ -312,4 +316,20 @@ fn who_forgot_hears_what_members_that_came_back_hold_now() {
          run 1s
          # told get k: value a",
     );
+}
+
+/// Hosts come, forget and go; what a reply says of those that forgot does not grow with them.
+#[test]
+fn a_reply_tells_who_forgot_of_its_own_view_alone() {
+    let mut world: World<Linearizable> = World::new(&Setup { members: 3, ..Setup::default() });
+    let view = world.view(1, &[1, 2, 3]);
+    world.step(1, |process, _| {
+        for node in 2..=100 {
+            process.volatile.crashes.raise(NodeId(node), Start(2));
+        }
+        let stamp = process.stamp(view.id, 1);
+        let told = (1..=100).map(NodeId).filter(|node| stamp.crashes.of(*node) > Start(0));
+        assert_eq!(told.collect::<Vec<_>>(), [2, 3].map(NodeId));
+        assert_eq!(stamp.crashes.of(NodeId(3)), Start(2));
+    });
 }

@@ -1,7 +1,7 @@
 //! What is done now and then for every group: saying how it stands here, catching up, letting go of
 //! what nobody needs any more (CATS §5, Garbage Collector).
 
-use super::propose::recent;
+use super::conditions::recent;
 use crate::linearizable::group::{Heard, Owed, Standing, Status};
 use crate::linearizable::message::{Beat, Message};
 use crate::linearizable::timer::Timer;

@@ -34,7 +34,7 @@
 //!   holds all that completed before the newer view; what completes in that view reaches readers by
 //!   quorums of that view, as with any member.
 
-use super::propose::recent;
+use super::conditions::recent;
 use crate::linearizable::group::{Group, Outpaced, Standing, Status};
 use crate::linearizable::message::{Known, Message};
 use crate::linearizable::refill::gather::is_even;

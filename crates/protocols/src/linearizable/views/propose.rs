@@ -5,7 +5,8 @@
 //! suspected holds all data of the present view. Otherwise two replacements in a row could leave a
 //! group in which nobody does, although no majority was ever lost.
 
-use crate::linearizable::group::{Group, Heard, Standing};
+use super::conditions::{all_are_complete, is_within_reach, may_change, may_come};
+use crate::linearizable::group::Group;
 use crate::linearizable::message::Message;
 use crate::linearizable::refill::gather;
 use crate::linearizable::timer::Timer;
@@ -18,16 +19,14 @@ use alloc::vec::Vec;
 use quorate_kernel::ids::{Incarnation, NodeId};
 use quorate_kernel::invariant;
 use quorate_kernel::limits::RECONFIGURES_MAX;
-use quorate_kernel::mutant;
 use quorate_kernel::probe;
 use quorate_kernel::ring::{Closing, Ring};
 use quorate_kernel::time::{Span, Time};
 use quorate_kernel::view::{Change, View, ViewId};
 
-/// How many groups one node moves at once.
+/// How many groups one node moves at once; of those whose majority is suspected as many again.
+/// These may wait for ever, and the others need not wait with them.
 const MOVES_MAX: usize = 8;
-/// How recent a peer's word must be.
-const HEARD_WITHIN: Span = Span::secs(5);
 
 /// A proposal under way.
 #[derive(Debug)]
@@ -42,6 +41,29 @@ impl Group {
     fn proposes_next(&self) -> bool {
         let running = self.running.as_ref();
         running.is_none_or(|running| running.proposer.view().id == self.view.id)
+    }
+}
+
+/// How many groups this node moves.
+#[derive(Default)]
+struct Moves {
+    /// Those whose majority is there.
+    within_reach: usize,
+    /// Those whose majority is suspected.
+    out_of_reach: usize,
+}
+
+impl Moves {
+    /// How many are like a group of this view.
+    fn like(&mut self, view: &View, ring: &Ring) -> &mut usize {
+        match is_within_reach(view, ring) {
+            true => &mut self.within_reach,
+            false => &mut self.out_of_reach,
+        }
+    }
+
+    fn have_room(&self) -> bool {
+        self.within_reach.min(self.out_of_reach) < MOVES_MAX
     }
 }
 
@@ -76,12 +98,18 @@ impl Linearizable {
             return;
         }
         let mut outbox = Outbox::default();
-        let moving = |group: &&Group| group.running.is_some();
-        let mut moves = self.durable.groups.values().filter(moving).count();
+        let mut moves = Moves::default();
+        for running in self.durable.groups.values().filter_map(|group| group.running.as_ref()) {
+            *moves.like(running.proposer.view(), &ring) += 1;
+        }
         let mut last = None;
-        while let Some(view) = self.group_after(last).filter(|_| moves < MOVES_MAX) {
+        while let Some(view) = self.group_after(last).filter(|_| moves.have_room()) {
             last = Some(view.group);
-            moves += usize::from(self.propose(view, &ring, &mut outbox, cx));
+            let Some(group) = self.group(view) else { continue };
+            let count = moves.like(&group.view, &ring);
+            if *count < MOVES_MAX {
+                *count += usize::from(self.propose(view, &ring, &mut outbox, cx));
+            }
         }
         outbox.send(cx);
         self.arm_proposals(cx);
@@ -310,89 +338,5 @@ impl Linearizable {
                 running.alarm = cx.now + backoff(running.attempts, cx.rng);
             }
         }
-    }
-}
-
-/// Whether every other member has said, however long ago, that it holds all data of the view.
-pub(crate) fn all_are_complete(group: &Group, view: &View, me: NodeId) -> bool {
-    let mut others = view.members().iter().filter(|node| **node != me);
-    others.all(|node| has_been_complete(group, view, *node))
-}
-
-/// Whether a member has said, however long ago, that it holds all data of the view.
-fn has_been_complete(group: &Group, view: &View, node: NodeId) -> bool {
-    let heard = group.heard.get(&node).filter(|heard| heard.version == view.id.version);
-    heard.is_some_and(|heard| heard.standing == Standing::Ready)
-}
-
-/// Whether every other member that is not suspected holds all data of the present view, and a
-/// majority of all members does.
-fn may_change(group: &Group, view: &View, ring: &Ring, me: NodeId, now: Time) -> bool {
-    let is_member = |node: NodeId| view.index_of(node).is_some();
-    let mut owed = group.record.owed.iter().filter(|owed| is_member(owed.newcomer));
-    if !owed.all(|owed| ring.is_suspected(owed.newcomer)) {
-        return false;
-    }
-    // A newcomer waits for as many sources that hold all data, or half of them where the view is
-    // even ([`gather`]); in a group of two the member that left may be the only other one, and
-    // would begin anew if it were chosen again.
-    let is_complete = |node: &&NodeId| match **node == me {
-        true => group.is_whole() || mutant!("changes_before_gathered"),
-        false => has_been_complete(group, view, **node),
-    };
-    if view.members().iter().filter(is_complete).count() < view.majority() {
-        return false;
-    }
-    let mut others =
-        view.members().iter().filter(|node| **node != me && !ring.is_suspected(**node));
-    others.all(|node| {
-        recent(group, *node, now).is_some_and(|heard| {
-            heard.version == view.id.version && heard.standing == Standing::Ready
-        })
-    })
-}
-
-/// Whether a node has copied the data ahead, or says that it cannot. Where a member is missing, its
-/// place is taken before, but by nobody who does not answer: who has just started does not know who
-/// is dead.
-fn may_come(group: &Group, newcomer: NodeId, is_forced: bool, now: Time) -> bool {
-    let heard = recent(group, newcomer, now);
-    let is_done = |heard: &Heard| matches!(heard.standing, Standing::Learned | Standing::Outside);
-    heard.is_some_and(|heard| is_forced || is_done(heard))
-}
-
-/// What a peer said of itself, if that is not long ago.
-pub(crate) fn recent(group: &Group, node: NodeId, now: Time) -> Option<&Heard> {
-    group.heard.get(&node).filter(|heard| now < heard.at + HEARD_WITHIN)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::linearizable::Linearizable;
-    use crate::linearizable::group::Status;
-    use crate::linearizable::keys::Slot;
-    use crate::linearizable::message::Known;
-    use alloc::vec;
-    use quorate_kernel::ids::Start;
-    use quorate_kernel::view::Range;
-
-    /// A newcomer of an even view may hear half of its members, which is enough only where a
-    /// majority has gathered, whoever proposes the change.
-    #[test]
-    fn nobody_changes_an_even_view_before_a_majority_has_gathered() {
-        let view = View::new(ViewId::default(), Range::ALL, vec![NodeId(1), NodeId(2)]);
-        let ring = Ring::new(1, Vec::new());
-        let may_change = |status, standing| {
-            let record = Linearizable::newborn(view.clone(), status, Slot::default());
-            let mut group = Group::new(record);
-            let (start, version) = (Start(1), view.id.version);
-            let heard = Heard { start, version, standing, known: Known::default(), at: Time(0) };
-            group.heard.insert(NodeId(2), heard);
-            may_change(&group, &view, &ring, NodeId(1), Time(0))
-        };
-        assert!(may_change(Status::Ready, Standing::Ready));
-        assert!(!may_change(Status::Ready, Standing::Gathering));
-        assert!(!may_change(Status::Gathering, Standing::Ready), "the proposer itself");
     }
 }

@@ -214,3 +214,33 @@ fn who_forgot_before_it_leaves_is_not_ready_before_others_need_it_no_more() {
         assert_eq!(get(&mut world, node, "k").0, [bytes("v")], "at {node}");
     }
 }
+
+/// The second has had a partition twice, and the first does not hear that it has handed over: it
+/// still has both when the fourth gets what it left last.
+#[test]
+fn who_left_a_partition_twice_is_copied_from_as_both() {
+    let mut world = memory();
+    let is_lost = |name: &str, from: u64, to: u64| name == "LeftA" && (from, to) == (2, 1);
+    put(&mut world, 1, "k0", "v", Bytes::new());
+    calm(&mut world, Span::secs(2));
+    let step = |out, into| Move { out, into, gone: false };
+    let moves = [step(2, 3), step(3, 2), step(2, 4)];
+    for (count, holder) in [(1, 3), (2, 2), (3, 4)] {
+        let mut record = world.record(&moves[..count]);
+        // By then the third has handed over.
+        record.former.retain(|tenure| count < 3 || tenure.node.0 != 3);
+        (1..=4).for_each(|node| world.tell(node, &record));
+        put(&mut world, holder, &format!("k{count}"), "v", Bytes::new());
+        let end = world.now + Span::secs(20);
+        while world.field(holder, "joining") != "0" || world.field(3, "leaving") != "0" {
+            assert!(world.now < end, "{holder} never joins: {count} moves");
+            run(&mut world, Span::millis(100), is_lost);
+        }
+    }
+    assert_eq!(world.field(2, "leaving"), "2", "the first has noted nothing");
+    calm(&mut world, Span::secs(9));
+    assert_eq!(world.field(2, "leaving"), "0");
+    for node in [1, 4] {
+        assert_eq!(lacking(&mut world, node, 4), Vec::<String>::new(), "at {node}");
+    }
+}

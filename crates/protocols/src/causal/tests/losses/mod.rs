@@ -4,3 +4,4 @@ pub(super) mod closing;
 mod dropped;
 mod lost;
 mod refill;
+mod witnesses;

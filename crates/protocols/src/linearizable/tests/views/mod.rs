@@ -4,6 +4,7 @@ mod departures;
 mod drains;
 mod invitations;
 mod members;
+mod out_of_reach;
 mod outpaced;
 mod owed;
 mod pairs;
