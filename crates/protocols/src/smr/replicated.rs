@@ -111,6 +111,13 @@ impl<M: Machine> Replicated<M> {
         Some((*at, self.answers.get(client, number).unwrap_or(kept)))
     }
 
+    /// The same as the state keeps it: with less where the machine does not want the whole there.
+    #[must_use]
+    pub fn kept(&self, client: Incarnation, number: u64) -> Option<(u64, &M::Output)> {
+        let (at, kept) = self.client(client)?.reply(number)?;
+        Some((*at, kept))
+    }
+
     /// How many whole answers are here of which the head keeps less.
     #[cfg(test)]
     pub fn whole_answers(&self) -> usize {

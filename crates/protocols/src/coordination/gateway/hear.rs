@@ -35,7 +35,7 @@ impl Coordination {
         if self.gateway.stream.life() != Some(told.life) {
             return self.begin_life(told.life, told.done, cx);
         }
-        self.gateway.stream.heard(from.node, told.touch, cx.now);
+        self.gateway.stream.heard(from.node, told.touch, !told.news.is_empty(), cx.now);
         self.gateway.stream.is_late(told.turn, cx.now);
         if !self.gateway.stream.is_next((from, told.view), told.turn, told.number) {
             return;
