@@ -262,6 +262,9 @@ impl<M: Machine> vsr::Machine for Replicated<M> {
         let is_later = entry.at_ms > self.head.now_ms || mutant!("smr_time_runs_back");
         self.head.now_ms = if is_later { entry.at_ms } else { self.head.now_ms };
         self.answers.pass(self.head.now_ms);
+        if mutant!("smr_ends_answers_of_who_asks") {
+            self.answers.forget_gone();
+        }
         for part in entry.parts {
             if let Some(Origin { client, acked, .. }) = part.from {
                 self.answers.acknowledge(client, acked);
@@ -279,6 +282,7 @@ impl<M: Machine> vsr::Machine for Replicated<M> {
                 }
             }
         }
+        self.answers.forget_gone();
     }
 
     fn load(&mut self, store: &mut Store<'_>) -> Stored {
