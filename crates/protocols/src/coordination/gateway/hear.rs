@@ -123,7 +123,11 @@ impl Coordination {
             {
                 self.lose(&asking, cx);
             }
-            Some(Origin::Operation(asking)) => self.on_answered(asking, answer, cx),
+            Some(Origin::Operation(asking)) => {
+                let client = asking.client;
+                self.on_answered(asking, answer, cx);
+                self.end_if_over(client, cx);
+            }
             Some(Origin::Open(ticket, connect)) => self.on_open(ticket, connect, &answer, cx),
             Some(Origin::Expire(session, attached)) => {
                 self.on_expired((session, attached), &answer, cx);
