@@ -57,6 +57,9 @@ impl<M: Machine> Answers<M> {
         let most = if mutant!("smr_clocks_end_answers") { u64::MAX } else { STEP_MS_MAX };
         self.now_ms = self.now_ms.saturating_add(at_ms.saturating_sub(self.at_ms).min(most));
         self.at_ms = self.at_ms.max(at_ms);
+        if mutant!("smr_ends_answers_of_who_asks") {
+            self.forget_gone();
+        }
     }
 
     /// Clients of which nothing has come for long are forgotten: behind an entry, as some may say

@@ -107,15 +107,14 @@ impl<M: Machine> Replicated<M> {
     /// remembered, and the number of the last change before it ended.
     #[must_use]
     pub fn reply(&self, client: Incarnation, number: u64) -> Option<(u64, &M::Output)> {
-        let (at, kept) = self.client(client)?.reply(number)?;
-        Some((*at, self.answers.get(client, number).unwrap_or(kept)))
+        let (at, kept) = self.kept(client, number)?;
+        Some((at, self.answers.get(client, number).unwrap_or(kept)))
     }
 
     /// The same as the state keeps it: with less where the machine does not want the whole there.
     #[must_use]
     pub fn kept(&self, client: Incarnation, number: u64) -> Option<(u64, &M::Output)> {
-        let (at, kept) = self.client(client)?.reply(number)?;
-        Some((*at, kept))
+        self.client(client)?.reply(number).map(|(at, kept)| (*at, kept))
     }
 
     /// How many whole answers are here of which the head keeps less.
@@ -262,9 +261,6 @@ impl<M: Machine> vsr::Machine for Replicated<M> {
         let is_later = entry.at_ms > self.head.now_ms || mutant!("smr_time_runs_back");
         self.head.now_ms = if is_later { entry.at_ms } else { self.head.now_ms };
         self.answers.pass(self.head.now_ms);
-        if mutant!("smr_ends_answers_of_who_asks") {
-            self.answers.forget_gone();
-        }
         for part in entry.parts {
             if let Some(Origin { client, acked, .. }) = part.from {
                 self.answers.acknowledge(client, acked);
