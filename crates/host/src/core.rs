@@ -352,7 +352,7 @@ impl Core {
 
     fn is_done(&self) -> bool {
         let is_late = |since: Instant| since.elapsed() >= FAREWELL;
-        let is_empty = self.clients.is_empty() && self.pending.count(Sort::Caller) == 0;
+        let is_empty = self.clients.is_empty() && self.pending.called() == 0;
         self.stopping_since.is_some_and(|since| is_empty || is_late(since))
     }
 }

@@ -41,6 +41,8 @@ pub(super) struct Caller {
     pub replies: Vec<oneshot::Sender<CallEnd>>,
     /// By which it is known when it is sent again.
     pub name: Option<Name>,
+    /// Whether a client says no more than that it is there.
+    pub is_heartbeat: bool,
 }
 
 /// Who waits for a request's answer.
@@ -64,6 +66,8 @@ pub(super) enum Sort {
     Session,
     Follower,
     Caller,
+    /// A caller that says no more than that it is there.
+    Heartbeat,
     Watcher,
     Operator,
 }
@@ -73,6 +77,7 @@ impl Waiter {
         match self {
             Waiter::Session(_) => Sort::Session,
             Waiter::Follower(_) => Sort::Follower,
+            Waiter::Caller(caller) if caller.is_heartbeat => Sort::Heartbeat,
             Waiter::Caller(_) => Sort::Caller,
             Waiter::Watcher(_) => Sort::Watcher,
             Waiter::Operator(_) => Sort::Operator,
@@ -124,7 +129,7 @@ pub(super) struct PendingRequests {
     pub inputs: Vec<Input>,
     all: Slab<Pending>,
     /// How many there are of each sort.
-    counts: [usize; 5],
+    counts: [usize; 6],
     /// How often a place was taken.
     taken: u32,
     /// When the clock stood at zero.
@@ -139,7 +144,7 @@ impl PendingRequests {
     /// Nothing is in hand.
     pub fn new(epoch: Instant, timeout: Span) -> PendingRequests {
         let (inputs, all, cells) = (Vec::new(), Slab::new(), Vec::new());
-        PendingRequests { inputs, all, counts: [0; 5], taken: 0, epoch, timeout, cells }
+        PendingRequests { inputs, all, counts: [0; 6], taken: 0, epoch, timeout, cells }
     }
 
     /// Keyspaces came or went.
@@ -274,7 +279,12 @@ impl PendingRequests {
     /// How many operations there are that clients wait for, at whatever door. Watches do not end by
     /// themselves.
     pub fn awaited(&self) -> usize {
-        self.count(Sort::Session) + self.count(Sort::Caller)
+        self.count(Sort::Session) + self.called()
+    }
+
+    /// How many operations there are that other threads wait for.
+    pub fn called(&self) -> usize {
+        self.count(Sort::Caller) + self.count(Sort::Heartbeat)
     }
 
     /// How many operations on the keyspace of a lane there are.
@@ -357,7 +367,7 @@ mod tests {
     fn clients_of_every_door_wait_for_their_operations() {
         let mut pending = none_pending();
         let asked = SessionRequest { client: 1, client_id: 5, number: 0 };
-        let caller = Caller { replies: Vec::new(), name: None };
+        let caller = Caller { replies: Vec::new(), name: None, is_heartbeat: false };
         let waiters = [Waiter::Session(asked), Waiter::Caller(caller)];
         for (count, waiter) in waiters.into_iter().enumerate() {
             assert_eq!(pending.awaited(), count);

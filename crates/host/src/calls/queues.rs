@@ -3,8 +3,9 @@
 //! Operations and watches reach the core thread ([`super::callers`]) through one bounded queue
 //! without a lock, and what operators ask ([`crate::operators::answers`]) through another: it is
 //! taken also while operations wait. When a queue is full, the next one is refused at once as
-//! overload.
+//! overload, unless a session rests on it ([`super::overflow`]).
 
+use super::overflow::{Overflow, overflow};
 use crate::keyspaces::Served;
 use crate::operators::requests::{OperatorCall, OperatorReply, OperatorRequest, Silence};
 use quorate_kernel::ids::{Incarnation, LaneId};
@@ -91,6 +92,7 @@ pub(crate) struct Called {
 /// The outside's end of the queues.
 pub struct Calls {
     sender: SyncSender<ClientCall>,
+    overflow: Overflow,
     operators: SyncSender<OperatorCall>,
     wake: OnceLock<Box<dyn Fn() + Send + Sync>>,
     is_woken: AtomicBool,
@@ -99,7 +101,8 @@ pub struct Calls {
 
 /// The core thread's end of the queues.
 pub struct CallsInbox {
-    pub(crate) receiver: Receiver<ClientCall>,
+    /// Calls, and those for which there was no room among them.
+    pub(crate) clients: (Receiver<ClientCall>, Receiver<ClientCall>),
     pub(crate) operators: Receiver<OperatorCall>,
     pub(crate) calls: Arc<Calls>,
 }
@@ -108,15 +111,18 @@ pub struct CallsInbox {
 #[must_use]
 pub fn calls() -> (Arc<Calls>, CallsInbox) {
     let (sender, receiver) = sync_channel(QUEUED_MAX);
+    let (overflow, overflown) = overflow();
     let (to_operators, operators) = sync_channel(QUEUED_MAX);
     let calls = Arc::new(Calls {
         sender,
+        overflow,
         operators: to_operators,
         wake: OnceLock::new(),
         is_woken: AtomicBool::new(false),
         keyspaces: Mutex::new(None),
     });
-    (Arc::clone(&calls), CallsInbox { receiver, operators, calls })
+    let clients = (receiver, overflown);
+    (Arc::clone(&calls), CallsInbox { clients, operators, calls })
 }
 
 impl Calls {
@@ -202,12 +208,18 @@ impl Calls {
 
     /// Queues a call, if there is room, and somebody to take it.
     pub(crate) fn send(&self, asked: ClientCall) -> Result<(), Refusal> {
-        self.sender.try_send(asked).map_err(|error| match error {
-            TrySendError::Full(_) => Refusal::Overloaded,
-            TrySendError::Disconnected(_) => Refusal::Stopping,
-        })?;
+        match self.sender.try_send(asked) {
+            Ok(()) => {}
+            Err(TrySendError::Full(asked)) => self.overflow.send(asked)?,
+            Err(TrySendError::Disconnected(_)) => return Err(Refusal::Stopping),
+        }
         self.wake();
         Ok(())
+    }
+
+    /// A call for which there was no room in the queue was taken.
+    pub(super) fn on_overflow_taken(&self, asked: &ClientCall) {
+        self.overflow.on_taken(asked);
     }
 
     /// Wakes the core thread unless it has been woken and not looked yet.

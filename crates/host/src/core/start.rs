@@ -72,10 +72,10 @@ impl Core {
         let met = (Meeting::new(me, hello.run, past, options.is_moved), seen, recovered);
         let proofs = Proofs::new(options.secrets, options.encrypt);
         let links = Links::new(hello, &options.hosts, &numbers, met, proofs, Arc::clone(&shared));
-        let CallsInbox { receiver, operators, calls } = options.calls;
+        let CallsInbox { clients: from_clients, operators, calls } = options.calls;
         calls.set_wake(wake(&waker));
         let operators = Operators::new(operators, Ring::new(0, options.hosts), numbers);
-        let callers = Callers::new(receiver, calls, me);
+        let callers = Callers::new(from_clients, calls, me);
         let epoch = Instant::now();
         shutdown.on_request(wake(&waker));
         shared.doors_open(cluster_at, clients.doors());

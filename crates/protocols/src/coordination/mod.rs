@@ -41,7 +41,8 @@
 //! - One partition: the tree is one group of hosts.
 //! - An answer of a read in front of a command is kept in memory alone if it is large. If it was
 //!   lost on its way, and the primary has started or copied the tree since, it is not known any
-//!   more, and its client's connection ends.
+//!   more, and its client's connection ends. So does it if a host takes such answers so slowly that
+//!   changes behind them would be forgotten.
 //! - Who is cut off from the primary's majority is served nothing, not even old state.
 //! - A host whose clock is ahead moves the tree's time ahead, for as long as it leads and after:
 //!   nodes with a time to live end early.

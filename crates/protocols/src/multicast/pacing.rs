@@ -66,14 +66,18 @@ impl Pacer {
 
     /// A replica asks for slots. It may ask late, often, and of an earlier coordinator. By time a
     /// ring answers if it is more than a second behind, as one that is new or was down for long:
-    /// period by period it would come too late.
+    /// period by period it would come too late. And it answers for slots that are not due yet: the
+    /// clock of another coordinator is or was ahead, and its ring with it, so that what waits there
+    /// would wait for as long.
     #[must_use]
-    pub fn on_lacking(&self, until: Slot) -> Option<u64> {
+    pub fn on_lacking(&self, until: Slot, now_ms: u64) -> Option<u64> {
         let lacks = until.0.saturating_sub(self.next.0);
         let is_answered = match self.pace {
             Pace::Demand => true,
             Pace::Time { slots_per_s, .. } => {
-                lacks > slots_per_s && !mutant!("multicast_far_behind_by_time")
+                let is_far = lacks > slots_per_s && !mutant!("multicast_far_behind_by_time");
+                let is_early = until > self.due(now_ms) && !mutant!("multicast_waits_for_clocks");
+                is_far || is_early
             }
         };
         skip(lacks).filter(|_| is_answered)
@@ -83,11 +87,16 @@ impl Pacer {
     /// comes late catches up by a second's slots a period.
     #[must_use]
     pub fn on_period(&self, now_ms: u64) -> Option<u64> {
-        let Pace::Time { origin_ms, slots_per_s } = self.pace else { return None };
+        let Pace::Time { slots_per_s, .. } = self.pace else { return None };
+        skip(self.due(now_ms).0.saturating_sub(self.next.0).min(slots_per_s))
+    }
+
+    /// The first slot that is not due yet by a clock.
+    fn due(&self, now_ms: u64) -> Slot {
+        let Pace::Time { origin_ms, slots_per_s } = self.pace else { return Slot(0) };
         let passed_ms = u128::from(now_ms.saturating_sub(origin_ms));
         let due = passed_ms * u128::from(slots_per_s) / 1000;
-        let due = u64::try_from(due).unwrap_or(u64::MAX);
-        skip(due.saturating_sub(self.next.0).min(slots_per_s))
+        Slot(u64::try_from(due).unwrap_or(u64::MAX))
     }
 }
 

@@ -4,7 +4,9 @@
 //! client has it: whoever leads next can tell it. The state, its copies and what is stored have the
 //! kept form alone, and nothing rests on the rest. It goes with the memory, where a replica has
 //! copied the state instead of executing the command, where a client has asked for too much, and
-//! where nothing is heard of one for long: its host may be gone for good.
+//! where nothing is heard of one for long: its host may be gone for good. How long is counted by
+//! the time of entries, of which each counts so much at most: a clock that jumps, or a group that
+//! has executed nothing for long, says nothing of clients.
 
 use super::machine::Machine;
 use alloc::collections::{BTreeMap, VecDeque};
@@ -18,12 +20,17 @@ pub const ANSWERS_BYTES_MAX: usize = 16 * 1024 * 1024;
 pub const KEPT_MS: u64 = 60_000;
 /// How often it is looked for such clients.
 const LOOKED_MS: u64 = 1000;
+/// The most that one entry counts.
+const STEP_MS_MAX: u64 = KEPT_MS / 10;
 
 /// The newest of them, for each client.
 #[derive(Debug)]
 pub struct Answers<M: Machine> {
     known: BTreeMap<NodeId, Known<M>>,
-    /// The time of the newest entry, and when it was last looked for clients that are gone.
+    /// The time of the newest entry.
+    at_ms: u64,
+    /// How much has passed since the first one as it counts, and had when it was last looked for
+    /// clients that are gone.
     now_ms: u64,
     looked_ms: u64,
 }
@@ -40,15 +47,26 @@ struct Known<M: Machine> {
 
 impl<M: Machine> Default for Answers<M> {
     fn default() -> Answers<M> {
-        Answers { known: BTreeMap::new(), now_ms: 0, looked_ms: 0 }
+        Answers { known: BTreeMap::new(), at_ms: 0, now_ms: 0, looked_ms: 0 }
     }
 }
 
 impl<M: Machine> Answers<M> {
-    /// The time of the next entry. Clients of which nothing has come for long are forgotten.
-    pub fn pass(&mut self, now_ms: u64) {
-        self.now_ms = now_ms;
-        if now_ms.abs_diff(self.looked_ms) < LOOKED_MS {
+    /// The time of the next entry.
+    pub fn pass(&mut self, at_ms: u64) {
+        let most = if mutant!("smr_clocks_end_answers") { u64::MAX } else { STEP_MS_MAX };
+        self.now_ms = self.now_ms.saturating_add(at_ms.saturating_sub(self.at_ms).min(most));
+        self.at_ms = self.at_ms.max(at_ms);
+        if mutant!("smr_ends_answers_of_who_asks") {
+            self.forget_gone();
+        }
+    }
+
+    /// Clients of which nothing has come for long are forgotten: behind an entry, as some may say
+    /// in it that they are there.
+    pub fn forget_gone(&mut self) {
+        let now_ms = self.now_ms;
+        if now_ms - self.looked_ms < LOOKED_MS {
             return;
         }
         self.looked_ms = now_ms;

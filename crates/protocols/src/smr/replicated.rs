@@ -107,8 +107,14 @@ impl<M: Machine> Replicated<M> {
     /// remembered, and the number of the last change before it ended.
     #[must_use]
     pub fn reply(&self, client: Incarnation, number: u64) -> Option<(u64, &M::Output)> {
-        let (at, kept) = self.client(client)?.reply(number)?;
-        Some((*at, self.answers.get(client, number).unwrap_or(kept)))
+        let (at, kept) = self.kept(client, number)?;
+        Some((at, self.answers.get(client, number).unwrap_or(kept)))
+    }
+
+    /// The same as the state keeps it: with less where the machine does not want the whole there.
+    #[must_use]
+    pub fn kept(&self, client: Incarnation, number: u64) -> Option<(u64, &M::Output)> {
+        self.client(client)?.reply(number).map(|(at, kept)| (*at, kept))
     }
 
     /// How many whole answers are here of which the head keeps less.
@@ -272,6 +278,7 @@ impl<M: Machine> vsr::Machine for Replicated<M> {
                 }
             }
         }
+        self.answers.forget_gone();
     }
 
     fn load(&mut self, store: &mut Store<'_>) -> Stored {

@@ -289,7 +289,7 @@ impl World {
                     }
                 }
                 Packet::Lacking(ring, until) => {
-                    self.rings.get_mut(&ring).expect("it is there").is_asked_for(until);
+                    self.rings.get_mut(&ring).expect("it is there").is_asked_for(until, now_ms);
                 }
                 Packet::Asked(ring, addressed) => {
                     self.rings.get_mut(&ring).expect("it is there").asks(addressed.into());

@@ -71,8 +71,8 @@ impl Ring {
         self.asked.push(ordered);
     }
 
-    pub fn is_asked_for(&mut self, until: Slot) {
-        let skip = self.pacer.on_lacking(until);
+    pub fn is_asked_for(&mut self, until: Slot, now_ms: u64) {
+        let skip = self.pacer.on_lacking(until, now_ms);
         self.skips(skip);
     }
 

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use quorate_kernel::ids::{LaneId, NodeId, Start};
 use quorate_kernel::time::Span;
 use quorate_kernel::transaction::Item;
-use quorate_kernel::tree::{Act, Ask, Item as Node, SessionId};
+use quorate_kernel::tree::{Act, Ask, Connect, Item as Node, SessionId, Zxid};
 use quorate_kernel::watch::Watch;
 use quorate_node::pump::Input;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -35,6 +35,11 @@ fn put(named: Option<Named>) -> Call {
     call(Operation::put(key, value), named)
 }
 
+fn ping(session: u64) -> Call {
+    let ask = Ask { session: Some(SessionId(session)), act: Act::Ping };
+    call(Operation::Tree(Box::new(ask)), None)
+}
+
 fn named(repeat: Option<Incarnation>) -> Option<Named> {
     let repeat = repeat.map(|first| (first, Duration::ZERO));
     Some(Named { id: [1; 16], digest: 7, repeat })
@@ -48,14 +53,14 @@ struct World {
 }
 
 fn world() -> World {
-    let (calls, CallsInbox { receiver, .. }) = calls();
+    let (calls, CallsInbox { clients, .. }) = calls();
     let wakes = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&wakes);
     let wake = move || {
         counted.fetch_add(1, Ordering::Relaxed);
     };
     calls.set_wake(wake);
-    let callers = Callers::new(receiver, Arc::clone(&calls), ME);
+    let callers = Callers::new(clients, Arc::clone(&calls), ME);
     let mut pending = PendingRequests::new(Instant::now(), Span::secs(5));
     pending.set_keyspaces(&table(Some(LANE)));
     World { calls, callers, pending, wakes }
@@ -86,7 +91,7 @@ impl World {
     }
 
     fn is_empty(&self) -> bool {
-        self.pending.count(Sort::Caller) == 0
+        self.pending.called() == 0
     }
 }
 
@@ -121,13 +126,61 @@ fn where_nothing_else_has_room_clients_say_that_they_are_there() {
         assert_eq!(world.take(), TAKEN_MAX);
     }
     let mut refused = world.send(put(None));
-    let ask = Ask { session: Some(SessionId(1)), act: Act::Ping };
-    let mut heard = world.send(call(Operation::Tree(Box::new(ask)), None));
+    let mut heard = world.send(ping(1));
     assert_eq!(world.take(), 1);
     world.end(Outcome::Noted);
     assert_eq!(heard.try_recv(), Ok(ended(Outcome::Noted, false)));
     let overloaded = Outcome::Refused(Refusal::Overloaded);
     assert_eq!(refused.try_recv(), Ok(ended(overloaded, false)));
+}
+
+#[test]
+fn where_many_say_that_they_are_there_others_find_room() {
+    let mut world = world();
+    let mut heard = Vec::new();
+    while heard.len() <= IN_HAND_MAX {
+        heard.extend((0..TAKEN_MAX).map(|_| world.send(ping(1))));
+        assert_eq!(world.take(), TAKEN_MAX);
+    }
+    let mut told = world.send(put(None));
+    assert_eq!(world.take(), 1);
+    world.end(Outcome::written());
+    assert_eq!(told.try_recv(), Ok(ended(Outcome::written(), false)));
+    assert_eq!(world.pending.called(), heard.len());
+}
+
+#[test]
+fn where_the_queue_is_full_sessions_go_on() {
+    let mut world = world();
+    let waiting: Vec<_> = (0..QUEUED_MAX).map(|_| world.send(put(None))).collect();
+    let send = |world: &World, asked| {
+        let (reply, told) = oneshot::channel();
+        let called = Called { call: asked, at: Instant::now(), reply };
+        world.calls.send(ClientCall::Call(called)).map(|()| told)
+    };
+    let go_on = |world: &World, session: Option<u64>| {
+        let (to, happened) = mpsc::channel(2);
+        let session = session.map(|session| (SessionId(session), [1; 16]));
+        let connect = Connect { session, timeout_ms: 1, seen: Zxid(0), peer: None };
+        let watch = Watch::Session(connect);
+        let watching = Watching { lane: LANE, watch, to };
+        world.calls.send(ClientCall::Watch(watching)).map(|()| happened)
+    };
+    assert_eq!(send(&world, put(None)).err(), Some(Refusal::Overloaded));
+    assert_eq!(go_on(&world, None).err(), Some(Refusal::Overloaded), "it has no session to lose");
+    let one = (send(&world, ping(1)), go_on(&world, Some(1)));
+    let other = (send(&world, ping(2)), go_on(&world, Some(2)));
+    assert!(one.0.is_ok() && one.1.is_ok() && other.0.is_ok() && other.1.is_ok());
+    assert_eq!(send(&world, ping(1)).err(), Some(Refusal::Overloaded), "one is on its way");
+    assert_eq!(go_on(&world, Some(2)).err(), Some(Refusal::Overloaded));
+    assert_eq!(world.take(), TAKEN_MAX + 4);
+    // They were taken, so the next ones pass.
+    let again: Vec<_> = (0..TAKEN_MAX).map(|_| world.send(put(None))).collect();
+    assert!(send(&world, ping(1)).is_ok() && go_on(&world, Some(2)).is_ok());
+    while world.callers.has_more() {
+        world.take();
+    }
+    assert_eq!(world.pending.called(), waiting.len() + again.len() + 2, "who is gone asks nothing");
 }
 
 #[test]

@@ -148,9 +148,11 @@ impl Coordination {
         let Some(session) = ask.session else {
             return self.begin_act(waiting, None, ask.act, cx);
         };
-        if self.gateway.replaced.contains(&session) && !mutant!("tree_hears_replaced_connections") {
+        let is_replaced = self.gateway.replaced.contains(&session) && ask.act != Act::Ping;
+        if is_replaced && !mutant!("tree_hears_replaced_connections") {
             // Its client has come anew, and does not know yet that it has the session again: it has
-            // given up what it had asked before, and may ask something else now.
+            // given up what it had asked before, and may ask something else now. That it is there
+            // is true whichever connection says so.
             return Err(Refusal::NoSession);
         }
         if let Some(known) = self.gateway.sessions.get_mut(&session) {

@@ -98,6 +98,16 @@ impl Coordination {
         cx.fx.answer_early(ticket, Outcome::Refused(Refusal::NoSession));
     }
 
+    /// A client that is answered, or is given up, is told behind that if its session has ended, by
+    /// what it had asked or otherwise: nothing else is told of it any more.
+    pub(super) fn end_if_over(&mut self, client: Option<Ticket>, cx: &mut Context<'_>) {
+        let Some(client) = client.filter(|_| !mutant!("tree_ends_are_not_told")) else { return };
+        let session = self.gateway.connections.get(&client).and_then(|it| it.session);
+        if session.is_some_and(|it| !self.gateway.sessions.contains_key(&it)) {
+            self.expire_client(client, cx);
+        }
+    }
+
     /// Ends a client's connection: it may go on with its session at another host, or here.
     pub(super) fn end_connection(
         &mut self,

@@ -35,7 +35,7 @@ impl Coordination {
         if self.gateway.stream.life() != Some(told.life) {
             return self.begin_life(told.life, told.done, cx);
         }
-        self.gateway.stream.heard(from.node, told.touch, cx.now);
+        self.gateway.stream.heard(from.node, told.touch, !told.news.is_empty(), cx.now);
         self.gateway.stream.is_late(told.turn, cx.now);
         if !self.gateway.stream.is_next((from, told.view), told.turn, told.number) {
             return;
@@ -123,7 +123,11 @@ impl Coordination {
             {
                 self.lose(&asking, cx);
             }
-            Some(Origin::Operation(asking)) => self.on_answered(asking, answer, cx),
+            Some(Origin::Operation(asking)) => {
+                let client = asking.client;
+                self.on_answered(asking, answer, cx);
+                self.end_if_over(client, cx);
+            }
             Some(Origin::Open(ticket, connect)) => self.on_open(ticket, connect, &answer, cx),
             Some(Origin::Expire(session, attached)) => {
                 self.on_expired((session, attached), &answer, cx);

@@ -91,6 +91,7 @@ impl Coordination {
                 GivenUp::Ahead | GivenUp::Question(_) => late(),
             };
             answer_with(waiting, Outcome::Refused(refusal), cx);
+            self.end_if_over(client, cx);
             if let (Some(client), GivenUp::Question(number)) = (client, given_up) {
                 self.gateway.end_question(client, number);
                 ended.insert(client);

@@ -1,7 +1,6 @@
 //! What gateways ask.
 
-use super::done::Done;
-use super::{Served, Waiting};
+use super::{Primary, Served, Waiting};
 use crate::coordination::hosted::Hosted;
 use crate::coordination::message::{GatewayAsks, Message, News, Told};
 use crate::coordination::timer::Timer;
@@ -171,23 +170,13 @@ impl Coordination {
         }
     }
 
-    /// Answers questions in their order, as many as one turn should; the next one goes on. What is
-    /// executed meanwhile they may show as well, as nothing is told of them yet.
+    /// Answers questions; the next turn goes on.
     pub(super) fn answer_ready(&mut self, cx: &mut Context<'_>) {
         let Some(hosted) = &mut self.hosted else { return };
         let Some(primary) = &mut hosted.primary else { return };
-        let mut spent = 0;
-        while let Some((node, number)) = primary.ready.front().copied() {
-            if spent >= ANSWERS_MAX && !mutant!("tree_answers_all_in_one_turn") {
-                probe!("coordination/answers_wait");
-                return cx.fx.arm(Timer::Again, cx.now);
-            }
-            primary.ready.pop_front();
-            let Some(served) = primary.gateways.get_mut(&node) else { continue };
-            spent += served.answer(number, &hosted.machine);
+        if !primary.answer_some(&hosted.machine) {
+            cx.fx.arm(Timer::Again, cx.now);
         }
-        invariant!(spent < ANSWERS_MAX + ANSWER_MAX, "one answer more than there is room for");
-        invariant!(primary.ready.is_empty(), "all are answered");
     }
 
     /// Puts what the turn has brought into the log.
@@ -234,6 +223,42 @@ impl Coordination {
     }
 }
 
+impl Primary {
+    /// Answers questions in their order, as many as one turn should; whether these are all. What is
+    /// executed meanwhile they may show as well, as nothing is told of them yet.
+    pub(super) fn answer_some(&mut self, machine: &Replicated<Tree>) -> bool {
+        let mut spent = 0;
+        while let Some((node, number)) = self.ready.front().copied() {
+            if spent >= ANSWERS_MAX && !mutant!("tree_answers_all_in_one_turn") {
+                probe!("coordination/answers_wait");
+                return false;
+            }
+            self.ready.pop_front();
+            let Some(served) = self.gateways.get_mut(&node) else { continue };
+            if served.holds_back() || !served.held.is_empty() {
+                probe!("coordination/holds_questions");
+                served.held.push_back(number);
+                continue;
+            }
+            spent += served.answer(number, machine);
+        }
+        invariant!(spent < ANSWERS_MAX + ANSWER_MAX, "one answer more than there is room for");
+        invariant!(self.ready.is_empty(), "all are answered");
+        true
+    }
+
+    /// Questions of a gateway that were held back are answered next, if they need not be any more;
+    /// whether there are any.
+    pub(super) fn release(&mut self, node: NodeId) -> bool {
+        let served = self.gateways.get_mut(&node).filter(|it| !it.held.is_empty());
+        let Some(served) = served.filter(|it| !it.holds_back()) else { return false };
+        for number in core::mem::take(&mut served.held).into_iter().rev() {
+            self.ready.push_front((node, number));
+        }
+        true
+    }
+}
+
 impl Served {
     /// The gateway asks everything anew, and what it was told since is told again.
     fn resume(&mut self, (turn, seen, acked): (u64, u64, u64), machine: &Replicated<Tree>) {
@@ -242,9 +267,11 @@ impl Served {
         let is_new = seen == 0 && client.is_none() && !mutant!("tree_lacks_what_never_was");
         let upto = if is_new { machine.changes().last() } else { seen };
         (self.turn, self.number, self.upto) = (turn, 0, upto);
-        (self.news, self.waiting_bytes, self.done) = (Vec::new(), 0, Done::begin(acked));
+        (self.news, self.news_bytes) = (Vec::new(), 0);
+        self.done.resume(acked);
         self.questions.clear();
         self.behind.clear();
+        self.held.clear();
     }
 
     /// What of these commands is new, to be put into the log, and about how many bytes it has.

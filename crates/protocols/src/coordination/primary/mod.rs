@@ -73,12 +73,18 @@ struct Served {
     questions: BTreeMap<u64, Waiting>,
     /// Those that wait for nothing but a command, each behind the number of that.
     behind: BTreeSet<(u64, u64)>,
+    /// Those that could be answered, and are not as long as their answers would wait here.
+    held: VecDeque<u64>,
     /// What it is told at the end of the turn; each with the number of the change before it.
     news: Vec<(u64, News)>,
+    /// About how many bytes of answers of questions that is.
+    news_bytes: usize,
+    /// Whether something of it is new since it was last looked what of it is to be told, and which
+    /// answer of a command waited then.
+    has_news: bool,
+    waited_at: Option<u64>,
     /// How far it was told the answers of its commands.
     done: Done,
-    /// About how many bytes of that have waited since the turn before.
-    waiting_bytes: usize,
 }
 
 /// A question that is not answered.
@@ -134,7 +140,9 @@ impl Primary {
                 let question = served.questions.get(number);
                 question.is_some_and(|it| it.is_confirmed && it.asked.after == *after)
             };
-            served.behind.iter().all(waits)
+            let is_confirmed =
+                |number: &u64| served.questions.get(number).is_some_and(|it| it.is_confirmed);
+            served.behind.iter().all(waits) && served.held.iter().all(is_confirmed)
         };
         invariant!(self.gateways.values().all(is_behind), "a command is waited for once");
     }
@@ -157,9 +165,12 @@ impl Served {
             acked: 0,
             questions: BTreeMap::new(),
             behind: BTreeSet::new(),
+            held: VecDeque::new(),
             news: Vec::new(),
+            news_bytes: 0,
+            has_news: false,
+            waited_at: None,
             done: Done::default(),
-            waiting_bytes: 0,
         }
     }
 }

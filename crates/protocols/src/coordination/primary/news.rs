@@ -8,7 +8,6 @@ use crate::coordination::{Context, Coordination};
 use crate::smr::Changes;
 use alloc::vec::Vec;
 use quorate_kernel::ids::NodeId;
-use quorate_kernel::invariant;
 use quorate_kernel::mutant;
 use quorate_kernel::time::{Span, Time};
 
@@ -16,9 +15,8 @@ use quorate_kernel::time::{Span, Time};
 const TOLD_BYTES_MAX: usize = 1024 * 1024;
 /// About the most bytes of changes that one gateway is told in one turn; the next one goes on.
 const TURN_BYTES_MAX: usize = 16 * 1024 * 1024;
-/// About the most bytes of answers that wait behind changes. A gateway that has so many is told no
-/// changes any more: it is as if they were not known, and its clients that follow anything come
-/// again, and look.
+/// About the most bytes of answers of questions that wait behind changes for a gateway; one answer
+/// more always fits. Other questions of it are not answered before.
 const NEWS_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// How long a gateway waits for a word at most, if there is no more to tell.
 const OWED: Span = Span::millis(100);
@@ -46,6 +44,9 @@ impl Coordination {
                 // It rests on a majority: nothing waits for this node's disk.
                 cx.fx.send_early(served.client, Message::Told(told));
             }
+            if primary.release(node) {
+                cx.fx.arm(Timer::Again, cx.now);
+            }
         }
     }
 }
@@ -64,13 +65,16 @@ impl Primary {
 impl Served {
     /// Something to be told, behind the change of this number.
     pub(super) fn tell(&mut self, at: u64, news: News) {
+        self.has_news = true;
+        self.news_bytes += bytes_of(&news);
         self.news.push((at, news));
     }
 
-    /// Whether so much waits since the turn before that it cannot wait any longer: what is new is
-    /// bounded where it is asked.
-    pub(super) fn has_too_much(&self) -> bool {
-        self.waiting_bytes >= NEWS_BYTES_MAX && !mutant!("tree_keeps_all_news")
+    /// Whether an answer of a question would wait here, behind the answer of a command or behind
+    /// much else: it is not looked for before.
+    pub(super) fn holds_back(&self) -> bool {
+        let waits = self.done.waits_at().is_some() || self.news_bytes >= NEWS_BYTES_MAX;
+        waits && !mutant!("tree_keeps_all_news")
     }
 
     /// What this gateway is to be told, in messages of a size.
@@ -80,18 +84,19 @@ impl Served {
             // What it has seen was done: another node leads, and knows more than this one.
             return Vec::new();
         }
-        let news = core::mem::take(&mut self.news);
-        let has_changed = last > self.upto;
         // That it is there, it is told from time to time: mostly there is more to tell soon.
         let is_owed = self.is_owed && now - self.told_at >= OWED;
-        if news.is_empty() && !is_owed && !has_changed {
-            return Vec::new();
-        }
         // An answer that waits comes behind the changes up to here, and before others.
         let waits_at = self.done.waits_at().map(|at| at.max(self.upto));
         let end = waits_at.map_or(last, |at| at.min(last));
-        let is_full = self.has_too_much();
-        let behind = changes.after(self.upto).filter(|_| !(is_full && has_changed));
+        let has_moved = self.done.waits_at() != self.waited_at;
+        if !self.has_news && !has_moved && !is_owed && end == self.upto {
+            // What is here waits yet.
+            return Vec::new();
+        }
+        (self.has_news, self.waited_at) = (false, self.done.waits_at());
+        let news = core::mem::take(&mut self.news);
+        let behind = changes.after(self.upto);
         let lacks = behind.is_none() && (self.follows || !mutant!("tree_lacks_in_silence"));
         let is_told = |change: &Change| match change {
             Change::Node { .. } | Change::Guarded { .. } => {
@@ -119,9 +124,9 @@ impl Served {
             _ => *at <= upto,
         };
         let (news, later): (Vec<_>, Vec<_>) = news.into_iter().partition(is_now);
-        self.waiting_bytes = later.iter().map(|(_, news)| bytes_of(news)).sum();
+        let of_questions = later.iter().filter(|(_, it)| matches!(it, News::Answer(..)));
+        self.news_bytes = of_questions.map(|(_, news)| bytes_of(news)).sum();
         self.news = later;
-        invariant!(!is_full || self.news.is_empty(), "what waits behind changes is bounded");
         if all.is_empty() && news.is_empty() && !is_owed && !lacks {
             return Vec::new();
         }
@@ -255,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_that_wait_behind_too_many_changes_are_told_without_them() {
+    fn questions_are_not_answered_while_much_waits_behind_changes() {
         let client = Incarnation { node: NodeId(1), start: Start(1) };
         let mut served = Served { follows: true, ..Served::new(client) };
         let mut changes = Changes::new(0);
@@ -263,27 +268,26 @@ mod tests {
             let (zxid, path) = (Zxid(number), "x".repeat(10_000));
             changes.push(Change::Node { zxid, path, what: What::Data }, 10_000);
         }
-        let paths = || Vec::from(["x".repeat(1024 * 1024)]);
-        for number in 1..=17 {
-            let answer = Answer::Paths { paths: paths(), next: None };
-            served.tell(3000, News::Answer(number, answer));
+        let mut count = 0;
+        while !served.holds_back() {
+            count += 1;
+            let paths = Vec::from(["x".repeat(1024 * 1024)]);
+            served.tell(3000, News::Answer(count, Answer::Paths { paths, next: None }));
         }
-        let first = served.told(&changes, Time(0));
-        assert!(first.iter().all(|it| !it.lacks), "it may have so much");
-        assert_eq!((served.news.len(), served.waiting_bytes > 17 << 20), (17, true));
-        changes.push(Change::Node { zxid: Zxid(3001), path: "/".into(), what: What::Data }, 1);
-        for number in 18..=19 {
-            let answer = Answer::Paths { paths: paths(), next: None };
-            served.tell(3001, News::Answer(number, answer));
+        assert_eq!(count, 16);
+        let mut said = Vec::new();
+        for holds_back in [true, false] {
+            let told = served.told(&changes, Time(0));
+            assert!(told.iter().all(|it| !it.lacks), "it is told all that it follows");
+            said.extend(told.into_iter().flat_map(|it| it.news));
+            assert_eq!(served.holds_back(), holds_back);
         }
-        let second = served.told(&changes, Time(0));
-        assert!(second[0].lacks && second[1..].iter().all(|it| !it.lacks));
-        let answers = second.iter().flat_map(|it| &it.news).map(|news| match news {
-            News::Answer(number, _) => *number,
-            other => panic!("{other:?} is not told any more"),
+        let answers = said.iter().filter_map(|news| match news {
+            News::Answer(number, _) => Some(*number),
+            _ => None,
         });
-        assert!(answers.eq(1..=19), "all of them, in their order");
-        assert_eq!((served.waiting_bytes, served.upto), (0, 3001));
-        assert!(served.told(&changes, Time(0)).is_empty(), "it goes on behind them");
+        assert!(answers.eq(1..=count), "all of them, in their order");
+        assert_eq!((said.len(), served.news_bytes, served.upto), (3016, 0, 3000));
+        assert!(served.told(&changes, Time(0)).is_empty());
     }
 }

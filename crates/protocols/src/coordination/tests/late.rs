@@ -247,7 +247,7 @@ fn what_an_earlier_connection_asks_in_the_turn_in_which_another_takes_its_place_
     let ask = |path| {
         Operation::Tree(Ask { session: Some(old.session), act: Act::One(create(path, "")) }.into())
     };
-    let [before, late] = [(); 2].map(|()| {
+    let [before, late, ping] = [(); 3].map(|()| {
         world.tickets += 1;
         Ticket(world.tickets)
     });
@@ -258,7 +258,10 @@ fn what_an_earlier_connection_asks_in_the_turn_in_which_another_takes_its_place_
         process.on_request(before, request(ask("/before")), cx);
         process.on_message(taken.from, taken.message.clone(), cx);
         process.on_request(late, request(ask("/late")), cx);
+        let there = Ask { session: Some(old.session), act: Act::Ping };
+        process.on_request(ping, request(Operation::Tree(there.into())), cx);
     });
+    assert_eq!(world.reply(ping), Ok(Reply::Done), "it is there, whoever says so");
     assert_eq!(world.ended(&old), Some(Refusal::NoSession));
     assert_eq!(world.answer(late), Outcome::Refused(Refusal::NoSession), "its client is here anew");
     let new = world.opened(other, ticket).expect("its session is there");

@@ -63,7 +63,8 @@ fn who_closes_its_session_is_told_so_and_ends_its_nodes_at_once() {
     assert!(world.one(&one, ephemeral("/one")).is_ok());
     assert_eq!(world.act(&one, Act::Close), Ok(Told::Done));
     assert!(!world.is_there(leader, "/one"));
-    assert_eq!(world.told(one.ticket).len(), 1, "the answer says it all");
+    assert!(world.is_expired(&one), "its connection ends with it");
+    assert_eq!(world.ended(&one), Some(Refusal::NoSession));
     let ticket = world.send(&one, Act::Ping);
     assert_eq!(world.answer(ticket), Outcome::Refused(Refusal::NoSession));
 }

@@ -16,8 +16,9 @@ fn skips(pacer: &mut Pacer, skip: Option<u64>) -> Option<u64> {
     Some(count)
 }
 
+/// A replica asks when all that it asks for is due by time.
 fn lacks(pacer: &mut Pacer, until: u64) -> Option<u64> {
-    let skip = pacer.on_lacking(Slot(until));
+    let skip = pacer.on_lacking(Slot(until), u64::MAX);
     skips(pacer, skip)
 }
 
@@ -51,6 +52,21 @@ fn by_time_a_ring_that_is_far_behind_skips_up_to_what_waits_in_others() {
     assert_eq!(lacks(&mut pacer, month), None);
     assert_eq!(lacks(&mut pacer, month + 500), None, "by time");
     assert_eq!(lacks(&mut pacer, month + 501), Some(501));
+}
+
+#[test]
+fn by_time_a_ring_skips_up_to_what_another_has_whose_clock_is_ahead() {
+    let mut pacer = Pacer::new(RingId(0), TIME, Slot(0));
+    assert_eq!(period(&mut pacer, 1100), Some(50));
+    let mut early = |until, now_ms| {
+        let skip = pacer.on_lacking(Slot(until), now_ms);
+        skips(&mut pacer, skip)
+    };
+    assert_eq!(early(60, 1120), None, "the next period brings it");
+    assert_eq!(early(61, 1120), Some(11));
+    assert_eq!(early(61, 1120), None);
+    assert_eq!(early(1, 0), None, "it has more than is due");
+    assert_eq!(early(62, 0), Some(1));
 }
 
 #[test]
@@ -93,7 +109,7 @@ fn a_coordinator_that_comes_back_counts_what_the_log_has() {
 #[test]
 fn what_the_log_refuses_is_not_counted() {
     let mut pacer = Pacer::new(RingId(0), Pace::Demand, Slot(0));
-    assert_eq!(pacer.on_lacking(Slot(50)), Some(50));
+    assert_eq!(pacer.on_lacking(Slot(50), 0), Some(50));
     // The log had no room for that. Whoever waits asks again, and is not told that it is there.
     assert_eq!(lacks(&mut pacer, 50), Some(50));
     assert_eq!(lacks(&mut pacer, 50), None);

@@ -26,7 +26,7 @@ pub(super) struct Head<M: Machine> {
     /// What it comes to; none before all that it reads is here.
     outcome: Option<Outcome<M>>,
     /// The object that it waits for.
-    lacks: Option<Bytes>,
+    pub lacks: Option<Bytes>,
     /// Copies that its last run went on with, as far as nobody has said yet that they are up to
     /// date.
     assumed: Variables<M>,

@@ -4,7 +4,7 @@ use super::command::Place;
 use super::digest::{COMPARED_EVERY, StateHash};
 use super::exchange::{ANSWER_BYTES_MAX, Message, NEEDS_MAX, Signal, bytes_of_signal};
 use super::machine::Machine;
-use super::partitions::{Holder, PartitionId, ReplicaId};
+use super::partitions::{Holder, PartitionId, Partitions, ReplicaId};
 use super::replica::{Effect, Replica};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -16,19 +16,33 @@ const PAUSE_MAX: u32 = 15;
 
 /// When a replica asks for what it waits for: less and less often while nothing comes of it, as
 /// what is asked for may be long on its way, and each question brings it once more.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Asks {
-    passed: Option<Place>,
+    /// What it has waited for.
+    waited: Waited,
     /// How many periods are left until the next question, and will be behind that.
     left: u32,
     pause: u32,
 }
 
+/// What a replica waits for: if any of it is another something has come.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Waited {
+    /// What it waits for is behind this place.
+    passed: Option<Place>,
+    /// The command at the head, the object that it lacks, and the partitions that have something
+    /// for it yet.
+    head: Option<(Place, Option<Bytes>, Partitions)>,
+}
+
 impl Asks {
-    /// Whether it asks in this period. What it waits for is behind this place.
-    fn are_due(&mut self, passed: Option<Place>) -> bool {
-        if passed != self.passed {
-            *self = Asks { passed, ..Asks::default() };
+    /// Whether it asks in this period.
+    fn are_due(&mut self, mut waited: Waited) -> bool {
+        if mutant!("smr_asks_late_for_what_is_lacked_next") {
+            waited.head = None;
+        }
+        if waited != self.waited {
+            *self = Asks { waited, ..Asks::default() };
         }
         if self.left > 0 && !mutant!("smr_asks_each_period") {
             self.left -= 1;
@@ -67,7 +81,7 @@ impl<M: Machine> Replica<M> {
         let needs = self.needs();
         if needs.is_empty() {
             self.asks = Asks::default();
-        } else if self.asks.are_due(self.state.passed) {
+        } else if self.asks.are_due(self.waited()) {
             for (of, places) in needs {
                 let needs = Message::Needs { replica: self.own, places };
                 self.ask_for(Effect::Send(of, needs));
@@ -86,6 +100,12 @@ impl<M: Machine> Replica<M> {
             };
             self.ask_for(Effect::Send(other, message));
         }
+    }
+
+    fn waited(&self) -> Waited {
+        let head = self.head.as_ref();
+        let head = head.map(|it| (it.place, it.lacks.clone(), self.lacks(it).collect()));
+        Waited { passed: self.state.passed, head }
     }
 
     /// What is waited for at the head, and will be behind it, by partition.

@@ -192,6 +192,8 @@ impl<M: Machine> Replica<M> {
             "who is idle stays, until nobody is left"
         );
         self.layout = layout;
+        // Who comes may have what those who were asked had not.
+        self.asks = Asks::default();
         self.state.released.retain_members(&self.layout);
         for of in (0..self.layout.count()).map(PartitionId) {
             self.release(of);

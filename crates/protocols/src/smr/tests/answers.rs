@@ -71,6 +71,30 @@ fn the_oldest_are_lost_where_a_client_asks_for_too_much() {
 }
 
 #[test]
+fn a_clock_that_jumps_says_nothing_of_clients() {
+    let (mut member, one, here) = (Member::<Numbers>::new(), client(1, 1), client(2, 1));
+    for client in [one, here] {
+        member.ask(5_000_000, from(client, 1), &[Command::Large(5)]);
+    }
+    // Nothing was executed for a day, or the next primary's clock is ahead.
+    let day = 24 * 3600 * 1000;
+    member.ask(5_000_000 + day, from(here, 2), &[add("a", 1)]);
+    assert_eq!(told(&member, one, &[1]), [Some(5)], "it may be there");
+    // Who asks in the very entry by whose time it would be gone is there.
+    let (begin, step) = (5_000_000 + day, KEPT_MS / 10);
+    (1..9).for_each(|count| {
+        member.ask(begin + count * step, from(here, 2 + count), &[add("a", 1)]);
+    });
+    assert_eq!(told(&member, one, &[1]), [Some(5)]);
+    member.ask(begin + 9 * step, from(one, 2), &[add("a", 1)]);
+    assert_eq!(told(&member, one, &[1]), [Some(5)]);
+    (10..20).for_each(|count| {
+        member.ask(begin + count * step, from(here, 1 + count), &[add("a", 1)]);
+    });
+    assert_eq!(told(&member, one, &[1]), [Some(0)]);
+}
+
+#[test]
 fn the_whole_goes_where_nothing_more_comes_of_a_client() {
     let (mut member, gone, here) = (Member::<Numbers>::new(), client(1, 1), client(2, 1));
     let (begin, step) = (5_000_000, KEPT_MS / 10);

@@ -71,3 +71,17 @@ fn the_oldest_are_forgotten_when_all_are_too_long_and_the_last_one_is_kept() {
     changes.push(68, 1);
     assert_eq!(kept(&changes), Some((68, 68)));
 }
+
+#[test]
+fn half_of_what_is_kept_is_soon_forgotten() {
+    let (mut many, mut long) = (Changes::new(5), Changes::new(0));
+    let half = 32 * 1024;
+    (0..half).for_each(|number| many.push(number, 8));
+    assert!(!many.is_aging(5) && many.is_aging(4), "what was never told here is not known");
+    many.push(0, 8);
+    assert!(many.is_aging(5) && !many.is_aging(6) && !many.is_aging(half + 6));
+    (0..33).for_each(|number| long.push(number, 1024 * 1024));
+    assert!(long.is_aging(0) && !long.is_aging(1) && !long.is_aging(33));
+    (0..64).for_each(|number| long.push(number, 1024 * 1024));
+    assert!(long.is_aging(33) && long.is_aging(64) && !long.is_aging(65));
+}

@@ -125,7 +125,7 @@ mod tests {
         }
         assert_eq!(stream.touches.len(), TOUCHES_MAX);
         for (confirmed, known) in [(5, 5), (999, TOUCHES_MAX as u64 - 1), (1000, 1000)] {
-            stream.heard(primary, confirmed, at(1000));
+            stream.heard(primary, confirmed, false, at(1000));
             assert_eq!(stream.confirmed, at(known), "of {confirmed}");
         }
         assert!(stream.touches.is_empty());
@@ -165,7 +165,7 @@ mod tests {
                     on_way.push_back((turn, number + 4));
                 }
             }
-            stream.heard(primary, stream.touch, at);
+            stream.heard(primary, stream.touch, false, at);
             stream.tick(at);
         }
         assert_eq!((stream.acked, stream.turn), (20, 2), "all were asked anew once");

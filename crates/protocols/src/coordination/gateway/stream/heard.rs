@@ -66,12 +66,15 @@ impl<O> Stream<O> {
     }
 
     /// A message of the primary says which of this gateway's it has heard last, so that a majority
-    /// has followed it since. Who leads no more says nothing new.
-    pub fn heard(&mut self, from: NodeId, touch: u64, now: Time) {
+    /// has followed it since. Or it tells something, which rests on a majority too: on a slow link
+    /// several come of one touch, long after each other. Who leads no more has soon told all that
+    /// it knew, and names no new touch.
+    pub fn heard(&mut self, from: NodeId, touch: u64, tells: bool, now: Time) {
         if self.primary != Some(from) {
             return;
         }
-        if mutant!("tree_hears_who_leads_no_more") {
+        let is_word = tells && !mutant!("tree_leaves_who_tells_slowly");
+        if is_word || mutant!("tree_hears_who_leads_no_more") {
             self.heard_at = now;
         }
         while let Some((number, at)) = self.touches.front().copied()
@@ -101,5 +104,34 @@ impl<O> Stream<O> {
         self.heard_at = now;
         self.patience = Span(2 * self.patience.0).min(WAIT_MAX);
         Some(silent)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::coordination::tree::Command;
+
+    #[test]
+    fn who_tells_something_slowly_is_not_left() {
+        let (primary, mut stream) = (NodeId(1), Stream::<()>::new(Time(0)));
+        stream.begin_life(1, 0);
+        stream.command(Command::NOTHING, 1, None, Time(0));
+        assert_eq!(stream.asks(primary, 0, false, Time(0))[0].touch, 1);
+        // A large answer is on its way in four messages, all of which name one touch.
+        let mut at = Time(0);
+        for _ in 0..4 {
+            at = at + Span::millis(500);
+            assert_eq!(stream.tick(at), None);
+            stream.heard(primary, 1, true, at);
+        }
+        assert_eq!(stream.confirmed, Time(0), "it has led when that touch was sent");
+        assert_eq!(stream.tick(at + Span(PATIENCE.0 - 1)), None);
+        // Who says that it is there, and no more, may lead no more.
+        for _ in 0..6 {
+            at = at + Span::millis(100);
+            stream.heard(primary, 1, false, at);
+        }
+        assert_eq!(stream.tick(at), Some(primary));
     }
 }

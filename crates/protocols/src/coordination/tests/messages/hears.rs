@@ -15,6 +15,7 @@ use quorate_kernel::tree::{Act, Connect, Item, Told as Reply, What, Zxid};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::string::String;
+use std::vec::Vec;
 
 /// Follows a node and all below it until it is told otherwise.
 fn follow(world: &mut World, client: &Client, path: &str) {
@@ -185,6 +186,30 @@ fn who_waits_for_a_session_that_has_ended_unseen_is_sent_away() {
     assert_eq!(world.told(waits), [&Outcome::Refused(Refusal::TooSlow)], "and looks again");
     let again = world.go_on(&one, GATEWAY);
     assert_eq!(world.opened(GATEWAY, again), None, "its session is over");
+}
+
+#[test]
+fn who_gives_up_a_close_between_the_end_of_its_session_and_the_answer_is_told_the_end() {
+    let mut world = one_member();
+    let one = world.open_with(GATEWAY, Span::secs(60));
+    world.take(|from, to, message| {
+        let closes = |told: &Told| told.news.iter().any(|it| matches!(it, News::Done(..)));
+        (from, to) == (ALONE, GATEWAY) && matches!(message, Message::Told(it) if closes(it))
+    });
+    let ticket = world.send(&one, Act::Close);
+    world.run_to_taken(1, SOON);
+    let taken = world.taken().remove(0);
+    world.cut.insert((ALONE, GATEWAY));
+    let Message::Told(told) = taken.message else { panic!("it is told") };
+    let [change, done] = &told.news[..] else { panic!("a change, and the answer") };
+    assert!(matches!((change, done), (News::Change(..), News::Done(..))));
+    say(&mut world, ALONE, GATEWAY, Told { news: Vec::from([change.clone()]), ..told });
+    assert!(world.ended(&one).is_none(), "the answer is still to come");
+    assert_eq!(world.answer(ticket), Outcome::Refused(Refusal::OutcomeUnknown));
+    assert!(world.is_expired(&one) && world.ended(&one) == Some(Refusal::NoSession));
+    world.mend();
+    world.run(SOON);
+    assert!(world.ended(&one).is_some(), "it is told once");
 }
 
 #[test]

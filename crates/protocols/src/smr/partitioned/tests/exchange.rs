@@ -220,6 +220,34 @@ fn what_does_not_come_is_asked_for_less_and_less_often() {
 }
 
 #[test]
+fn what_is_lacked_next_is_asked_for_at_once() {
+    let mut cluster = Cluster::new(3, 1);
+    cluster.ask(&[write("c7", 3), write("a3", 8)]);
+    cluster.level();
+    cluster.settle();
+    let follow = |name: &str, letter: &str| Step::Follow(name.into(), letter.into());
+    let id = cluster.ask(&[follow("b first", "c"), copy("c7", "b"), follow("b", "a")]);
+    cluster.level();
+    cluster.cuts = [(0, 1, 1), (2, 1, 1)].into();
+    cluster.settle();
+    // The third partition is not heard for long. When it is, an object of the first is lacked.
+    (0..20).for_each(|_| cluster.period());
+    cluster.cuts = [(0, 1, 1)].into();
+    let lacks = |cluster: &mut Cluster, name: &str| {
+        let head = cluster.replica((1, 1)).head.as_ref();
+        head.and_then(|head| head.lacks.as_deref()) == Some(name.as_bytes())
+    };
+    while !lacks(&mut cluster, "a3") {
+        assert!(lacks(&mut cluster, "c first") || lacks(&mut cluster, "c7"));
+        cluster.period();
+    }
+    cluster.cuts.clear();
+    cluster.period();
+    assert!(cluster.replica((1, 1)).is_idle());
+    assert_eq!(cluster.output(id), Some(done(&[3, 3, 8])));
+}
+
+#[test]
 fn what_is_signalled_is_kept_until_all_replicas_of_the_others_have_released_it() {
     let mut cluster = Cluster::new(3, 2);
     cluster.cuts = [(1, 2, 0)].into();
