@@ -5,10 +5,7 @@ mod common;
 use bytes::Bytes;
 use common::World;
 use quorate_doors::Session as _;
-use quorate_kernel::limits::{
-    CLIENT_OPERATIONS_MAX, CLIENT_QUEUE_BYTES_MAX, CLIENT_READ_BYTES_MAX, KEY_BYTES_MAX,
-    PIPELINE_COMMANDS_MAX,
-};
+use quorate_kernel::limits::{CLIENT_QUEUE_BYTES_MAX, KEY_BYTES_MAX};
 use quorate_kernel::operation::{Operation, Outcome, Refusal};
 
 /// Asks line by line; each pair is a command and its whole reply.
