@@ -17,7 +17,7 @@ use super::keyspaces::Table;
 use super::operators::answers::{self, Operators, Sight};
 use super::operators::show;
 use super::out::Out;
-use super::pending::{PendingRequests, Sort, Waiter};
+use super::pending::{PendingRequests, Waiter};
 use super::token::{self, CLIENT, CLUSTER, WAKER};
 use crate::metrics::{Shared, Stage};
 use crate::shutdown::Shutdown;
