@@ -159,7 +159,7 @@ impl Session {
                 let follows = Follows::of(&act);
                 let number = self.queue.push(Waiting { xid, form, follows, bytes, asked });
                 self.connection.on_queued(self.queue.unanswered());
-                let ask = Box::new(Ask { session: Some(session), act });
+                let ask = Box::new(Ask { session: Some(session), opening: None, act });
                 out.start(number, lane, Operation::Tree(ask), None);
             }
             Plan::Answer(told) => self.answer_now(xid, &form, &told, bytes),

@@ -240,7 +240,8 @@ pub const CONNECT: &[wire::Field<'_>] = &[
 /// The session is open.
 pub fn opened() -> Outcome {
     let (session, password, timeout_ms) = (SESSION, PASSWORD, 10_000);
-    Outcome::More(vec![Event::Session(SessionEvent::Open { session, password, timeout_ms })])
+    let opened = SessionEvent::Open { session, password, timeout_ms, opening: 1 };
+    Outcome::More(vec![Event::Session(opened)])
 }
 
 /// A node was changed.

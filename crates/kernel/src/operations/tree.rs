@@ -22,6 +22,9 @@ pub struct Ask {
     /// asks is done in the order in which it is asked. A client whose watch of the session has
     /// ended asks nothing for it any more behind the turn in which that was answered.
     pub session: Option<SessionId>,
+    /// In which opening of the session it is asked, if the client says: [`SessionEvent::Open`] has
+    /// told which. What was asked in an earlier one, and comes late, is refused; but a ping passes.
+    pub opening: Option<u64>,
     /// What is asked.
     pub act: Act,
 }

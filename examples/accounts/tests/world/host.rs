@@ -7,8 +7,8 @@ use quorate_kernel::ids::{Incarnation, NodeId, Start};
 use quorate_kernel::rng::Rng;
 use quorate_protocols::multicast::{Lacking, RingId};
 use quorate_protocols::smr::partitioned::{
-    Cached, Caching, Effect, Layout, Message, PartitionId, Place, Placement, Replica, ReplicaId,
-    Signal, Snapshot,
+    Cached, Caching, Effect, Kept, Layout, Message, PartitionId, Place, Placement, Replica,
+    ReplicaId, Snapshot,
 };
 use quorate_protocols::vsr::Op;
 use std::collections::BTreeMap;
@@ -24,10 +24,10 @@ pub struct Host {
     replica: Option<Replica<Accounts>>,
     /// How far it has learned each ring.
     learned: BTreeMap<RingId, u64>,
-    /// What the disk has: a snapshot as bytes, and signals. None if the disk is lost.
-    disk: Option<(Vec<u8>, Vec<Signal<Accounts>>)>,
+    /// What the disk has: a snapshot as bytes, and what was kept since. None if the disk is lost.
+    disk: Option<(Vec<u8>, Vec<Kept<Accounts>>)>,
     /// What is written and not synced.
-    unsynced: Vec<Signal<Accounts>>,
+    unsynced: Vec<Kept<Accounts>>,
     /// What may leave when that is synced.
     held: Vec<Effect<Accounts>>,
     out: Vec<Effect<Accounts>>,
@@ -237,7 +237,7 @@ impl Host {
         let effects = self.replica.as_mut().map(Replica::take_effects).unwrap_or_default();
         for effect in effects {
             match effect {
-                Effect::Keep(signals) => self.unsynced.extend(signals),
+                Effect::Keep(kept) => self.unsynced.extend(kept),
                 Effect::Halt(differs) => panic!("{} halts: {differs:?}", self.node.0),
                 Effect::Lost(place) => self.lost = Some(place),
                 Effect::Send(_, Message::Released { .. }) => self.held.push(effect),
@@ -260,7 +260,7 @@ impl Host {
         self.sync();
         if let Some((stored, kept)) = &mut self.disk {
             *stored = bytes(&snapshot);
-            kept.retain(|signal| Some(signal.place) > passed);
+            kept.retain(|it| it.is_needed(passed));
         }
     }
 }

@@ -119,6 +119,7 @@ impl Reader {
             }
             "tree" => Operation::Tree(Box::new(Ask {
                 session: fields.nullable("session", number_of)?.map(SessionId),
+                opening: None,
                 act: fields.plain("act")?,
             })),
             _ => {

@@ -73,7 +73,7 @@ impl Story {
 
     fn ask(&mut self, client: Client, act: Act) -> super::AskedId {
         let now = self.now();
-        let ask = Ask { session: Some(client.session), act };
+        let ask = Ask { session: Some(client.session), opening: None, act };
         self.record.ask(client.id, Some(client.on), Operation::Tree(ask.into()), now)
     }
 

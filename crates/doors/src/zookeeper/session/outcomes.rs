@@ -74,7 +74,7 @@ impl Session {
     fn on_event(&mut self, event: SessionEvent, out: &mut dyn Requests) {
         match (event, self.state) {
             (
-                SessionEvent::Open { session, password, timeout_ms },
+                SessionEvent::Open { session, password, timeout_ms, .. },
                 State::Connecting { lane, knows_read_only },
             ) => {
                 self.state = State::Open { lane, session };

@@ -85,7 +85,7 @@ impl door::Session for Session {
             && !self.is_draining
             && !core::mem::replace(&mut self.is_kept, true)
         {
-            let ask = Box::new(Ask { session: Some(session), act: Act::Ping });
+            let ask = Box::new(Ask { session: Some(session), opening: None, act: Act::Ping });
             out.start(UNREAD, lane, Operation::Tree(ask), None);
         }
     }

@@ -41,7 +41,8 @@ impl Owner {
     /// Says something for the session; nobody waits for the answer.
     fn say(&self, act: Act) {
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
-        let operation = Operation::Tree(Box::new(Ask { session: Some(self.session), act }));
+        let operation =
+            Operation::Tree(Box::new(Ask { session: Some(self.session), opening: None, act }));
         let deadline = Instant::now() + self.native.timeout();
         let keyspace = Arc::clone(&self.keyspace);
         let call = Call { keyspace, operation, deadline, named: None };

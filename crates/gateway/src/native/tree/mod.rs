@@ -64,8 +64,8 @@ impl Native {
         asking: &Asking,
     ) -> Result<(TreeReply, bool), Problem> {
         let keyspace = self.find_tree(keyspace)?;
-        let session = self.session_of(keyspace.keyspace().lane, session)?;
-        let operation = Operation::Tree(Box::new(Ask { session, act }));
+        let whose = self.session_of(keyspace.keyspace().lane, session, act == Act::Ping)?;
+        let operation = whose.asks(act);
         let operation = map::able(&keyspace, "a call on trees", operation)?;
         let (outcome, is_repeated) =
             self.write(&keyspace, operation.into(), options, asking).await?;
@@ -84,7 +84,7 @@ impl Native {
         act: Act,
         deadline: Instant,
     ) -> Result<TreeReply, Problem> {
-        let operation = Operation::Tree(Box::new(Ask { session, act }));
+        let operation = Operation::Tree(Box::new(Ask { session, opening: None, act }));
         let (outcome, _) = self.call(keyspace, operation, deadline, None).await?;
         let reply = reply(outcome)?;
         match reply.told {
@@ -103,8 +103,8 @@ impl Native {
     ) -> Result<TreeReply, Problem> {
         check_path(item.path())?;
         let keyspace = self.find_tree(keyspace)?;
-        let session = self.session_of(keyspace.keyspace().lane, session.as_ref())?;
-        let operation = Operation::Tree(Box::new(Ask { session, act: Act::One(item) }));
+        let whose = self.session_of(keyspace.keyspace().lane, session.as_ref(), false)?;
+        let operation = whose.asks(Act::One(item));
         let deadline = self.deadline(timeout_ms, asking);
         let (outcome, _) = self.call(&keyspace, operation, deadline, None).await?;
         reply(outcome)

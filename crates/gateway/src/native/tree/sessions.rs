@@ -7,9 +7,10 @@ use super::told::{Opened, Told};
 use super::{failures, words};
 use crate::native::problem::{self, Problem};
 use crate::native::service::{Asking, Native};
-use quorate_api::v1;
+use quorate_api::v1::{self, NodeFailure};
 use quorate_kernel::ids::LaneId;
-use quorate_kernel::tree::{Act, Connect, Password, SessionId, Zxid};
+use quorate_kernel::operation::Operation;
+use quorate_kernel::tree::{Act, Ask, Connect, Password, SessionId, Zxid};
 use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -43,10 +44,30 @@ struct Table {
 
 struct Open {
     password: Password,
-    /// Which opening it is: one session may be opened again while its first stream goes.
+    /// Which opening it is, as the engine counts them.
+    opening: u64,
+    /// The same as this table counts them: one session may be opened again while its first stream
+    /// goes.
     number: u64,
     /// Tells its stream that it was closed.
     close: oneshot::Sender<()>,
+    /// Its client closes it: that it has ended is no error.
+    is_closing: bool,
+}
+
+/// For which session something is asked, if for one, and in which opening of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Whose {
+    session: Option<SessionId>,
+    opening: Option<u64>,
+}
+
+impl Whose {
+    /// What is asked of the engine.
+    pub fn asks(self, act: Act) -> Operation {
+        let Whose { session, opening } = self;
+        Operation::Tree(Box::new(Ask { session, opening, act }))
+    }
 }
 
 impl Sessions {
@@ -55,13 +76,14 @@ impl Sessions {
     }
 
     /// A session is open; the number of the opening, and what tells when it was closed.
-    fn insert(&self, name: Name, password: Password) -> (u64, Closing) {
+    fn insert(&self, name: Name, (password, opening): (Password, u64)) -> (u64, Closing) {
         let (close, closed) = oneshot::channel();
         let closed = Closing(Some(closed));
         let mut table = self.table();
         table.count += 1;
         let number = table.count;
-        table.open.insert(name, Open { password, number, close });
+        let open = Open { password, opening, number, close, is_closing: false };
+        table.open.insert(name, open);
         (number, closed)
     }
 
@@ -81,13 +103,28 @@ impl Sessions {
         }
     }
 
-    /// Whether it is open here, and the password is right, and its client does not resume it. A
-    /// client that does has given up what it had asked before: that is not to be done behind what
-    /// it asks then.
-    fn admits(&self, name: Name, shown: &Password) -> bool {
+    /// Its client begins to close it, or could not.
+    fn set_closing(&self, name: Name, shown: &Password, is_closing: bool) {
+        let mut table = self.table();
+        if let Some(open) = table.open.get_mut(&name).filter(|it| is_same(&it.password, shown)) {
+            open.is_closing = is_closing;
+        }
+    }
+
+    /// Whether the client of a stream closes its session.
+    fn is_closing(&self, name: Name, number: u64) -> bool {
         let table = self.table();
-        let is_open = table.open.get(&name).is_some_and(|open| is_same(&open.password, shown));
-        is_open && !table.resumed.contains_key(&name)
+        table.open.get(&name).is_some_and(|open| open.number == number && open.is_closing)
+    }
+
+    /// In which opening something is asked for it, if it is open here, and the password is right,
+    /// and its client does not resume it. A client that does has given up what it had asked before:
+    /// that is not to be done behind what it asks then. The engine refuses what comes to it later
+    /// than that. But that its client is there is so, whoever says it.
+    fn admits(&self, name: Name, shown: &Password, is_ping: bool) -> Option<u64> {
+        let table = self.table();
+        let open = table.open.get(&name).filter(|open| is_same(&open.password, shown))?;
+        (is_ping || !table.resumed.contains_key(&name)).then_some(open.opening)
     }
 
     /// Its client resumes it. Who does not know the password holds up nobody.
@@ -145,12 +182,13 @@ impl Native {
         &self,
         lane: LaneId,
         shown: Option<&v1::Session>,
-    ) -> Result<Option<SessionId>, Problem> {
-        let Some(shown) = shown else { return Ok(None) };
+        is_ping: bool,
+    ) -> Result<Whose, Problem> {
+        let Some(shown) = shown else { return Ok(Whose::default()) };
         let (session, password) = words::session(shown)?;
-        match self.sessions.admits((lane, session), &password) {
-            true => Ok(Some(session)),
-            false => Err(failures::not_here()),
+        match self.sessions.admits((lane, session), &password, is_ping) {
+            Some(opening) => Ok(Whose { session: Some(session), opening: Some(opening) }),
+            None => Err(failures::not_here()),
         }
     }
 
@@ -175,7 +213,7 @@ impl Native {
         let connect = Connect { session, timeout_ms, seen: Zxid(0), peer: None };
         let (told, opened) = self.open(&keyspace, connect).await?;
         let name = (lane, opened.session);
-        let (number, closed) = self.sessions.insert(name, opened.password);
+        let (number, closed) = self.sessions.insert(name, (opened.password, opened.opening));
         drop(resuming);
         let native = self.clone();
         let moves = interval(MOVES_EVERY);
@@ -223,11 +261,19 @@ impl Native {
         let v1::CloseSessionRequest { keyspace, session } = request;
         let lane = self.find_tree(&keyspace)?.keyspace().lane;
         let shown = session.as_ref().map(words::session).transpose()?;
-        let zxid = self.for_session(&keyspace, session, Act::Close, asking).await?;
-        if let Some((session, _)) = shown {
-            self.sessions.close((lane, session));
+        // Also if nobody waits for the answer any more.
+        if let Some((session, password)) = &shown {
+            self.sessions.set_closing((lane, *session), password, true);
         }
-        Ok(v1::CloseSessionResponse { zxid })
+        let closed = self.for_session(&keyspace, session, Act::Close, asking).await;
+        if let Some((session, password)) = &shown {
+            match &closed {
+                Ok(_) => self.sessions.close((lane, *session)),
+                Err(problem) if problem.kind() == v1::Kind::OutcomeUnknown => {}
+                Err(_) => self.sessions.set_closing((lane, *session), password, false),
+            }
+        }
+        Ok(v1::CloseSessionResponse { zxid: closed? })
     }
 
     /// Does something that only the client of a session can ask; the newest change by then.
@@ -264,7 +310,7 @@ impl Stream for SessionStream {
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         while self.moves.poll_tick(cx).is_ready() {}
-        if let Some(Opened { session, password, timeout_ms }) = self.first.take() {
+        if let Some(Opened { session, password, timeout_ms, .. }) = self.first.take() {
             return Poll::Ready(Some(Ok(v1::OpenSessionResponse {
                 session: Some(v1::Session {
                     id: session.0,
@@ -282,7 +328,12 @@ impl Stream for SessionStream {
                 Poll::Pending => return Poll::Pending,
                 // Nothing is followed.
                 Poll::Ready(Some(Ok(_))) => {}
-                Poll::Ready(Some(Err(problem))) => return Poll::Ready(Some(Err(problem))),
+                Poll::Ready(Some(Err(problem))) => {
+                    let is_over = problem.node_failure() == NodeFailure::SessionExpired;
+                    let is_closed =
+                        is_over && self.native.sessions.is_closing(self.name, self.number);
+                    return Poll::Ready((!is_closed).then_some(Err(problem)));
+                }
                 Poll::Ready(None) => return Poll::Ready(None),
             }
         }
@@ -305,43 +356,63 @@ mod tests {
     #[test]
     fn a_session_is_admitted_by_its_password_as_long_as_it_is_open() {
         let sessions = Sessions::default();
-        assert!(!sessions.admits(NAME, &[1; 16]), "it is not open");
-        let (first, mut told_first) = sessions.insert(NAME, [1; 16]);
+        let admits = |shown| sessions.admits(NAME, &shown, false);
+        assert_eq!(admits([1; 16]), None, "it is not open");
+        let (first, mut told_first) = sessions.insert(NAME, ([1; 16], 7));
         let mut cx = Context::from_waker(Waker::noop());
-        assert!(sessions.admits(NAME, &[1; 16]));
+        assert_eq!(admits([1; 16]), Some(7));
         for place in 0..16 {
             let mut wrong = [1; 16];
             wrong[place] = 2;
-            assert!(!sessions.admits(NAME, &wrong), "{place}");
+            assert_eq!(admits(wrong), None, "{place}");
         }
-        assert!(!sessions.admits((LaneId(8), NAME.1), &[1; 16]), "another keyspace's");
-        let (second, mut told_second) = sessions.insert(NAME, [1; 16]);
+        let other = sessions.admits((LaneId(8), NAME.1), &[1; 16], true);
+        assert_eq!(other, None, "another keyspace's");
+        let (second, mut told_second) = sessions.insert(NAME, ([1; 16], 8));
         for _ in 0..3 {
             assert!(told_first.poll(&mut cx).is_pending(), "it was opened again, not closed");
         }
         sessions.remove(NAME, first);
-        assert!(sessions.admits(NAME, &[1; 16]), "it was opened again");
+        assert_eq!(admits([1; 16]), Some(8), "it was opened again");
         assert!(told_second.poll(&mut cx).is_pending());
         sessions.close(NAME);
-        assert!(told_second.poll(&mut cx).is_ready() && !sessions.admits(NAME, &[1; 16]));
+        assert!(told_second.poll(&mut cx).is_ready() && admits([1; 16]).is_none());
         sessions.remove(NAME, second);
     }
 
     #[test]
-    fn nothing_is_asked_for_a_session_while_it_is_resumed() {
+    fn nothing_is_asked_for_a_session_while_it_is_resumed_but_its_client_is_there() {
         let sessions = Sessions::default();
+        let admits = || sessions.admits(NAME, &[1; 16], false).is_some();
+        let is_heard = |shown| sessions.admits(NAME, &shown, true).is_some();
         assert!(sessions.resume(NAME, &[1; 16]).is_none(), "it is not open here");
-        let (first, _told_first) = sessions.insert(NAME, [1; 16]);
-        assert!(sessions.resume(NAME, &[2; 16]).is_none() && sessions.admits(NAME, &[1; 16]));
+        let (first, _told_first) = sessions.insert(NAME, ([1; 16], 1));
+        assert!(sessions.resume(NAME, &[2; 16]).is_none() && admits());
         let (one, two) = (sessions.resume(NAME, &[1; 16]), sessions.resume(NAME, &[1; 16]));
-        assert!(one.is_some() && two.is_some() && !sessions.admits(NAME, &[1; 16]));
+        assert!(one.is_some() && two.is_some() && !admits());
+        assert!(is_heard([1; 16]) && !is_heard([2; 16]), "who knows the password is its client");
         drop(one);
-        let (_second, _told_second) = sessions.insert(NAME, [1; 16]);
+        let (_second, _told_second) = sessions.insert(NAME, ([1; 16], 2));
         sessions.remove(NAME, first);
-        assert!(!sessions.admits(NAME, &[1; 16]), "it is resumed once more");
+        assert!(!admits(), "it is resumed once more");
         drop(two);
-        assert!(sessions.admits(NAME, &[1; 16]));
+        assert!(admits());
         drop(sessions.resume(NAME, &[1; 16]));
-        assert!(sessions.admits(NAME, &[1; 16]), "who could not resume it has it yet");
+        assert!(admits(), "who could not resume it has it yet");
+    }
+
+    #[test]
+    fn that_a_session_ends_which_its_client_closes_is_no_error() {
+        let sessions = Sessions::default();
+        let (first, _told_first) = sessions.insert(NAME, ([1; 16], 1));
+        sessions.set_closing(NAME, &[2; 16], true);
+        assert!(!sessions.is_closing(NAME, first), "anybody says so");
+        sessions.set_closing(NAME, &[1; 16], true);
+        assert!(sessions.is_closing(NAME, first));
+        sessions.set_closing(NAME, &[1; 16], false);
+        assert!(!sessions.is_closing(NAME, first), "it could not");
+        sessions.set_closing(NAME, &[1; 16], true);
+        let (second, _told_second) = sessions.insert(NAME, ([1; 16], 2));
+        assert!(!sessions.is_closing(NAME, first) && !sessions.is_closing(NAME, second));
     }
 }

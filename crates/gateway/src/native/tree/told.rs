@@ -26,6 +26,8 @@ pub struct Opened {
     pub session: SessionId,
     pub password: Password,
     pub timeout_ms: u32,
+    /// Which opening of it this is.
+    pub opening: u64,
 }
 
 impl Native {
@@ -42,8 +44,8 @@ impl Native {
         let deadline = tokio::time::Instant::now() + self.timeout() + GRACE;
         let first = std::future::poll_fn(|cx| told.poll(cx));
         match timeout_at(deadline, first).await {
-            Ok(Some(Ok(SessionEvent::Open { session, password, timeout_ms }))) => {
-                Ok((told, Opened { session, password, timeout_ms }))
+            Ok(Some(Ok(SessionEvent::Open { session, password, timeout_ms, opening }))) => {
+                Ok((told, Opened { session, password, timeout_ms, opening }))
             }
             Ok(Some(Err(problem))) => Err(problem),
             Ok(_) => Err(problem::mismatch()),
@@ -107,7 +109,8 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_told_comes_one_by_one_and_an_error_says_why_it_ends() {
-        let open = SessionEvent::Open { session: SessionId(7), password: [1; 16], timeout_ms: 9 };
+        let (session, password) = (SessionId(7), [1; 16]);
+        let open = SessionEvent::Open { session, password, timeout_ms: 9, opening: 1 };
         for (last, kind, failure) in [
             (Err(Refusal::TooSlow), Kind::Overloaded, NodeFailure::Unspecified),
             (Err(Refusal::NoSession), Kind::Conflict, NodeFailure::SessionMoved),

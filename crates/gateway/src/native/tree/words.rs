@@ -247,7 +247,11 @@ mod tests {
         let set = |session: u64, path: &str, data: &'static str, version| {
             let session = Some(SessionId(session));
             let data = Some(Bytes::from_static(data.as_bytes()));
-            pieces(&Ask { session, act: Act::One(Item::Set { path: path.into(), data, version }) })
+            pieces(&Ask {
+                session,
+                opening: None,
+                act: Act::One(Item::Set { path: path.into(), data, version }),
+            })
         };
         let one = set(1, "/a", "x", None);
         assert_eq!(one, set(1, "/a", "x", None));
@@ -261,13 +265,13 @@ mod tests {
         }
         let check = Item::Check { path: "/a".into(), version: Some(3) };
         assert_ne!(
-            pieces(&Ask { session: None, act: Act::One(check.clone()) }),
-            pieces(&Ask { session: None, act: Act::All(vec![check]) }),
+            pieces(&Ask { session: None, opening: None, act: Act::One(check.clone()) }),
+            pieces(&Ask { session: None, opening: None, act: Act::All(vec![check]) }),
             "they are told other things"
         );
         assert_ne!(
-            pieces(&Ask { session: None, act: Act::Close }),
-            pieces(&Ask { session: None, act: Act::Ping })
+            pieces(&Ask { session: None, opening: None, act: Act::Close }),
+            pieces(&Ask { session: None, opening: None, act: Act::Ping })
         );
     }
 }

@@ -36,7 +36,7 @@ fn put(named: Option<Named>) -> Call {
 }
 
 fn ping(session: u64) -> Call {
-    let ask = Ask { session: Some(SessionId(session)), act: Act::Ping };
+    let ask = Ask { session: Some(SessionId(session)), opening: None, act: Act::Ping };
     call(Operation::Tree(Box::new(ask)), None)
 }
 

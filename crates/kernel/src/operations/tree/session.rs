@@ -67,6 +67,8 @@ pub enum SessionEvent {
         password: Password,
         /// How long it may be silent, in milliseconds.
         timeout_ms: u32,
+        /// Which opening of the session this is: grows each time that its client goes on with it.
+        opening: u64,
     },
     /// There is no such session, or not any more. Nothing follows.
     Expired,

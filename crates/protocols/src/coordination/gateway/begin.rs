@@ -157,6 +157,11 @@ impl Coordination {
         }
         if let Some(known) = self.gateway.sessions.get_mut(&session) {
             known.heard = cx.now;
+            let is_late = ask.opening.is_some_and(|opening| opening != known.attached);
+            if is_late && ask.act != Act::Ping && !mutant!("tree_hears_earlier_openings") {
+                // Its client has gone on with its session meanwhile, and given that up.
+                return Err(Refusal::NoSession);
+            }
         }
         let Some((ticket, connection)) = self.gateway.connection(session) else {
             return Err(Refusal::NoSession);

@@ -328,7 +328,7 @@ impl Coordination {
             connection.session = Some(session);
         }
         let password = super::password(&self.settings.key, cx.lane, session);
-        let event = SessionEvent::Open { session, password, timeout_ms };
+        let event = SessionEvent::Open { session, password, timeout_ms, opening: attached };
         // It rests on what a majority has.
         cx.fx.answer_early(ticket, Outcome::More(Vec::from([Event::Session(event)])));
     }

@@ -235,7 +235,8 @@ impl Primary {
             }
             self.ready.pop_front();
             let Some(served) = self.gateways.get_mut(&node) else { continue };
-            if served.holds_back() || !served.held.is_empty() {
+            let is_asked = served.questions.get(&number).is_some_and(|it| it.is_confirmed);
+            if is_asked && (served.holds_back() || !served.held.is_empty()) {
                 probe!("coordination/holds_questions");
                 served.held.push_back(number);
                 continue;

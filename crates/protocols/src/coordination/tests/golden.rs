@@ -215,7 +215,7 @@ impl World {
         self.asked.insert(ticket.0, client);
         let known = &self.clients[client - 1];
         let session = known.session.map(|(session, _)| session);
-        let operation = Operation::Tree(Box::new(Ask { session, act }));
+        let operation = Operation::Tree(Box::new(Ask { session, opening: None, act }));
         let request = Request { operation, deadline: self.now + Span::secs(5) };
         let at = known.at;
         self.turn(at, |process, cx| process.on_request(ticket, request, cx));

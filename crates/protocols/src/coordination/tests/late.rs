@@ -88,7 +88,7 @@ fn who_has_seen_a_later_state_leaves_nothing_of_its_session_behind() {
     let ticket = world.connect(other, connect);
     assert_eq!(world.opened(other, ticket), None);
     assert_eq!(world.ended(&one), Some(Refusal::NoSession), "its client has come anew");
-    let ask = Ask { session: Some(one.session), act: Act::Ping };
+    let ask = Ask { session: Some(one.session), opening: None, act: Act::Ping };
     let ticket = world.request(other, Operation::Tree(ask.into()), SOON);
     assert_eq!(world.answer(ticket), Outcome::Refused(Refusal::NoSession), "nobody has it");
     let again = world.attach(&one, other);
@@ -245,7 +245,10 @@ fn what_an_earlier_connection_asks_in_the_turn_in_which_another_takes_its_place_
     world.run_to_taken(1, SOON);
     let taken = world.taken().remove(0);
     let ask = |path| {
-        Operation::Tree(Ask { session: Some(old.session), act: Act::One(create(path, "")) }.into())
+        Operation::Tree(
+            Ask { session: Some(old.session), opening: None, act: Act::One(create(path, "")) }
+                .into(),
+        )
     };
     let [before, late, ping] = [(); 3].map(|()| {
         world.tickets += 1;
@@ -258,7 +261,7 @@ fn what_an_earlier_connection_asks_in_the_turn_in_which_another_takes_its_place_
         process.on_request(before, request(ask("/before")), cx);
         process.on_message(taken.from, taken.message.clone(), cx);
         process.on_request(late, request(ask("/late")), cx);
-        let there = Ask { session: Some(old.session), act: Act::Ping };
+        let there = Ask { session: Some(old.session), opening: None, act: Act::Ping };
         process.on_request(ping, request(Operation::Tree(there.into())), cx);
     });
     assert_eq!(world.reply(ping), Ok(Reply::Done), "it is there, whoever says so");
@@ -267,6 +270,27 @@ fn what_an_earlier_connection_asks_in_the_turn_in_which_another_takes_its_place_
     let new = world.opened(other, ticket).expect("its session is there");
     assert!(world.one(&new, create("/new", "")).is_ok(), "and asks from the next turn on");
     assert!(world.is_there(other, "/before") && !world.is_there(other, "/late"));
+}
+
+#[test]
+fn what_was_asked_in_an_earlier_opening_of_a_session_and_comes_later_is_refused() {
+    let (mut world, _, other) = three();
+    let old = world.open(other);
+    let new = world.attach(&old, other);
+    assert!(old.opening < new.opening);
+    let ask = |world: &mut World, opening, act| {
+        let ask = Ask { session: Some(new.session), opening: Some(opening), act };
+        world.request(other, Operation::Tree(ask.into()), SOON)
+    };
+    let one = |path| Act::One(create(path, ""));
+    let late = ask(&mut world, old.opening, one("/late"));
+    assert_eq!(world.answer(late), Outcome::Refused(Refusal::NoSession), "it was given up");
+    let ping = ask(&mut world, old.opening, Act::Ping);
+    assert_eq!(world.reply(ping), Ok(Reply::Done));
+    let now = ask(&mut world, new.opening, one("/now"));
+    assert!(world.reply(now).is_ok());
+    assert!(world.is_there(other, "/now") && !world.is_there(other, "/late"));
+    assert!(world.ended(&new).is_none());
 }
 
 #[test]

@@ -29,7 +29,7 @@ fn four() -> (World, usize) {
 /// Somebody without a session makes a sequential node.
 fn make(world: &mut World, at: usize, within: Span) -> Ticket {
     let act = Act::One(sequential(create("/q/", "")));
-    world.request(at, Operation::Tree(Ask { session: None, act }.into()), within)
+    world.request(at, Operation::Tree(Ask { session: None, opening: None, act }.into()), within)
 }
 
 /// What the gateway asks is taken from the links, if there are commands.

@@ -284,10 +284,10 @@ fn a_new_primary_waits_for_the_hosts_anew() {
 fn what_is_asked_for_a_session_that_is_not_here_is_refused() {
     let (mut world, leader, other) = three();
     let one = world.open(other);
-    let ask = |act| Operation::Tree(Ask { session: Some(one.session), act }.into());
+    let ask = |act| Operation::Tree(Ask { session: Some(one.session), opening: None, act }.into());
     let ticket = world.request(leader, ask(Act::Ping), SOON);
     assert_eq!(world.answer(ticket), Outcome::Refused(Refusal::NoSession));
-    let nobody = |act| Operation::Tree(Ask { session: None, act }.into());
+    let nobody = |act| Operation::Tree(Ask { session: None, opening: None, act }.into());
     for act in [Act::Ping, Act::Close, Act::Follow { path: "/".into(), recursive: true }] {
         let ticket = world.request(other, nobody(act), SOON);
         assert_eq!(world.answer(ticket), Outcome::Refused(Refusal::NoSession));

@@ -40,6 +40,8 @@ pub struct Client {
     pub ticket: Ticket,
     pub session: SessionId,
     pub password: Password,
+    /// Which opening of the session it is.
+    pub opening: u64,
 }
 
 impl Simulated for Coordination {
@@ -160,8 +162,8 @@ impl World {
         assert!(self.run_to(SOON, |world| !world.told(ticket).is_empty()), "it is told");
         match self.told(ticket)[0] {
             Outcome::More(events) => match events[..] {
-                [Event::Session(SessionEvent::Open { session, password, .. })] => {
-                    Some(Client { at, ticket, session, password })
+                [Event::Session(SessionEvent::Open { session, password, opening, .. })] => {
+                    Some(Client { at, ticket, session, password, opening })
                 }
                 [Event::Session(SessionEvent::Expired)] => None,
                 _ => panic!("{events:?} opens nothing"),
@@ -221,7 +223,7 @@ impl World {
 
     /// A client asks, and does not wait.
     pub fn send(&mut self, client: &Client, act: Act) -> Ticket {
-        let ask = Ask { session: Some(client.session), act };
+        let ask = Ask { session: Some(client.session), opening: None, act };
         self.request(client.at, Operation::Tree(ask.into()), SOON)
     }
 
@@ -266,7 +268,7 @@ impl World {
 
     /// Somebody without a session does something at a host.
     pub fn anyone(&mut self, at: usize, item: Item) -> Result<Told, Failure> {
-        let ask = Ask { session: None, act: Act::One(item) };
+        let ask = Ask { session: None, opening: None, act: Act::One(item) };
         let ticket = self.request(at, Operation::Tree(ask.into()), SOON);
         self.reply(ticket)
     }

@@ -13,6 +13,7 @@ use super::execution::{Execution, Here, Lacks, Variables};
 use super::machine::Machine;
 use super::partitions::{Holder, PartitionId, Partitions};
 use super::replica::{Effect, Replica};
+use super::state::Kept;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use bytes::Bytes;
@@ -350,7 +351,7 @@ impl<M: Machine> Replica<M> {
     pub(super) fn end(&mut self, place: Place) {
         let used = self.inbox.take(place);
         if !used.is_empty() && !mutant!("smr_keeps_nothing") {
-            self.ask_for(Effect::Keep(used));
+            self.ask_for(Effect::Keep(used.into_iter().map(Kept::Signal).collect()));
         }
         self.state.outbox.executed(place);
         self.pass(place);

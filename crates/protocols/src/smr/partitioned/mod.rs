@@ -127,4 +127,4 @@ pub use outbox::OUTBOX_BYTES_MAX;
 pub use partitions::{Holder, Layout, PARTITIONS_MAX, PartitionId, Partitions, ReplicaId};
 pub use placement::{BUCKETS, Bucket, Placement, Switch};
 pub use replica::{Effect, Replica, WAITING_BYTES_MAX};
-pub use state::Snapshot;
+pub use state::{Kept, Snapshot};

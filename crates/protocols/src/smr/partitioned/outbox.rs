@@ -37,7 +37,8 @@ struct Sent<M: Machine> {
 
 /// Up to where each replica of other partitions has released, each in the latest of its starts that
 /// was heard of: what an earlier start had, a later one may have lost. It is stored with the
-/// outbox: what is still on its way of an earlier start is not to count after a restart either.
+/// outbox, and the starts before that ([`super::Kept`]): what is still on its way of an earlier
+/// start is not to count after a restart either.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Released(BTreeMap<(PartitionId, NodeId), (Start, Option<Place>)>);
 
@@ -55,6 +56,12 @@ impl Released {
             known.1 = known.1.max(place);
         }
         is_current
+    }
+
+    /// In which start a replica was heard of last.
+    pub fn start(&self, replica: ReplicaId) -> Option<Start> {
+        let key = (replica.partition, replica.incarnation.node);
+        self.0.get(&key).map(|(start, _)| *start)
     }
 
     /// What a replica has released.

@@ -6,6 +6,7 @@ use super::exchange::{ANSWER_BYTES_MAX, Message, NEEDS_MAX, Signal, bytes_of_sig
 use super::machine::Machine;
 use super::partitions::{Holder, PartitionId, Partitions, ReplicaId};
 use super::replica::{Effect, Replica};
+use super::state::Kept;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use bytes::Bytes;
@@ -157,7 +158,7 @@ impl<M: Machine> Replica<M> {
         let node = replica.incarnation.node;
         let is_member = self.layout.members(replica.partition).any(|member| member == node);
         // One that is to be a member is answered as well, and one of an earlier start is not there.
-        if is_member && !self.state.released.note(replica, None) {
+        if is_member && !self.hear(replica, None) {
             return;
         }
         let mut bytes = 0;
@@ -214,7 +215,7 @@ impl<M: Machine> Replica<M> {
     fn on_released(&mut self, replica: ReplicaId, place: Place) {
         let (of, node) = (replica.partition, replica.incarnation.node);
         let is_member = self.layout.members(of).any(|member| member == node);
-        if of == self.here || !is_member || !self.state.released.note(replica, Some(place)) {
+        if of == self.here || !is_member || !self.hear(replica, Some(place)) {
             return;
         }
         let count = self.state.outbox.count();
@@ -223,6 +224,18 @@ impl<M: Machine> Replica<M> {
         let floor = self.state.released.floor(of, &self.layout);
         invariant!(floor <= self.state.released.of(replica), "what all have released each has");
         self.advance();
+    }
+
+    /// A replica is there, and has released this. Whether it is not of an earlier start; one that
+    /// was not known is kept in mind.
+    fn hear(&mut self, replica: ReplicaId, place: Option<Place>) -> bool {
+        let known = self.state.released.start(replica);
+        let is_current = self.state.released.note(replica, place);
+        let is_new = is_current && known != Some(replica.incarnation.start);
+        if is_new && !mutant!("smr_starts_go_with_memory") {
+            self.ask_for(Effect::Keep(Vec::from([Kept::Start(replica)])));
+        }
+        is_current
     }
 
     /// Drops what the replicas of a partition do not need any more.

@@ -9,7 +9,7 @@ use super::head::Head;
 use super::machine::Machine;
 use super::partitions::{Layout, PartitionId, Partitions, ReplicaId};
 use super::peers::Asks;
-use super::state::{Queued, Snapshot, State};
+use super::state::{Kept, Queued, Snapshot, State};
 use crate::multicast::{Decision, Lacking, Merge, RingId, Slot};
 use crate::smr::sized::length;
 use crate::vsr::Op;
@@ -30,10 +30,9 @@ pub enum Effect<M: Machine> {
     /// A client's command is answered. Each replica of each partition of the command says so; the
     /// client needs to hear it once.
     Answer(CommandId, Answered<M>),
-    /// Signals that a command was executed with. They are stored, and handed to
-    /// [`Replica::resume`], until a snapshot of later is: the partitions they are of forget them.
-    /// No [`Message::Released`] leaves before all that was to be kept before it is durable.
-    Keep(Vec<Signal<M>>),
+    /// It is stored, and handed to [`Replica::resume`], until a snapshot of later is. No
+    /// [`Message::Released`] leaves before all that was to be kept before it is durable.
+    Keep(Vec<Kept<M>>),
     /// What the command of this place needs nobody keeps any more. The replica goes on from a
     /// [`Replica::copy`] of another one of its partition that has passed the place; there is one.
     /// Said again until then.
@@ -84,14 +83,14 @@ pub struct Replica<M: Machine> {
 }
 
 impl<M: Machine> Replica<M> {
-    /// Goes on behind a snapshot, with the signals that were kept since. Nothing is begun before
+    /// Goes on behind a snapshot, with what was kept since. Nothing is begun before
     /// something is learned.
     #[must_use]
     pub fn resume(
         own: ReplicaId,
         layout: Layout,
         snapshot: Snapshot<M>,
-        kept: impl IntoIterator<Item = Signal<M>>,
+        kept: impl IntoIterator<Item = Kept<M>>,
     ) -> Replica<M> {
         let here = own.partition;
         invariant!(here.0 < layout.count(), "its partition is there");
@@ -114,10 +113,14 @@ impl<M: Machine> Replica<M> {
             is_designated: false,
             effects: Vec::new(),
         };
-        for signal in kept {
-            if Some(signal.place) > replica.state.passed {
-                replica.kept = replica.kept.max(Some(signal.place));
-                replica.inbox.insert(signal, true);
+        for kept in kept {
+            match kept {
+                Kept::Signal(signal) if Some(signal.place) > replica.state.passed => {
+                    replica.kept = replica.kept.max(Some(signal.place));
+                    replica.inbox.insert(signal, true);
+                }
+                Kept::Signal(_) => {}
+                Kept::Start(of) => _ = replica.state.released.note(of, None),
             }
         }
         replica

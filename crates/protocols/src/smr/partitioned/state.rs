@@ -3,9 +3,10 @@
 use super::clients::Clients;
 use super::command::{Ordered, Place};
 use super::digest::Executed;
+use super::exchange::Signal;
 use super::machine::Machine;
 use super::outbox::{Outbox, Released};
-use super::partitions::PartitionId;
+use super::partitions::{PartitionId, ReplicaId};
 use super::placement::Placement;
 use crate::multicast::{Cursor, Merge, RingId};
 use alloc::collections::{BTreeMap, VecDeque};
@@ -31,6 +32,28 @@ pub struct State<M: Machine> {
     pub(super) executed: Executed,
     /// Which partition has what.
     pub(super) placement: Placement,
+}
+
+/// What is stored until a snapshot of later is.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(bound = "")]
+pub enum Kept<M: Machine> {
+    /// A command was executed with it: the partition that it is of forgets it.
+    Signal(Signal<M>),
+    /// A replica of another partition was heard of in this start: what is still on its way of what
+    /// an earlier one released is not to count after a restart either.
+    Start(ReplicaId),
+}
+
+impl<M: Machine> Kept<M> {
+    /// Whether it is needed beside a snapshot of later, which has passed this.
+    #[must_use]
+    pub fn is_needed(&self, passed: Option<Place>) -> bool {
+        match self {
+            Kept::Signal(signal) => Some(signal.place) > passed,
+            Kept::Start(_) => false,
+        }
+    }
 }
 
 /// A command whose turn it is or comes next; with its place if it is of several partitions.

@@ -23,8 +23,9 @@ pub(super) struct Connection {
     /// The fleet's number of it.
     pub number: u32,
     pub host: HostIndex,
-    /// Names the session's watch at the host.
+    /// Names the session's watch at the host, and what is told of it.
     pub ticket: Ticket,
+    pub watch: u32,
     pub recorded: ConnectionId,
     /// Whether the client was told that it has its session.
     pub is_open: bool,

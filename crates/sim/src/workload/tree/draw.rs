@@ -40,7 +40,7 @@ impl Tree {
         let client = &mut self.clients[index];
         client.has_read_all = true;
         let session = client.session();
-        Operation::Tree(Ask { session, act: Act::Each(items) }.into())
+        Operation::Tree(Ask { session, opening: None, act: Act::Each(items) }.into())
     }
 
     /// Draws what a client asks of its host, perhaps several things at once.
@@ -55,7 +55,7 @@ impl Tree {
             let operation = match self.clients[index].session() {
                 Some(session) => {
                     let act = self.draw_act(index, true, &mut seat.rng);
-                    Operation::Tree(Ask { session: Some(session), act }.into())
+                    Operation::Tree(Ask { session: Some(session), opening: None, act }.into())
                 }
                 None => self.draw_without(index, &mut seat.rng),
             };

@@ -32,8 +32,9 @@ use quorate_kernel::tree::{Act, Ask};
 /// How many of a million answers, and of a million refusals, are followed by a change of the host.
 const MOVE_PPM: u32 = 60_000;
 const LEAVE_PPM: u32 = 300_000;
-/// The number of what a client asks for its session; what it asks in it has higher ones.
-const SESSION: u32 = 0;
+/// The first number of what clients ask for their sessions, each time another one; what they ask in
+/// them has lower ones.
+const SESSION: u32 = 1 << 31;
 /// How long a client is silent, in milliseconds: less or more than a session may be.
 const SILENT_MS: (u64, u64) = (500, 6000);
 /// One of so many clients has no session.
@@ -47,6 +48,8 @@ pub struct Tree {
     clients: Vec<Client>,
     /// How many values were drawn: each is a number of its own.
     written: u64,
+    /// How often clients asked for sessions.
+    watches: u32,
     quiescence: Quiescence,
     /// When something was recorded last.
     latest: Time,
@@ -66,6 +69,7 @@ impl Tree {
             keys: rng.between(section.keys_min, section.keys),
             clients: (0..section.clients).map(client).collect(),
             written: 0,
+            watches: 0,
             quiescence: Quiescence::default(),
             latest: Time(0),
             record: Record::default(),
@@ -162,7 +166,7 @@ impl Workload for Tree {
             }
             if let Some(act) = self.clients[index].first() {
                 let session = self.clients[index].session();
-                let operation = Operation::Tree(Ask { session, act }.into());
+                let operation = Operation::Tree(Ask { session, opening: None, act }.into());
                 return self.begin(index, vec![operation], fleet, scene);
             }
         }
@@ -189,8 +193,13 @@ impl Workload for Tree {
                 (&mut self.record, self.latest),
             );
         };
-        if asked.number == SESSION {
-            return self.on_session(index, outcome, fleet, scene);
+        if asked.number >= SESSION {
+            // What an earlier connection is told nobody hears.
+            let connection = self.clients[index].connection.as_ref();
+            if connection.is_some_and(|it| it.watch == asked.number) {
+                self.on_session(index, outcome, fleet, scene);
+            }
+            return;
         }
         // What the tree does not allow is an answer, also to who knows keys and values alone.
         let is_answer = matches!(outcome, Outcome::Refused(Refusal::Node(_)));
@@ -258,7 +267,7 @@ impl Workload for Tree {
 
 /// An act that a client without a session asks for.
 fn without(act: Act) -> Operation {
-    Operation::Tree(Ask { session: None, act }.into())
+    Operation::Tree(Ask { session: None, opening: None, act }.into())
 }
 
 /// An outcome as it enters the hash of a trace.

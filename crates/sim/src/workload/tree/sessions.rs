@@ -26,7 +26,9 @@ impl Tree {
         let (session, seen) = (client.known, client.seen);
         scene.line(format_args!("{name} -> n{} wants {session:?}", host + 1));
         let connect = Connect { session, timeout_ms, seen, peer: None };
-        let ticket = fleet.send(index, SESSION, Demand::Watch(Watch::Session(connect)));
+        self.watches += 1;
+        let watch = SESSION + self.watches;
+        let ticket = fleet.send(index, watch, Demand::Watch(Watch::Session(connect)));
         self.latest = Time(scene.now);
         let wanted = session.map(|(session, _)| session);
         let recorded = self.record.connect(ClientId(index as u32), wanted, self.latest);
@@ -36,7 +38,8 @@ impl Tree {
             client.follows.all();
         }
         let lacks = session.is_some() || follows_all;
-        let connection = Connection { number, host, ticket, recorded, is_open: false, lacks };
+        let connection =
+            Connection { number, host, ticket, watch, recorded, is_open: false, lacks };
         client.connection = Some(connection);
     }
 
@@ -83,7 +86,7 @@ impl Tree {
         let recorded = connection.recorded;
         // A client that has no session any more has its answer, too.
         let is_told = match event {
-            SessionEvent::Open { session, password, timeout_ms } => {
+            SessionEvent::Open { session, password, timeout_ms, .. } => {
                 client.known = Some((session, password));
                 self.record.opened(recorded, session, timeout_ms, self.latest);
                 !std::mem::replace(&mut connection.is_open, true)

@@ -98,6 +98,7 @@ impl Customers {
                                 session,
                                 password,
                                 timeout_ms,
+                                ..
                             }) => {
                                 connection.session = Some(*session);
                                 (connection.timeout_ms, connection.opened) = (*timeout_ms, now);
@@ -213,7 +214,7 @@ impl Customers {
         let session = connection.and_then(|at| self.connections[at].session);
         let within = Span::millis(self.rng.between(300, 4000));
         let (place, at, gateway) = (world.answers.len(), world.now, world.hosts[host].me);
-        let operation = Operation::Tree(Ask { session, act: act.clone() }.into());
+        let operation = Operation::Tree(Ask { session, opening: None, act: act.clone() }.into());
         let ticket = world.request(host, operation, within);
         let is_lost = false;
         self.asked.push(Asked { ticket, gateway, connection, session, act, place, at, is_lost });

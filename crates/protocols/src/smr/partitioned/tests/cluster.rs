@@ -3,8 +3,8 @@
 use super::letters::{Command, Letters, Step};
 use crate::multicast::{Decision, RingId};
 use crate::smr::partitioned::{
-    Addressed, Answered, Batch, CommandId, Differs, Effect, Layout, Machine as _, Message,
-    PartitionId, Partitions, Replica, ReplicaId, Signal, Snapshot, may_order,
+    Addressed, Answered, Batch, CommandId, Differs, Effect, Kept, Layout, Machine as _, Message,
+    PartitionId, Partitions, Replica, ReplicaId, Snapshot, may_order,
 };
 use crate::smr::partitioned::{Bucket, Ordered, Placement, Switch};
 use crate::vsr::Op;
@@ -31,7 +31,7 @@ pub struct Cluster {
     pub cuts: BTreeSet<(u8, u64, u8)>,
     /// What was answered, by which partition, in order.
     pub answers: Vec<(u8, CommandId, Answered<Letters>)>,
-    pub kept: BTreeMap<Node, Vec<Signal<Letters>>>,
+    pub kept: BTreeMap<Node, Vec<Kept<Letters>>>,
     /// Who needs what nobody keeps.
     pub lost: Vec<Node>,
     /// Who has halted, and what differs.
@@ -200,7 +200,7 @@ impl Cluster {
                 Effect::Answer(id, answer) => self.answers.push((at.0, id, answer)),
                 Effect::Halt(differs) => self.halted.push((at, differs)),
                 Effect::Lost(_) => self.lost.push(at),
-                Effect::Keep(signals) => self.kept.entry(at).or_default().extend(signals),
+                Effect::Keep(kept) => self.kept.entry(at).or_default().extend(kept),
             }
         }
     }

@@ -80,6 +80,31 @@ fn what_an_earlier_start_released_is_not_believed_after_a_restart_either() {
 }
 
 #[test]
+fn which_start_was_heard_of_is_kept_from_before_the_next_snapshot_on() {
+    let mut cluster = Cluster::new(2, 2);
+    let stored = cluster.replica((0, 1)).snapshot();
+    cluster.ask(&[copy("a first", "b"), write("a first", 1)]);
+    cluster.level();
+    cluster.cuts = [(0, 1, 1), (0, 2, 1)].into();
+    cluster.settle();
+    let at = (0, 1);
+    let place = Place { slot: Slot(0), index: 0 };
+    let later = Message::Needs { replica: replica_id((1, 2), 2), places: Vec::new() };
+    cluster.replica(at).on_message(later.clone());
+    cluster.settle();
+    cluster.replica(at).on_message(later);
+    assert!(cluster.replica(at).take_effects().is_empty(), "it is kept once");
+    cluster.resume(at, stored);
+    cluster.settle();
+    assert_eq!(cluster.replica(at).outbox_count(), 1, "it has executed that again");
+    for of in [(1, 1), (1, 2)] {
+        let released = Message::Released { replica: replica_id(of, 1), place };
+        cluster.replica(at).on_message(released);
+    }
+    assert_eq!(cluster.replica(at).outbox_count(), 1, "its later start may need it");
+}
+
+#[test]
 fn who_begins_with_nothing_says_so_before_it_needs_anything() {
     let mut cluster = Cluster::new(2, 1);
     cluster.resume((1, 1), first(1));
