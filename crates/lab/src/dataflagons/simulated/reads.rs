@@ -1,0 +1,178 @@
+//! What reads should have returned, from all that was broadcast.
+//!
+//! The one order is that of the events which some node has delivered. A strong read has its place
+//! in it, and returns the last write before it; a replica that has missed that write may say
+//! something older. Payloads of events are read from the messages that carry them.
+
+use super::clients::Request;
+use super::order::Order;
+use bytes::Bytes;
+use quorate_kernel::plain::PlainData;
+use quorate_kernel::time::Time;
+use quorate_protocols::epidemic::keys::wire_key;
+use quorate_protocols::epidemic::ordered::batch::{Act, Batch};
+use quorate_protocols::epidemic::replica::version::{RequestId, Version};
+use quorate_protocols::epto::EventKey;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+/// One request of an event.
+#[derive(Clone, Debug)]
+struct Item {
+    id: RequestId,
+    key: Bytes,
+    is_read: bool,
+}
+
+/// What was broadcast, and what replicas said of reads.
+#[derive(Clone, Debug, Default)]
+pub struct Reads {
+    events: BTreeMap<EventKey, Vec<Item>>,
+    /// Which version replicas said that a read at an event has, and how many.
+    words: BTreeMap<(EventKey, RequestId), Vec<(Option<Version>, u64)>>,
+}
+
+/// What came of reads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Judged {
+    /// Words of replicas on reads at their events.
+    pub words: u64,
+    /// Those that told an older version than the order has there: what a client sees that is
+    /// content with any first word.
+    pub stale_words: u64,
+    /// Reads that were answered.
+    pub reads: u64,
+    /// Those whose answer is older than what the order has there.
+    pub stale: u64,
+    /// Those whose answer is older than a write of the key that was acknowledged before they
+    /// began. The order may have it so: the entry's clock had not heard of the write.
+    pub behind: u64,
+}
+
+impl Reads {
+    /// The payload of an event is on its way.
+    pub fn learn(&mut self, event: EventKey, payload: &[u8]) {
+        self.events.entry(event).or_insert_with(|| {
+            let batch = Batch::from_bytes(payload).map_or(Vec::new(), |batch| batch.0);
+            let item = |it: quorate_protocols::epidemic::ordered::batch::BatchItem| Item {
+                id: it.id,
+                key: it.key,
+                is_read: it.act == Act::Get,
+            };
+            batch.into_iter().map(item).collect()
+        });
+    }
+
+    /// Whether it is known.
+    #[must_use]
+    pub fn knows(&self, event: &EventKey) -> bool {
+        self.events.contains_key(event)
+    }
+
+    /// A replica says what a read at an event has.
+    pub fn said(&mut self, event: EventKey, id: RequestId, version: Option<Version>) {
+        let said = self.words.entry((event, id)).or_default();
+        match said.iter_mut().find(|(same, _)| *same == version) {
+            Some((_, count)) => *count += 1,
+            None => said.push((version, 1)),
+        }
+    }
+
+    /// Judges them, and the answers that clients got.
+    #[must_use]
+    pub fn judge(&self, order: &Order, history: &[Request]) -> Judged {
+        let mut judged = Judged::default();
+        let due = self.due(order);
+        for ((event, id), said) in &self.words {
+            let Some(due) = due.of_reads.get(&(*event, *id)) else { continue };
+            for (version, count) in said {
+                judged.words += count;
+                judged.stale_words += if ordered(*version) < *due { *count } else { 0 };
+            }
+        }
+        let acknowledged = Acknowledged::of(history);
+        for read in history.iter().filter(|one| !one.is_put) {
+            let Some(answer) = read.answer.as_ref().filter(|answer| answer.is_done) else {
+                continue;
+            };
+            judged.reads += 1;
+            let version = answer.value.and_then(|put| acknowledged.version_of(put, history));
+            let Some(event) = answer.event else { continue };
+            let known = due.of_keys.get(&(event, wire_key(&read.key())));
+            // A write that was never acknowledged has a version that no client knows.
+            let is_known = answer.value.is_none() || version.is_some();
+            judged.stale += u64::from(is_known && known.is_some_and(|due| !due.contains(&version)));
+            let before = acknowledged.before(read.key, read.at);
+            judged.behind += u64::from(is_known && version < before);
+        }
+        judged
+    }
+
+    /// What the order has at each read.
+    fn due(&self, order: &Order) -> Due {
+        let (mut newest, mut done) = (HashMap::new(), HashSet::new());
+        let mut due = Due::default();
+        for (event, items) in self.events.iter().filter(|(event, _)| order.has(event)) {
+            for item in items {
+                if item.is_read {
+                    let version: Option<EventKey> = newest.get(&item.key).copied();
+                    due.of_reads.insert((*event, item.id), version);
+                    due.of_keys.entry((*event, item.key.clone())).or_default().insert(version);
+                } else if done.insert(item.id) {
+                    newest.insert(item.key.clone(), *event);
+                }
+            }
+        }
+        due
+    }
+}
+
+#[derive(Default)]
+struct Due {
+    of_reads: HashMap<(EventKey, RequestId), Option<EventKey>>,
+    /// One event may read a key before it writes it, and behind that.
+    of_keys: HashMap<(EventKey, Bytes), BTreeSet<Option<EventKey>>>,
+}
+
+fn ordered(version: Option<Version>) -> Option<EventKey> {
+    match version {
+        Some(Version::Ordered(event)) => Some(event),
+        _ => None,
+    }
+}
+
+/// Acknowledged writes of each key by when that was, each with the newest version until then.
+struct Acknowledged(HashMap<u32, Vec<(Time, EventKey)>>);
+
+impl Acknowledged {
+    fn of(history: &[Request]) -> Acknowledged {
+        let mut keys: HashMap<u32, Vec<(Time, EventKey)>> = HashMap::new();
+        for put in history.iter().filter(|one| one.is_put) {
+            let answer = put.answer.as_ref().filter(|answer| answer.is_done);
+            let Some((at, event)) = answer.and_then(|it| Some((it.at, it.event?))) else {
+                continue;
+            };
+            keys.entry(put.key).or_default().push((at, event));
+        }
+        for puts in keys.values_mut() {
+            puts.sort_unstable();
+            let mut newest = puts[0].1;
+            for (_, event) in puts {
+                newest = newest.max(*event);
+                *event = newest;
+            }
+        }
+        Acknowledged(keys)
+    }
+
+    /// The newest version of a key that was acknowledged before a time.
+    fn before(&self, key: u32, at: Time) -> Option<EventKey> {
+        let puts = self.0.get(&key)?;
+        let count = puts.partition_point(|(acknowledged, _)| *acknowledged < at);
+        Some(puts[count.checked_sub(1)?].1)
+    }
+
+    /// The version of what a request wrote; none if that was not acknowledged.
+    fn version_of(&self, put: u64, history: &[Request]) -> Option<EventKey> {
+        history.get(usize::try_from(put).ok()?)?.answer.as_ref()?.event
+    }
+}
