@@ -80,7 +80,7 @@ pub fn figure(size: &Size) -> Page {
         name: "growth".to_owned(),
         title: "Four times as many nodes within a minute".to_owned(),
         notes: vec![
-            "A quarter of the nodes serves clients, a client for ten nodes; then the others come, \
+            "A quarter of the nodes serves clients; then the others come, \
              evenly within a minute, each told of 20 that are there. Clients go on, and ask nodes \
              that are ready. A node is ready when it has taken over all of its slice. Replicas are \
              equal when each member of a slice has the newest version of each of its keys; that is \

@@ -37,13 +37,13 @@ pub fn figure(size: &Size) -> Page {
     Page {
         name: "marks".to_owned(),
         title: "What a node and a round cost".to_owned(),
-        notes: vec![format!(
-            "A client for ten nodes, {} at least and 100 at most, each with one request at a time, \
-             80 % reads, of which several share an event if they meet at one node. Values of 100 \
-             bytes. Without load only views and comparisons are sent. Steps are messages and \
-             timers that nodes handle.",
-            size.shape(1, 1).clients
-        )],
+        notes: vec![
+            "Clients have one request at a time, 80 % reads, of which several share an event if \
+             they meet at one node. Values of 100 bytes. Without load only views and comparisons \
+             are sent. Steps are messages and timers that nodes handle. Times are those of a core, \
+             so other work on the machine counts little."
+                .to_owned(),
+        ],
         tables: vec![costs, payloads(&found), settling(&found)],
         picture: render("What a node and a round cost", &[chart(&found)]),
     }

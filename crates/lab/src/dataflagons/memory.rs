@@ -73,8 +73,7 @@ pub fn figure(size: &Size) -> Page {
             "What the process has resident less what it had before the first run, divided by the \
              nodes: an upper bound, as it has the messages on their way, what was freed, and what \
              the judges keep (all that was asked, and the names of events). Made alone and \
-             ascending, as memory that was used once stays. Loaded: after {} s of a client for ten \
-             nodes, 4 at least and 100 at most.",
+             ascending, as memory that was used once stays. Loaded: after {} s of load.",
             size.seconds
         )],
         tables: vec![table],

@@ -68,6 +68,13 @@ pub struct FlagonArgs {
     /// For how many simulated seconds clients ask
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=3600))]
     seconds: Option<u64>,
+    /// How many clients ask; one for ten nodes, 4 at least and 100 at most, if not given
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    clients: Option<u16>,
+    /// Of how many keys
+    #[arg(long, default_value_t = 100, value_name = "COUNT")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    keys: u32,
     /// K of the grid: to how many others a ball goes
     #[arg(long = "fanout", value_name = "K", value_delimiter = ',')]
     #[arg(value_parser = clap::value_parser!(u8).range(1..=42))]
@@ -210,6 +217,8 @@ fn origin(args: &FlagonArgs) -> String {
     list(&mut words, "nodes", &args.nodes);
     list(&mut words, "seeds", &args.seeds.map_or(Vec::new(), |seeds| vec![seeds]));
     list(&mut words, "seconds", &args.seconds.map_or(Vec::new(), |seconds| vec![seconds]));
+    list(&mut words, "clients", &args.clients.map_or(Vec::new(), |clients| vec![clients]));
+    list(&mut words, "keys", &if args.keys == 100 { Vec::new() } else { vec![args.keys] });
     list(&mut words, "fanout", &args.fanouts);
     list(&mut words, "ttl", &args.ttls);
     list(&mut words, "loss", &args.losses);
@@ -265,8 +274,9 @@ const NOTES: &str = "
 - A *hole* is an event that a node has not delivered although it delivered earlier and later ones,
   and some other node delivered it. Pairs are events and nodes that should have delivered them. What
   comes with a snapshot is not missed.
-- A *word* is what one replica says of a strong read at its event; it is *stale* if the order has a
-  later write of the key before that event. A client that is content with one acknowledgement sees
+- A *word* is what one replica says of a strong read at its event; it is *stale* if it is not the
+  last write of the key that the order has before that event: it is older, or was sent twice and done
+  again by a replica that had missed the first time. A client that is content with one acknowledgement sees
   the first word. A *stale read* is an answer that is.
 - A read is *behind* if it is older than a write of the key that was acknowledged before it began.
   The order may have it so: clocks are logical, and the clients here hand no tokens back.

@@ -12,6 +12,10 @@ pub struct Size {
     pub seeds: u64,
     /// For how many seconds clients ask.
     pub seconds: u64,
+    /// How many clients ask, if not as many as are usual for so many nodes.
+    pub clients: Option<usize>,
+    /// Of how many keys.
+    pub keys: u32,
     /// K of the grid.
     pub fanouts: Vec<usize>,
     /// TTL of the grid.
@@ -44,6 +48,8 @@ impl Size {
             nodes: or(&nodes, &[100, 300, 1000], &[20, 40], quick),
             seeds: args.seeds.unwrap_or(if quick { 1 } else { 3 }),
             seconds: args.seconds.unwrap_or(if quick { 10 } else { 30 }),
+            clients: args.clients.map(usize::from),
+            keys: args.keys,
             fanouts: or(&fanouts, &[4, 8, 11, 18], &[2, 8], quick),
             ttls: or(&args.ttls, &[4, 6, 8, 12, 25], &[2, 8], quick),
             losses: or(&args.losses, &[0, 5, 20], &[0, 20], quick),
@@ -57,7 +63,9 @@ impl Size {
     /// A cluster of this size, in this network.
     #[must_use]
     pub fn shape(&self, nodes: usize, seed: u64) -> Shape {
-        Shape { acks: self.acks, network: self.network, ..Shape::of(nodes, seed) }
+        let usual = Shape::of(nodes, seed);
+        let (acks, network, keys) = (self.acks, self.network, self.keys);
+        Shape { acks, network, keys, clients: self.clients.unwrap_or(usual.clients), ..usual }
     }
 
     /// The largest of the first two numbers of nodes: for runs of which there are many.

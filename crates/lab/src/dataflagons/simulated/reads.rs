@@ -4,7 +4,7 @@
 //! in it, and returns the last write before it; a replica that has missed that write may say
 //! something older. Payloads of events are read from the messages that carry them.
 
-use super::clients::Request;
+use super::clients::{Request, writer};
 use super::order::Order;
 use bytes::Bytes;
 use quorate_kernel::plain::PlainData;
@@ -20,7 +20,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 struct Item {
     id: RequestId,
     key: Bytes,
-    is_read: bool,
+    /// Which request of the history it is, if it writes.
+    put: Option<u64>,
 }
 
 /// What was broadcast, and what replicas said of reads.
@@ -36,12 +37,12 @@ pub struct Reads {
 pub struct Judged {
     /// Words of replicas on reads at their events.
     pub words: u64,
-    /// Those that told an older version than the order has there: what a client sees that is
-    /// content with any first word.
+    /// Those that told of another write than the order has there: what a client sees that is
+    /// content with any first word. It is an older one, or one that was done twice.
     pub stale_words: u64,
     /// Reads that were answered.
     pub reads: u64,
-    /// Those whose answer is older than what the order has there.
+    /// Those whose answer is not what the order has there.
     pub stale: u64,
     /// Those whose answer is older than a write of the key that was acknowledged before they
     /// began. The order may have it so: the entry's clock had not heard of the write.
@@ -53,12 +54,11 @@ impl Reads {
     pub fn learn(&mut self, event: EventKey, payload: &[u8]) {
         self.events.entry(event).or_insert_with(|| {
             let batch = Batch::from_bytes(payload).map_or(Vec::new(), |batch| batch.0);
-            let item = |it: quorate_protocols::epidemic::ordered::batch::BatchItem| Item {
-                id: it.id,
-                key: it.key,
-                is_read: it.act == Act::Get,
+            let put = |act: &Act| match act {
+                Act::Put(value) => writer(value),
+                Act::Get | Act::Delete => None,
             };
-            batch.into_iter().map(item).collect()
+            batch.into_iter().map(|it| Item { id: it.id, put: put(&it.act), key: it.key }).collect()
         });
     }
 
@@ -83,10 +83,11 @@ impl Reads {
         let mut judged = Judged::default();
         let due = self.due(order);
         for ((event, id), said) in &self.words {
-            let Some(due) = due.of_reads.get(&(*event, *id)) else { continue };
+            let Some((key, put)) = due.of_reads.get(&(*event, *id)) else { continue };
             for (version, count) in said {
+                let wrote = ordered(*version).map(|event| due.puts.get(&(event, key.clone())));
                 judged.words += count;
-                judged.stale_words += if ordered(*version) < *due { *count } else { 0 };
+                judged.stale_words += if wrote == put.as_ref().map(Some) { 0 } else { *count };
             }
         }
         let acknowledged = Acknowledged::of(history);
@@ -98,10 +99,10 @@ impl Reads {
             let version = answer.value.and_then(|put| acknowledged.version_of(put, history));
             let Some(event) = answer.event else { continue };
             let known = due.of_keys.get(&(event, wire_key(&read.key())));
+            judged.stale += u64::from(known.is_some_and(|due| !due.contains(&answer.value)));
+            let before = acknowledged.before(read.key, read.at);
             // A write that was never acknowledged has a version that no client knows.
             let is_known = answer.value.is_none() || version.is_some();
-            judged.stale += u64::from(is_known && known.is_some_and(|due| !due.contains(&version)));
-            let before = acknowledged.before(read.key, read.at);
             judged.behind += u64::from(is_known && version < before);
         }
         judged
@@ -113,12 +114,17 @@ impl Reads {
         let mut due = Due::default();
         for (event, items) in self.events.iter().filter(|(event, _)| order.has(event)) {
             for item in items {
-                if item.is_read {
-                    let version: Option<EventKey> = newest.get(&item.key).copied();
-                    due.of_reads.insert((*event, item.id), version);
-                    due.of_keys.entry((*event, item.key.clone())).or_default().insert(version);
-                } else if done.insert(item.id) {
-                    newest.insert(item.key.clone(), *event);
+                let key = item.key.clone();
+                if let Some(put) = item.put {
+                    due.puts.insert((*event, key.clone()), put);
+                    // The first event of a request does it; others are told what it did.
+                    if done.insert(item.id) {
+                        newest.insert(key, put);
+                    }
+                } else {
+                    let put: Option<u64> = newest.get(&key).copied();
+                    due.of_keys.entry((*event, key.clone())).or_default().insert(put);
+                    due.of_reads.insert((*event, item.id), (key, put));
                 }
             }
         }
@@ -128,9 +134,12 @@ impl Reads {
 
 #[derive(Default)]
 struct Due {
-    of_reads: HashMap<(EventKey, RequestId), Option<EventKey>>,
+    /// The key of each read, and which request wrote what it should return.
+    of_reads: HashMap<(EventKey, RequestId), (Bytes, Option<u64>)>,
     /// One event may read a key before it writes it, and behind that.
-    of_keys: HashMap<(EventKey, Bytes), BTreeSet<Option<EventKey>>>,
+    of_keys: HashMap<(EventKey, Bytes), BTreeSet<Option<u64>>>,
+    /// Which request an event wrote a key for. A request that was sent twice has two events.
+    puts: HashMap<(EventKey, Bytes), u64>,
 }
 
 fn ordered(version: Option<Version>) -> Option<EventKey> {
