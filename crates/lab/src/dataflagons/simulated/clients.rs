@@ -58,7 +58,7 @@ impl Request {
 }
 
 /// A value that tells which request wrote it.
-fn value(ticket: u64, bytes: usize) -> Bytes {
+pub(super) fn value(ticket: u64, bytes: usize) -> Bytes {
     let mut value = BytesMut::with_capacity(bytes.max(8));
     value.put_u64(ticket);
     value.resize(bytes.max(8), 0);

@@ -35,7 +35,8 @@ pub struct Order {
 /// What came of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Delivered {
-    /// Events that some node delivered.
+    /// Events that some node delivered, but for the first: nodes do not show whether they took it
+    /// over.
     pub events: u64,
     /// Events and nodes that should have delivered them.
     pub pairs: u64,
@@ -52,7 +53,7 @@ impl Order {
         self.took(index, places_lost, event);
     }
 
-    fn took(&mut self, index: usize, places_lost: u64, event: EventKey) {
+    pub(super) fn took(&mut self, index: usize, places_lost: u64, event: EventKey) {
         if self.nodes.len() <= index {
             self.nodes.resize_with(index + 1, Followed::default);
         }

@@ -185,3 +185,63 @@ impl Acknowledged {
         history.get(usize::try_from(put).ok()?)?.answer.as_ref()?.event
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::clients::{Conclusion, value};
+    use super::*;
+    use quorate_kernel::ids::Incarnation;
+    use quorate_protocols::epidemic::ordered::batch::BatchItem;
+    use quorate_protocols::epto::LogicalTime;
+
+    const PUT: u64 = 0;
+    const NEWER: u64 = 1;
+
+    fn event(time: u64) -> EventKey {
+        EventKey { time: LogicalTime(time), source: Incarnation::default() }
+    }
+
+    /// Two writes, the first of them sent again behind the second, and a read.
+    fn world() -> (Order, Reads) {
+        let (mut order, mut reads) = (Order::default(), Reads::default());
+        (0..=4).for_each(|time| order.took(0, 0, event(time)));
+        let acts = [Act::Put(value(PUT, 8)), Act::Put(value(NEWER, 8)), Act::Put(value(PUT, 8))];
+        for (time, act) in (1..).zip(acts.into_iter().chain([Act::Get])) {
+            let id = RequestId(if time == 3 { 1 } else { u128::from(time) });
+            let item = BatchItem { id, key: wire_key(b"key-0"), act };
+            reads.learn(event(time), &Batch(vec![item]).to_bytes());
+        }
+        (order, reads)
+    }
+
+    fn asked(is_put: bool, at: u64, told: u64, value: Option<u64>) -> Request {
+        let event = Some(event(told));
+        let answer = Some(Conclusion { at: Time(at + 1), is_done: true, event, value });
+        Request { key: 0, is_put, at: Time(at), answer }
+    }
+
+    #[test]
+    fn a_word_is_right_if_it_tells_the_last_write_and_no_other() {
+        let (order, mut reads) = world();
+        // What stands there: the newer write; an older one; one done again; nothing.
+        for version in [Some(2), Some(1), Some(3), None] {
+            let version = version.map(|time| Version::Ordered(event(time)));
+            reads.said(event(4), RequestId(4), version);
+        }
+        let judged = reads.judge(&order, &[]);
+        assert_eq!((judged.words, judged.stale_words), (4, 3));
+    }
+
+    #[test]
+    fn an_answer_is_stale_by_the_order_and_behind_by_what_was_acknowledged() {
+        let (order, reads) = world();
+        let puts = [asked(true, 0, 1, None), asked(true, 10, 2, None)];
+        let judge = |value| {
+            let read = asked(false, 20, 4, Some(value));
+            let judged = reads.judge(&order, &[puts[0].clone(), puts[1].clone(), read]);
+            (judged.reads, judged.stale, judged.behind)
+        };
+        assert_eq!(judge(NEWER), (1, 0, 0));
+        assert_eq!(judge(PUT), (1, 1, 1));
+    }
+}
