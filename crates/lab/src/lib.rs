@@ -8,6 +8,7 @@
 //! |---|---|
 //! | [`cats`] | which figures of CATS to repeat, and at which size |
 //! | [`dotteddb`] | the evaluation of DottedDB, simulated, and a part of it on real hosts |
+//! | [`dataflagons`] | the evaluation of DataFlagons, simulated: what it costs, and what it misses |
 //! | [`load`] | Fig. 3: latency against throughput as load grows |
 //! | [`scale`], [`calibrate`] | Fig. 4: many servers, simulated at costs measured on real ones |
 //! | [`service`] | hosts with one core each, as it simulates them |
@@ -26,6 +27,7 @@
 pub mod background;
 pub mod cluster;
 pub mod copy;
+pub mod dataflagons;
 pub mod door;
 pub mod dotteddb;
 mod figures;
@@ -66,6 +68,8 @@ enum Command {
     Cats(cats::CatsArgs),
     /// Repeat the evaluation of the DottedDB paper in the simulator, and a part on real hosts
     Dotteddb(dotteddb::DottedArgs),
+    /// Repeat the evaluation of the DataFlagons paper in the simulator, and count holes
+    Dataflagons(dataflagons::FlagonArgs),
     /// Have one host join, or drain one, under load: what clients see, and how long it takes
     Join(moved::JoinArgs),
     /// What the proof and the encryption between hosts cost
@@ -85,6 +89,7 @@ pub fn run() -> ExitCode {
     let measured = match &Cli::parse().command {
         Command::Cats(args) => cats::run(args),
         Command::Dotteddb(args) => dotteddb::run(args),
+        Command::Dataflagons(args) => dataflagons::run(args),
         Command::Join(args) => moved::run(args),
         Command::Door(args) => door::run(args),
         Command::Kill(args) => killed::run(args),

@@ -18,6 +18,9 @@ const STUDENT: [f64; 30] = [
     2.052, 2.048, 2.045, 2.042,
 ];
 
+/// The 97.5 % quantile of the normal distribution.
+const NORMAL: f64 = 1.959_964;
+
 impl Estimate {
     /// Half of the interval.
     #[must_use]
@@ -88,6 +91,23 @@ pub fn trimmed(samples: &[f64]) -> Estimate {
     Estimate { mean: kept.mean, low: kept.mean - width, high: kept.mean + width }
 }
 
+/// The share of `hits` among `of` trials with Wilson's interval (1927), which also says something
+/// where there is no hit, or no other. Trials that hang together count as fewer than they are: the
+/// interval is too narrow then.
+#[must_use]
+pub fn proportion(hits: u64, of: u64) -> Estimate {
+    if of == 0 {
+        return Estimate { mean: 0.0, low: 0.0, high: 1.0 };
+    }
+    let (count, share, z) = (of as f64, hits as f64 / of as f64, NORMAL);
+    let middle = share + z * z / (2.0 * count);
+    let half = z * (share * (1.0 - share) / count + z * z / (4.0 * count * count)).sqrt();
+    let scale = 1.0 + z * z / count;
+    let low = if hits == 0 { 0.0 } else { (middle - half) / scale };
+    let high = if hits == of { 1.0 } else { (middle + half) / scale };
+    Estimate { mean: share, low, high }
+}
+
 fn student(freedom: usize) -> f64 {
     STUDENT.get(freedom - 1).copied().unwrap_or(1.96)
 }
@@ -104,6 +124,26 @@ mod tests {
         assert!((estimate.high - 2.0 - 4.303 / 3.0_f64.sqrt()).abs() < 1e-9);
         assert_eq!(mean(&[5.0]), Estimate { mean: 5.0, low: 5.0, high: 5.0 });
         assert_eq!(mean(&[]).mean, 0.0);
+    }
+
+    /// The examples of Newcombe, "Two-sided confidence intervals for the single proportion"
+    /// (1998), table I, method 3.
+    #[test]
+    fn an_interval_of_a_share_is_wilsons() {
+        let known = [
+            ((81, 263), (0.2553, 0.3662)),
+            ((15, 148), (0.0624, 0.1605)),
+            ((0, 20), (0.0, 0.1611)),
+            ((1, 29), (0.0061, 0.1718)),
+        ];
+        for ((hits, of), (low, high)) in known {
+            let found = proportion(hits, of);
+            assert!((found.low - low).abs() < 6e-5, "{hits} of {of}: {found:?}");
+            assert!((found.high - high).abs() < 6e-5, "{hits} of {of}: {found:?}");
+            let other = proportion(of - hits, of);
+            assert!((other.low + found.high - 1.0).abs() < 1e-9, "misses mirror hits");
+        }
+        assert_eq!(proportion(0, 0), Estimate { mean: 0.0, low: 0.0, high: 1.0 });
     }
 
     #[test]

@@ -190,3 +190,50 @@ fn dotteddb_is_measured_on_real_hosts() {
         assert!(number(&row, 2) > 0.0 && number(&row, 6) > 0.0, "{row:?}");
     }
 }
+
+#[test]
+fn every_figure_of_dataflagons_is_made_and_holes_are_counted() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let output = place.path().join("dataflagons");
+    let text = output.display().to_string();
+    let figures = "marks,10,3,7,8,growth,memory";
+    let run = ["dataflagons", "--quick", "--threads", "2", "--figure", figures];
+    let said = lab(&[&run[..], &["--output", &text]].concat());
+    assert_eq!(said.status.code(), Some(0), "{said:?}");
+    for name in ["marks", "fig10", "fig3", "fig7", "fig8", "growth", "memory"] {
+        let read = |ending: &str| {
+            std::fs::read_to_string(output.join(format!("{name}.{ending}"))).expect("written")
+        };
+        check_picture(&read("svg"));
+        let page = read("md");
+        assert!(page.contains(&format!("quorate-lab dataflagons --figure {figures} --quick")));
+        assert!(page.contains("|---:|"), "it has a table");
+    }
+    for table in ["marks", "marks-payloads", "marks-settling", "fig10-reads", "fig10-rest", "fig7"]
+    {
+        check_table(&output.join(format!("{table}.csv")));
+    }
+    for table in ["fig7-clients", "fig8", "fig8-messages", "fig8-rounds", "growth", "memory"] {
+        check_table(&output.join(format!("{table}.csv")));
+    }
+    let index = std::fs::read_to_string(output.join("README.md")).expect("written");
+    assert!(index.contains("(fig10.md)") && index.contains("## How it is counted"), "{index}");
+
+    let number = |row: &[String], at: usize| -> f64 { row[at].parse().expect("a number") };
+    let cell = |row: &[String]| [0, 1, 2].map(|at| row[at].clone());
+    let holes = rows(&output.join("fig10.csv"));
+    let of = |names: [&str; 3]| holes.iter().find(|row| cell(row) == names).expect("a cell");
+    // Two rounds to two others do not reach all; eight rounds to eight do.
+    assert!(number(of(["20", "2", "2"]), 6) > 10_000.0, "{holes:?}");
+    assert_eq!(number(of(["0", "8", "8"]), 5), 0.0, "{holes:?}");
+    for row in &holes {
+        assert!(number(row, 7) <= number(row, 6) && number(row, 6) <= number(row, 8), "{row:?}");
+    }
+    // Without an order both values stay for ever; with one there is one.
+    let divided = rows(&output.join("fig3.csv"));
+    assert!(number(&divided[0], 5) > 0.0 && number(&divided[1], 5) == 0.0, "{divided:?}");
+    // Payloads apart from balls are less than payloads in all of them.
+    for row in rows(&output.join("marks-payloads.csv")) {
+        assert!(number(&row, 4) < number(&row, 5), "{row:?}");
+    }
+}

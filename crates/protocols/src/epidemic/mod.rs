@@ -84,7 +84,7 @@ pub mod token;
 
 use crate::slices::estimate::Bounds;
 use alloc::sync::Arc;
-use quorate_kernel::limits::CYCLON_VIEW_MAX;
+use quorate_kernel::limits::{CYCLON_VIEW_MAX, EPTO_FANOUT_MAX, EPTO_TTL_MAX};
 use quorate_kernel::process;
 use quorate_kernel::time::Span;
 
@@ -119,6 +119,10 @@ pub struct Settings {
     pub exponent: u8,
     /// How many balls of a million arrive.
     pub surviving_ppm: u32,
+    /// The paper's K, where it is tuned by hand (section 4.2); none to follow the formula.
+    pub fanout: Option<usize>,
+    /// The paper's TTL, likewise, in rounds.
+    pub ttl: Option<u16>,
     /// For how much logical time requests are remembered.
     pub window: u64,
     /// For how much logical time tombstones are kept.
@@ -146,6 +150,8 @@ impl Settings {
             view: 40,
             exponent: 2,
             surviving_ppm: 1_000_000,
+            fanout: None,
+            ttl: None,
             window: 1 << 20,
             grace: 1 << 22,
             repair_rounds: 4,
@@ -166,6 +172,10 @@ impl Settings {
             Some("rounds and periods must take some time")
         } else if !(3..=CYCLON_VIEW_MAX).contains(&self.view) {
             Some("there must be some neighbours, and not too many")
+        } else if self.fanout.is_some_and(|fanout| !(1..=EPTO_FANOUT_MAX).contains(&fanout))
+            || self.ttl.is_some_and(|ttl| !(1..=EPTO_TTL_MAX).contains(&ttl))
+        {
+            Some("events must be told to somebody for some rounds, and not too many")
         } else if self.window > self.grace {
             Some("requests must not be remembered for longer than tombstones")
         } else {

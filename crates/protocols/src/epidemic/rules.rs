@@ -28,7 +28,7 @@ pub const ENGINE: Engine = Engine {
     token: |_, key| position(&wire_key(key)).0,
     mode: |_| "eventual",
     open: |opening| Ok(Box::new(Hosted::new(Epidemic::new(Settings::of(opening)?)))),
-    numbers: &["grace", "keep_rounds", "repair_rounds", "window"],
+    numbers: &["fanout", "grace", "keep_rounds", "repair_rounds", "ttl", "window"],
     settings: &[
         Setting {
             name: "replicas",
@@ -125,6 +125,9 @@ impl Settings {
         self.window = number("window", self.window);
         self.repair_rounds = number("repair_rounds", self.repair_rounds);
         self.keep_rounds = number("keep_rounds", self.keep_rounds);
+        let fanout = numbers.get("fanout").and_then(|fanout| usize::try_from(fanout).ok());
+        let ttl = numbers.get("ttl").and_then(|ttl| u16::try_from(ttl).ok());
+        (self.fanout, self.ttl) = (fanout.or(self.fanout), ttl.or(self.ttl));
     }
 }
 
@@ -138,6 +141,23 @@ mod tests {
 
     fn words(pairs: &[(&str, &str)]) -> Words {
         pairs.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect()
+    }
+
+    /// Section 4.2 of the paper tunes them to 11 and 8 for 300 nodes.
+    #[test]
+    fn what_is_tuned_by_hand_does_not_follow_the_formulas() {
+        let usual = Settings::usual(Level::Strong);
+        let formula = usual.parameters(300);
+        assert_eq!((formula.fanout, formula.ttl), (18, 25));
+        let mut tuned = usual.clone();
+        tuned.pace(&Pace::default().with("fanout", 11).with("ttl", 8));
+        assert_eq!(tuned.problem(), None);
+        let both = tuned.parameters(300);
+        assert_eq!((both.fanout, both.ttl), (11, 8));
+        assert_eq!(Settings { fanout: None, ..tuned.clone() }.parameters(300).fanout, 18);
+        for wrong in [Settings { ttl: Some(0), ..usual }, Settings { fanout: Some(65), ..tuned }] {
+            assert!(wrong.problem().is_some());
+        }
     }
 
     fn settings_of(pairs: &[(&str, &str)]) -> Settings {

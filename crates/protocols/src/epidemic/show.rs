@@ -25,6 +25,7 @@ impl Epidemic {
         into.field("events_waiting", &state.epto.waiting());
         into.field("events_delivered", &epto.delivered);
         into.field("events_late", &epto.late);
+        into.field("places_lost", &epto.places_lost);
         into.field("balls", &epto.balls);
         into.field("broadcast", &counters.broadcast);
         into.field("broadcast_again", &counters.again);

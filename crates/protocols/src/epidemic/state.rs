@@ -206,11 +206,16 @@ impl Settings {
         }
     }
 
-    /// What EpTO goes by among so many nodes.
+    /// What EpTO goes by among so many nodes: the formulas, and what is tuned by hand.
     pub(super) fn parameters(&self, nodes: u32) -> Parameters {
         let surviving_ppm = self.surviving_ppm;
         let scale = Scale { nodes: u64::from(nodes), exponent: self.exponent, surviving_ppm };
-        Parameters::of(scale)
+        let formula = Parameters::of(scale);
+        Parameters {
+            fanout: self.fanout.unwrap_or(formula.fanout),
+            ttl: self.ttl.unwrap_or(formula.ttl),
+            ..formula
+        }
     }
 }
 

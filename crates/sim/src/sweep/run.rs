@@ -132,7 +132,7 @@ impl Sweep {
 
 /// How long this thread was on a core, where the system tells: other work on the machine does not
 /// count. Elsewhere, how long ago it began.
-pub(crate) fn busy(begun: Instant) -> Duration {
+pub fn busy(begun: Instant) -> Duration {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     let nanos = text.split(' ').next().and_then(|nanos| nanos.parse().ok());
     nanos.map_or_else(|| begun.elapsed(), Duration::from_nanos)
