@@ -4,9 +4,11 @@ use super::flask::Passed;
 use super::keys::LAST;
 use super::ordered::batch::Waiting;
 use super::ordered::holes::Holes;
+use super::ordered::past::Past;
 use super::pending::Pending;
+use super::repair::doubt::Doubt;
 use super::repair::join::Standing;
-use super::replica::range::{Leaf, Range};
+use super::replica::range::{Leaf, Range, leaf, position};
 use super::replica::seen::{Seen, Write};
 use super::replica::store::Store;
 use super::replica::version::RequestId;
@@ -15,7 +17,7 @@ use crate::epto::{Epto, EventKey, LogicalTime, Parameters, Scale};
 use crate::gossip::cyclon::{Cyclon, Peer, Shape};
 use crate::slices::Slices;
 use crate::slices::position::Position;
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::ids::{Incarnation, NodeId};
@@ -51,8 +53,14 @@ pub struct State {
     /// Ranges that it had, and keeps until they are in good hands.
     pub(super) former: Vec<Former>,
     pub(super) holes: Holes,
+    /// Where something may be missing that others have.
+    pub(super) doubt: Doubt,
+    /// What the clock showed when.
+    pub(super) past: Past,
     pub(super) waiting: Waiting,
     pub(super) pending: BTreeMap<RequestId, Pending>,
+    /// Those of them that no clock was moved behind yet as far as their clients had seen.
+    pub(super) unplaced: BTreeSet<RequestId>,
     pub(super) passed: Passed,
     /// What this input writes.
     pub(super) writes: Vec<Write>,
@@ -131,8 +139,11 @@ impl State {
             ready: None,
             former: Vec::new(),
             holes: Holes::default(),
+            doubt: Doubt::default(),
+            past: Past::default(),
             waiting: Waiting::default(),
             pending: BTreeMap::new(),
+            unplaced: BTreeSet::new(),
             passed: Passed::default(),
             writes: Vec::new(),
             counters: Counters::default(),
@@ -180,6 +191,12 @@ impl State {
         let is_known = self.slices.is_filled() || mutant!("epidemic_members_guessed");
         let size = u16::try_from(self.slices.members().len() + 1);
         size.ok().filter(|_| is_known).unwrap_or(u16::MAX)
+    }
+
+    /// Whether what others have of a key may be missing here for good.
+    #[must_use]
+    pub fn is_degraded(&self, key: &[u8]) -> bool {
+        self.doubt.has(leaf(position(key)))
     }
 
     /// A random member of the own slice.
@@ -231,6 +248,9 @@ impl Epidemic {
         state.store.check();
         state.seen.check();
         state.holes.check();
+        state.past.check();
+        let waits = |id| state.pending.get(id).is_some_and(|one| one.sent.is_none());
+        assert!(state.unplaced.iter().all(waits), "what is placed was sent, or has ended");
         assert!(state.writes.is_empty(), "all that was changed was written");
         let is_placed = state.range().is_some();
         assert!(is_placed || state.ready.is_none(), "who has no slice has nothing to answer for");

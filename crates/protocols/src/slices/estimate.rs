@@ -4,6 +4,7 @@ use super::floor::{self, Least};
 use super::position::{Groups, LOG2_MAX};
 use super::{Changed, Told};
 use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec::Vec;
 use quorate_kernel::ids::NodeId;
 use quorate_kernel::invariant;
 use quorate_kernel::mutant;
@@ -109,6 +110,8 @@ pub struct Estimate {
     heard: VecDeque<Word>,
     /// Which number the last estimates wanted, and how many of them in a row.
     wanted: Option<(Groups, u16)>,
+    /// Which other number fits what is counted.
+    leans: Option<Groups>,
     /// How many periods ago the number changed, or the node began.
     since: u16,
     /// For how many periods partners were heard without a pause as long as words are kept.
@@ -125,6 +128,7 @@ impl Estimate {
             groups: None,
             heard: VecDeque::new(),
             wanted: None,
+            leans: None,
             since: 0,
             together: 0,
         }
@@ -195,14 +199,39 @@ impl Estimate {
         votes.into_iter().find(|(_, count)| *count == most).map(|(groups, _)| groups)
     }
 
-    /// How many nodes there are, on average of what partners count; none if too few told it.
+    /// How many nodes there are, on average of what partners count; none if too few told it. The
+    /// highest quarter and the lowest do not count: one that is wrong, by whatever much, moves the
+    /// mean by no more than others differ.
     #[must_use]
     pub fn mean(&self) -> Option<u32> {
         let counts = self.heard.iter().filter_map(|word| word.told.count);
-        let number = counts.clone().count();
-        let sum: u64 = counts.map(u64::from).sum();
-        let mean = sum.checked_div(u64::try_from(number).expect("few are kept"))?;
-        (number >= COUNTS_MIN).then(|| u32::try_from(mean).expect("a mean of numbers of 32 bits"))
+        let mut counts: Vec<u64> = counts.map(u64::from).collect();
+        if counts.len() < COUNTS_MIN {
+            return None;
+        }
+        counts.sort_unstable();
+        let cut = if mutant!("slices_every_count_counts") { 0 } else { counts.len() / 4 };
+        let middle = &counts[cut..counts.len() - cut];
+        let mean = middle.iter().sum::<u64>() / u64::try_from(middle.len()).expect("few are kept");
+        Some(u32::try_from(mean).expect("a mean of numbers of 32 bits"))
+    }
+
+    /// Which other number this node would have by what it counts, if any; partners are told.
+    #[must_use]
+    pub fn leans(&self) -> Option<Groups> {
+        self.leans
+    }
+
+    /// Whether most of those that are heard, and this node, lean to more slices as it does, or have
+    /// them already; or to fewer. Close to a border some count more than others: who changed alone
+    /// would be alone, change back, and so on for ever.
+    fn most_lean(&self, groups: Groups, to: Groups) -> bool {
+        let wish = |word: &Word| word.told.leans.or(word.told.groups);
+        let wishes = self.heard.iter().filter_map(|word| Some((word.from, wish(word)?)));
+        let wishes: BTreeMap<NodeId, Groups> = wishes.collect();
+        let is_alike = |wish: &&Groups| (**wish > groups) == (to > groups) && **wish != groups;
+        let alike = wishes.values().filter(is_alike).count() + 1;
+        2 * alike > wishes.len() + 1 || mutant!("slices_change_alone")
     }
 
     /// What a node tells that counts `own` itself.
@@ -226,7 +255,8 @@ impl Estimate {
             let to = self.majority().unwrap_or(Groups::ONE);
             return (self.since >= age_max).then(|| self.change(to));
         };
-        let to = self.wanted(groups, own, least).unwrap_or(groups);
+        self.leans = self.counted(groups, own, least).filter(|to| *to != groups);
+        let to = self.wanted(groups, least).unwrap_or(groups);
         self.wanted = match self.wanted {
             _ if to == groups => None,
             Some((wanted, times)) if wanted == to => Some((to, times.saturating_add(1))),
@@ -237,19 +267,30 @@ impl Estimate {
         (is_due && times >= self.bounds.equal).then(|| self.change(to))
     }
 
-    /// The number that is right now, by what is known; none if too little is.
-    fn wanted(&self, groups: Groups, own: Option<u32>, least: Option<Least>) -> Option<Groups> {
+    /// The number that is right by what is counted; none if too little is known, or this one is.
+    fn counted(&self, groups: Groups, own: Option<u32>, least: Option<Least>) -> Option<Groups> {
         let nodes = if mutant!("slices_own_count") { own? } else { self.mean()? };
         if self.bounds.floor > 0 && !mutant!("slices_by_the_mean") {
             let is_crowded = self.bounds.is_crowded(nodes, groups);
-            let own = floor::wanted(least, groups, self.bounds.floor, is_crowded);
+            return floor::wanted(least, groups, self.bounds.floor, is_crowded);
+        }
+        let fits = self.bounds.fits(nodes, groups);
+        (!fits).then(|| self.bounds.fitting(nodes, groups))
+    }
+
+    /// The number that this node shall have; none if it shall keep its own. A slice that is too
+    /// small waits for nobody's opinion.
+    fn wanted(&self, groups: Groups, least: Option<Least>) -> Option<Groups> {
+        let nodes = self.mean()?;
+        let has_floor = self.bounds.floor > 0 && !mutant!("slices_by_the_mean");
+        let is_small = has_floor && least.is_some_and(|it| it.whole.members < self.bounds.floor);
+        match self.leans {
+            Some(to) if is_small || self.most_lean(groups, to) => Some(to),
             // Others may have heard of a small one that this node has not.
-            return own.or_else(|| self.majority());
+            None | Some(_) => {
+                self.majority().filter(|most| has_floor || self.bounds.fits(nodes, *most))
+            }
         }
-        if !self.bounds.fits(nodes, groups) {
-            return Some(self.bounds.fitting(nodes, groups));
-        }
-        self.majority().filter(|most| self.bounds.fits(nodes, *most))
     }
 
     fn change(&mut self, to: Groups) -> Changed {
@@ -257,6 +298,7 @@ impl Estimate {
         invariant!(to.is_sound(), "there are not too many slices");
         let changed = Changed { from: self.groups, to };
         (self.groups, self.wanted, self.since) = (Some(to), None, 0);
+        self.leans = None;
         changed
     }
 
@@ -274,10 +316,9 @@ const _: () = assert!(Bounds::USUAL.is_sound() && VOTES <= COUNTS_MIN && COUNTS_
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::vec::Vec;
 
     fn told(count: u32, groups: Option<Groups>) -> Told {
-        Told { count: Some(count), groups, least: None }
+        Told { count: Some(count), groups, ..Told::default() }
     }
 
     /// In a small view the same one is met again and again.
@@ -303,6 +344,20 @@ mod tests {
             let changed = (0..Bounds::USUAL.age_max).filter_map(|_| estimate.on_period(None, None));
             let to: Vec<Groups> = changed.map(|changed| changed.to).collect();
             assert_eq!(to, [heard.unwrap_or(Groups::ONE)]);
+        }
+    }
+
+    #[test]
+    fn who_lies_about_the_number_of_nodes_moves_nobody() {
+        let groups = Groups::power(5);
+        for lie in [0, u32::MAX] {
+            let mut estimate = Estimate::new(Bounds::USUAL);
+            for partner in 0..60_u64 {
+                let count = if partner % 6 == 0 { lie } else { 290 + (partner % 20) as u32 };
+                estimate.hear(NodeId(partner % 30), told(count, groups));
+            }
+            let mean = estimate.mean().expect("enough have told it");
+            assert!((290..310).contains(&mean), "{mean} nodes, where one in six says {lie}");
         }
     }
 }

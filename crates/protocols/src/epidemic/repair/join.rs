@@ -13,6 +13,7 @@
 //! neighbour for a place in the order.
 
 use super::deferred::Deferred;
+use super::doubt::Doubt;
 use super::snapshot::Donor;
 use crate::epidemic::replica::range::Range;
 use crate::epidemic::{Context, Epidemic};
@@ -115,6 +116,7 @@ impl Epidemic {
         self.state.standing = Standing::joining(true, None);
         self.state.ready = None;
         self.state.holes.clear();
+        self.state.doubt = Doubt::default();
     }
 
     /// This node was wrong to take a place: it joins anew.
@@ -206,6 +208,7 @@ impl Epidemic {
             }
             if let Some(last) = horizon.last {
                 self.state.set_last(last);
+                self.forget_old(last.time);
             }
         }
         probe!("epidemic/joined");

@@ -2,6 +2,7 @@
 
 pub mod compare;
 mod deferred;
+pub mod doubt;
 pub mod former;
 pub mod join;
 mod snapshot;

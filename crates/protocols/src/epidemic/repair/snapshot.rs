@@ -3,6 +3,7 @@
 use super::join::{DONORS, PATIENCE_TTLS, Standing};
 use crate::epidemic::message::{Message, PAGE_BYTES, RECORDS_MAX, Rest, SnapshotB};
 use crate::epidemic::replica::range::Range;
+use crate::epidemic::replica::store::Entry;
 use crate::epidemic::{Context, Epidemic};
 use crate::epto::{EventKey, Horizon, LogicalTime};
 use alloc::vec::Vec;
@@ -106,12 +107,12 @@ impl Epidemic {
         let (mut records, mut bytes, mut last) = (Vec::new(), 0, None);
         let list = |after| state.store.list(&range, after, RECORDS_MAX / 16).0;
         let mut listed = after.begin().map_or(Vec::new(), list).into_iter().peekable();
-        while let Some((key, version)) = listed.next() {
+        while let Some(Entry { key, version, .. }) = listed.next() {
             let record = state.store.record(&key, version, cx.table).expect("it is listed");
             bytes += key.len() + record.value.as_ref().map_or(0, Bytes::len);
             records.push(record);
             // A page ends between two keys.
-            if listed.peek().is_none_or(|(next, _)| *next != key) {
+            if listed.peek().is_none_or(|next| next.key != key) {
                 last = Some(key);
                 if bytes >= PAGE_BYTES {
                     break;
@@ -124,7 +125,9 @@ impl Epidemic {
         let (ids, below) = ids_below.begin().map_or((Vec::new(), None), page);
         let ids_below = Rest::behind(below);
         invariant!(records.len() <= RECORDS_MAX, "a page is bounded");
-        let page = SnapshotB { number, is_ready, horizon, records, ids, after, ids_below };
+        let forgotten = state.seen.forgotten();
+        let page =
+            SnapshotB { number, is_ready, horizon, records, forgotten, ids, after, ids_below };
         cx.fx.send(from, Message::SnapshotB(page));
     }
 
@@ -184,6 +187,8 @@ impl Epidemic {
             // A question promises nothing.
             cx.fx.send_early(from, question);
         }
+        // What its sender does not remember cannot be asked of this node either.
+        self.state.seen.forget_up_to(page.forgotten, &mut self.state.writes);
         self.merge(page.records, page.ids);
         self.flush(cx);
         invariant!(self.state.writes.is_empty(), "all that was changed was written");

@@ -41,7 +41,8 @@ pub fn page(world: &World, node: NodeId, number: u64, time: u64, is_last: bool) 
     let horizon = Horizon { last: Some(event(last.unwrap_or(0) + time)), ..Horizon::default() };
     let after = if is_last { Rest::Nothing } else { Rest::Behind(wire_key(b"k")) };
     let (records, ids, ids_below) = (Vec::new(), Vec::new(), Rest::Nothing);
-    SnapshotB { number, is_ready: true, horizon, records, ids, after, ids_below }
+    let (is_ready, forgotten) = (true, None);
+    SnapshotB { number, is_ready, horizon, records, forgotten, ids, after, ids_below }
 }
 
 /// A node in a small world whose questions for snapshots are lost, and two members of its slice.
