@@ -60,7 +60,8 @@ impl Epidemic {
         (state.round, state.round_at) = (state.round + 1, cx.now);
         let is_joining = matches!(state.standing, Standing::Joining(_));
         if is_joining || state.round.is_multiple_of(PARAMETERS_ROUNDS) {
-            let parameters = self.settings.parameters(self.state.slices.count());
+            let measured = self.state.measured.surviving_ppm();
+            let parameters = self.settings.parameters(self.state.slices.count(), measured);
             self.state.epto.set_parameters(parameters);
         }
         if self.state.cyclon.view().is_empty() {
@@ -100,7 +101,9 @@ impl Epidemic {
             None => self.state.cyclon.begin(own.clone(), cx.rng),
         };
         // Views are hints: nothing rests on them.
+        self.state.measured.on_round(self.state.round);
         if let Some((to, entries)) = begun {
+            self.state.measured.ask(to, self.state.round, cx.now);
             cx.fx.send_early(to, Message::Shuffle { entries, told });
         }
         let before = self.members();
@@ -166,6 +169,7 @@ impl Epidemic {
         let before = self.members();
         let changed = self.state.slices.on_exchange(from.node, &entries, told);
         self.note_change(changed, before, cx);
+        self.state.measured.answer(from.node, cx.now);
         self.state.cyclon.on_reply(from.node, entries);
         invariant!(self.state.writes.is_empty(), "views are not stored");
     }

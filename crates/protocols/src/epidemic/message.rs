@@ -317,8 +317,7 @@ impl Message {
     fn is_sound(&self) -> bool {
         match self {
             Message::Shuffle { entries, told } | Message::ShuffleReply { entries, told } => {
-                let mut numbers = told.groups.iter().chain(&told.leans);
-                let is_sound = numbers.all(|groups| groups.is_sound());
+                let is_sound = told.groups.is_none_or(|groups| groups.is_sound());
                 entries.len() <= CYCLON_VIEW_MAX && is_sound && are_peers(entries)
             }
             Message::Members(members) => members.len() <= MEMBERS_MAX && are_peers(members),

@@ -1,11 +1,13 @@
 //! The engine's state, and what must hold of it.
 
+use super::adapt::Measured;
 use super::flask::Passed;
 use super::keys::LAST;
 use super::ordered::batch::Waiting;
 use super::ordered::holes::Holes;
 use super::ordered::past::Past;
 use super::pending::Pending;
+use super::repair::behind::Behind;
 use super::repair::doubt::Doubt;
 use super::repair::join::Standing;
 use super::replica::range::{Leaf, Range, leaf, position};
@@ -26,7 +28,7 @@ use quorate_kernel::plain::PlainData;
 use quorate_kernel::storage::Class;
 use quorate_kernel::time::Time;
 
-/// What one node knows of one keyspace. Stored are `store`, `seen` and `last`.
+/// What one node knows of one keyspace. Stored are `store`, `seen`, `behind` and `last`.
 #[derive(Debug)]
 pub struct State {
     pub(super) me: Incarnation,
@@ -37,6 +39,8 @@ pub struct State {
     /// Who may be asked when the view is empty.
     pub(super) hints: Vec<Peer>,
     pub(super) cyclon: Cyclon,
+    /// How many messages arrive, and how soon.
+    pub(super) measured: Measured,
     pub(super) slices: Slices,
     pub(super) epto: Epto,
     pub(super) store: Store,
@@ -52,6 +56,8 @@ pub struct State {
     pub(super) ready: Option<Range>,
     /// Ranges that it had, and keeps until they are in good hands.
     pub(super) former: Vec<Former>,
+    /// Of which ranges it has not heard all that was deleted up to its last event.
+    pub(super) behind: Behind,
     pub(super) holes: Holes,
     /// Where something may be missing that others have.
     pub(super) doubt: Doubt,
@@ -121,13 +127,14 @@ pub struct Counters {
 impl State {
     /// A node that has just started.
     pub(super) fn new(me: Incarnation, settings: &Settings) -> State {
-        let parameters = settings.parameters(1);
+        let parameters = settings.parameters(1, None);
         State {
             me,
             round: 0,
             round_at: Time(0),
             hints: Vec::new(),
             cyclon: Cyclon::new(me.node, settings.shape()),
+            measured: Measured::default(),
             slices: Slices::new(me.node, settings.bounds),
             epto: Epto::join(me, parameters),
             store: Store::default(),
@@ -138,6 +145,7 @@ impl State {
             is_alone: false,
             ready: None,
             former: Vec::new(),
+            behind: Behind::default(),
             holes: Holes::default(),
             doubt: Doubt::default(),
             past: Past::default(),
@@ -223,9 +231,9 @@ impl Settings {
         }
     }
 
-    /// What EpTO goes by among so many nodes.
-    pub(super) fn parameters(&self, nodes: u32) -> Parameters {
-        let surviving_ppm = self.surviving_ppm;
+    /// What EpTO goes by among so many nodes, where so many of a million messages arrive.
+    pub(super) fn parameters(&self, nodes: u32, measured_ppm: Option<u32>) -> Parameters {
+        let surviving_ppm = self.surviving_ppm.min(measured_ppm.unwrap_or(u32::MAX));
         let scale = Scale { nodes: u64::from(nodes), exponent: self.exponent, surviving_ppm };
         Parameters::of(scale)
     }
@@ -249,6 +257,8 @@ impl Epidemic {
         state.seen.check();
         state.holes.check();
         state.past.check();
+        state.measured.check();
+        state.behind.check();
         let waits = |id| state.pending.get(id).is_some_and(|one| one.sent.is_none());
         assert!(state.unplaced.iter().all(waits), "what is placed was sent, or has ended");
         assert!(state.writes.is_empty(), "all that was changed was written");

@@ -110,8 +110,6 @@ pub struct Estimate {
     heard: VecDeque<Word>,
     /// Which number the last estimates wanted, and how many of them in a row.
     wanted: Option<(Groups, u16)>,
-    /// Which other number fits what is counted.
-    leans: Option<Groups>,
     /// How many periods ago the number changed, or the node began.
     since: u16,
     /// For how many periods partners were heard without a pause as long as words are kept.
@@ -128,7 +126,6 @@ impl Estimate {
             groups: None,
             heard: VecDeque::new(),
             wanted: None,
-            leans: None,
             since: 0,
             together: 0,
         }
@@ -216,24 +213,6 @@ impl Estimate {
         Some(u32::try_from(mean).expect("a mean of numbers of 32 bits"))
     }
 
-    /// Which other number this node would have by what it counts, if any; partners are told.
-    #[must_use]
-    pub fn leans(&self) -> Option<Groups> {
-        self.leans
-    }
-
-    /// Whether most of those that are heard, and this node, lean to more slices as it does, or have
-    /// them already; or to fewer. Close to a border some count more than others: who changed alone
-    /// would be alone, change back, and so on for ever.
-    fn most_lean(&self, groups: Groups, to: Groups) -> bool {
-        let wish = |word: &Word| word.told.leans.or(word.told.groups);
-        let wishes = self.heard.iter().filter_map(|word| Some((word.from, wish(word)?)));
-        let wishes: BTreeMap<NodeId, Groups> = wishes.collect();
-        let is_alike = |wish: &&Groups| (**wish > groups) == (to > groups) && **wish != groups;
-        let alike = wishes.values().filter(is_alike).count() + 1;
-        2 * alike > wishes.len() + 1 || mutant!("slices_change_alone")
-    }
-
     /// What a node tells that counts `own` itself.
     #[must_use]
     pub fn blended(&self, own: u32) -> u32 {
@@ -255,8 +234,7 @@ impl Estimate {
             let to = self.majority().unwrap_or(Groups::ONE);
             return (self.since >= age_max).then(|| self.change(to));
         };
-        self.leans = self.counted(groups, own, least).filter(|to| *to != groups);
-        let to = self.wanted(groups, least).unwrap_or(groups);
+        let to = self.wanted(groups, own, least).unwrap_or(groups);
         self.wanted = match self.wanted {
             _ if to == groups => None,
             Some((wanted, times)) if wanted == to => Some((to, times.saturating_add(1))),
@@ -267,30 +245,19 @@ impl Estimate {
         (is_due && times >= self.bounds.equal).then(|| self.change(to))
     }
 
-    /// The number that is right by what is counted; none if too little is known, or this one is.
-    fn counted(&self, groups: Groups, own: Option<u32>, least: Option<Least>) -> Option<Groups> {
+    /// The number that is right now, by what is known; none if too little is.
+    fn wanted(&self, groups: Groups, own: Option<u32>, least: Option<Least>) -> Option<Groups> {
         let nodes = if mutant!("slices_own_count") { own? } else { self.mean()? };
         if self.bounds.floor > 0 && !mutant!("slices_by_the_mean") {
             let is_crowded = self.bounds.is_crowded(nodes, groups);
-            return floor::wanted(least, groups, self.bounds.floor, is_crowded);
-        }
-        let fits = self.bounds.fits(nodes, groups);
-        (!fits).then(|| self.bounds.fitting(nodes, groups))
-    }
-
-    /// The number that this node shall have; none if it shall keep its own. A slice that is too
-    /// small waits for nobody's opinion.
-    fn wanted(&self, groups: Groups, least: Option<Least>) -> Option<Groups> {
-        let nodes = self.mean()?;
-        let has_floor = self.bounds.floor > 0 && !mutant!("slices_by_the_mean");
-        let is_small = has_floor && least.is_some_and(|it| it.whole.members < self.bounds.floor);
-        match self.leans {
-            Some(to) if is_small || self.most_lean(groups, to) => Some(to),
+            let own = floor::wanted(least, groups, self.bounds.floor, is_crowded);
             // Others may have heard of a small one that this node has not.
-            None | Some(_) => {
-                self.majority().filter(|most| has_floor || self.bounds.fits(nodes, *most))
-            }
+            return own.or_else(|| self.majority());
         }
+        if !self.bounds.fits(nodes, groups) {
+            return Some(self.bounds.fitting(nodes, groups));
+        }
+        self.majority().filter(|most| self.bounds.fits(nodes, *most))
     }
 
     fn change(&mut self, to: Groups) -> Changed {
@@ -298,7 +265,6 @@ impl Estimate {
         invariant!(to.is_sound(), "there are not too many slices");
         let changed = Changed { from: self.groups, to };
         (self.groups, self.wanted, self.since) = (Some(to), None, 0);
-        self.leans = None;
         changed
     }
 
@@ -318,7 +284,7 @@ mod tests {
     use super::*;
 
     fn told(count: u32, groups: Option<Groups>) -> Told {
-        Told { count: Some(count), groups, ..Told::default() }
+        Told { count: Some(count), groups, least: None }
     }
 
     /// In a small view the same one is met again and again.

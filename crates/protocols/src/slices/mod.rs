@@ -29,8 +29,7 @@
 //! - A node changes its number only after several estimates in a row that want the same, and once
 //!   in a greatest age, after which its view is filled again; meanwhile it does not tell a count.
 //! - Of what partners count the highest quarter and the lowest are left out, so that one that is
-//!   wrong moves nobody. A node changes its number for what is counted only if most of those that
-//!   it hears, and itself, lean the same way: near a border they count on different sides of it.
+//!   wrong moves nobody.
 //! - Doubling waits until the mean is an eighth above twice the least, even where the most is
 //!   lower, so that no number of nodes is right for neither. Where two numbers are right nodes take
 //!   that of the majority they hear, so they agree.
@@ -68,8 +67,6 @@ const EMPTY_AGES: u16 = 16;
 pub struct Told {
     /// The number of slices that the sender goes by; none while it has not settled for one.
     pub groups: Option<Groups>,
-    /// Which other number fits what it counts and hears, if another one does.
-    pub leans: Option<Groups>,
     /// How many nodes there are, as it counts and hears; none while its view is being filled.
     pub count: Option<u32>,
     /// The smallest slice and half of one of this number of slices that it knows of.
@@ -134,8 +131,7 @@ impl Slices {
         let is_filled = self.estimate.is_filled();
         let own = self.own_count().filter(|_| is_filled);
         let count = own.map(|own| self.estimate.blended(own));
-        let (groups, leans) = (self.groups(), self.estimate.leans());
-        Told { groups, leans, count, least: self.floor.told() }
+        Told { groups: self.groups(), count, least: self.floor.told() }
     }
 
     /// Whether the members of the own slice had the time to be heard of since it changed.

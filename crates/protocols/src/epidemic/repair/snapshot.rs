@@ -157,6 +157,12 @@ impl Epidemic {
             joining.restart();
             return self.drop_all(cx);
         }
+        let reached = time(page.horizon.last);
+        if page.is_ready && self.drop_behind(&range, reached) {
+            return self.flush(cx);
+        }
+        let Standing::Joining(joining) = &mut self.state.standing else { return };
+        let Some(donor) = joining.donors.get_mut(&from.node) else { return };
         // What others have purged is not taken from who has not heard yet that it was away; unless
         // nobody is ready for long, as when all members of a slice have started.
         let is_early = joining.since.is_none_or(|since| round < since + 2 * patience);
@@ -192,6 +198,28 @@ impl Epidemic {
         self.merge(page.records, page.ids);
         self.flush(cx);
         invariant!(self.state.writes.is_empty(), "all that was changed was written");
+    }
+}
+
+impl Epidemic {
+    /// A donor has come so far: what this node has of a range may be deleted there, and the
+    /// tombstones purged. That is dropped, and the range asked for anew. Returns whether there was
+    /// any.
+    fn drop_behind(&mut self, range: &Range, reached: u64) -> bool {
+        let (state, grace) = (&mut self.state, self.settings.grace);
+        let is_old = |since: LogicalTime| reached.saturating_sub(since.0) > grace;
+        let old = state.behind.within(range).filter(|(_, since)| is_old(*since));
+        let old: Vec<Range> = old.map(|(part, _)| part).collect();
+        for part in &old {
+            probe!("epidemic/behind_too_long");
+            state.seen.forget_range(part, &mut state.writes);
+            state.store.drop_range(part, usize::MAX, &mut state.writes);
+            state.behind.end(part, &mut state.writes);
+        }
+        if let (false, Standing::Joining(joining)) = (old.is_empty(), &mut state.standing) {
+            joining.restart();
+        }
+        !old.is_empty()
     }
 }
 

@@ -201,8 +201,8 @@ impl Seen {
         (newest, last)
     }
 
-    /// A sum over the requests of a range of whole leaves. It is kept, not reckoned: members compare
-    /// it every few rounds, and remember many.
+    /// A sum over the requests of a range of whole leaves. It is kept, not reckoned: members
+    /// compare it every few rounds, and remember many.
     #[must_use]
     pub fn sum(&self, range: &Range) -> u64 {
         let (first, last) = range.leaves();

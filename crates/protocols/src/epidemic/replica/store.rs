@@ -7,8 +7,9 @@
 //! wins, in whatever order they come, so all end with the same.
 
 use super::range::{Leaf, Range, leaf, position};
+pub use super::record::{Entry, Held, Record};
 use super::seen::Write;
-use super::version::{RequestId, Version};
+use super::version::Version;
 use crate::epidemic::keys::{Stored, record_key, record_of};
 use crate::epto::LogicalTime;
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -20,59 +21,10 @@ use quorate_kernel::process::Table;
 use quorate_kernel::rng::mix;
 use quorate_kernel::storage::Class;
 use quorate_kernel::{mutant, probe};
-use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// How many versions that clients have chosen are kept of a key: the highest.
 pub const VERSIONS_MAX: usize = 16;
-
-/// A version of a key, as it is told.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Record {
-    /// The key's wire form.
-    pub key: Bytes,
-    /// Which version.
-    pub version: Version,
-    /// The request that wrote it.
-    pub id: RequestId,
-    /// The value; none of a tombstone.
-    pub value: Option<Bytes>,
-}
-
-/// What is known in memory of a version.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Held {
-    /// Which version.
-    pub version: Version,
-    /// The request that wrote it.
-    pub id: RequestId,
-    /// The hash of the value.
-    pub hash: u64,
-    /// Whether it is a tombstone.
-    pub is_deleted: bool,
-}
-
-/// A version of a key as members list it to each other.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Entry {
-    /// The key's wire form.
-    pub key: Bytes,
-    /// Which version.
-    pub version: Version,
-    /// Of a version that a client has chosen the hash of its value: the larger one wins. 0 of one
-    /// that an event names, which has one value.
-    pub rank: u64,
-}
-
-impl Held {
-    /// What decides between two values of this version.
-    fn rank(&self) -> u64 {
-        match self.version {
-            Version::Explicit(_) => self.hash,
-            Version::Ordered(_) => 0,
-        }
-    }
-}
 
 /// What has become of a record that arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -315,6 +267,7 @@ impl Store {
 mod tests {
     use super::*;
     use crate::epidemic::keys::wire_key;
+    use crate::epidemic::replica::version::RequestId;
     use crate::epto::EventKey;
     use quorate_kernel::ids::{Incarnation, NodeId, Start};
     use std::collections::BTreeMap as Map;
