@@ -169,11 +169,14 @@ pub(crate) fn shown(arg: &[u8], room: usize) -> String {
 fn code(refusal: &Refusal) -> &'static str {
     match refusal {
         Refusal::NoQuorum { .. } | Refusal::Minority { .. } | Refusal::NoRoute => "NOQUORUM",
-        Refusal::OutcomeUnknown | Refusal::CatalogUnknown => "UNKNOWNOUTCOME",
+        Refusal::OutcomeUnknown | Refusal::NameForgotten | Refusal::CatalogUnknown => {
+            "UNKNOWNOUTCOME"
+        }
         Refusal::Overloaded | Refusal::TooSlow => "OVERLOADED",
         Refusal::Stopping => "SHUTDOWN",
         Refusal::Siblings { .. } => "SIBLINGS",
         Refusal::Context(_)
+        | Refusal::Token(_)
         | Refusal::Lacking(_)
         | Refusal::Unsupported
         | Refusal::TooLarge { .. }

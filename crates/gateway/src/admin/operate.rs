@@ -92,9 +92,12 @@ fn status_of(refusal: &Refusal) -> StatusCode {
         Refusal::TooLarge { .. }
         | Refusal::TooMany { .. }
         | Refusal::Value { .. }
-        | Refusal::Context(_) => StatusCode::BAD_REQUEST,
+        | Refusal::Context(_)
+        | Refusal::Token(_) => StatusCode::BAD_REQUEST,
         Refusal::Lacking(_) | Refusal::Unsupported => StatusCode::NOT_IMPLEMENTED,
-        Refusal::OutcomeUnknown | Refusal::CatalogUnknown => StatusCode::GATEWAY_TIMEOUT,
+        Refusal::OutcomeUnknown | Refusal::NameForgotten | Refusal::CatalogUnknown => {
+            StatusCode::GATEWAY_TIMEOUT
+        }
         Refusal::NoQuorum { .. }
         | Refusal::Minority { .. }
         | Refusal::NoRoute

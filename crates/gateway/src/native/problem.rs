@@ -172,7 +172,7 @@ pub fn refused(refusal: &Refusal) -> Problem {
         Refusal::NoRoute => {
             problem(Kind::NoQuorum, what, "send it again after a moment, or to another host")
         }
-        Refusal::OutcomeUnknown => unknown(what),
+        Refusal::OutcomeUnknown | Refusal::NameForgotten => unknown(what),
         Refusal::CatalogUnknown => problem(Kind::OutcomeUnknown, what, LOOK),
         Refusal::Overloaded => problem(Kind::Overloaded, what, "send it again after a pause"),
         Refusal::Node(failure) => tree::failure(*failure),
@@ -204,6 +204,11 @@ pub fn refused(refusal: &Refusal) -> Problem {
         Refusal::Context(_) => {
             let right = "give the context of an earlier answer for this very key, as it was";
             let field = String::from("context");
+            Box::new(Error { field, ..*problem(Kind::BadContext, what, right) })
+        }
+        Refusal::Token(_) => {
+            let right = "give the token of the last answer of this keyspace, as it was, or none";
+            let field = String::from("place.after");
             Box::new(Error { field, ..*problem(Kind::BadContext, what, right) })
         }
         Refusal::Siblings { .. } => unsupported(what, "read the key with its context"),
@@ -279,6 +284,7 @@ pub fn word(kind: Kind) -> String {
 mod tests {
     use super::*;
     use quorate_kernel::keyspace::CatalogRefusal;
+    use quorate_kernel::receipt::TokenError;
     use quorate_kernel::write::ContextError;
 
     #[test]
@@ -288,6 +294,7 @@ mod tests {
             (Refusal::Minority { view: 7, suspected: 2, members: 3 }, Kind::NoQuorum),
             (Refusal::NoRoute, Kind::NoQuorum),
             (Refusal::OutcomeUnknown, Kind::OutcomeUnknown),
+            (Refusal::NameForgotten, Kind::OutcomeUnknown),
             (Refusal::Overloaded, Kind::Overloaded),
             (Refusal::Stopping, Kind::Stopping),
             (Refusal::TooLarge { what: "value", length: 9, limit: 8 }, Kind::TooLarge),
@@ -296,6 +303,7 @@ mod tests {
             (Refusal::Unmet { item: 1 }, Kind::Conflict),
             (Refusal::Unsupported, Kind::Unsupported),
             (Refusal::Context(ContextError::Forged), Kind::BadContext),
+            (Refusal::Token(TokenError::Forged), Kind::BadContext),
             (Refusal::Siblings { count: 2 }, Kind::Unsupported),
             (Refusal::NotOpen, Kind::NoKeyspace),
             (Refusal::CatalogUnknown, Kind::OutcomeUnknown),

@@ -1,6 +1,24 @@
 //! What an answer says beside the value, of engines whose replicas may differ for a while.
 
 use bytes::{BufMut, Bytes, BytesMut};
+use thiserror::Error;
+
+/// Why a [`Receipt::token`] that a client hands back was refused. Nothing was changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum TokenError {
+    /// The bytes do not have the form of a token.
+    #[error("the token is damaged: it does not have the form of one; nothing was changed")]
+    Damaged,
+    /// This keyspace did not give it, or it was changed since. Keyspaces of one name that were made
+    /// one after the other are two.
+    #[error("the token was not given by this keyspace, or it was changed; nothing was changed")]
+    Forged,
+    /// It names a place that nobody near this host has come to.
+    #[error(
+        "the token names a place far ahead of all that this host has heard of; nothing was changed"
+    )]
+    Ahead,
+}
 
 /// Beside what was read or written: where it stands in the order, and who has said so.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,6 +2,7 @@
 
 use crate::keyspace::CatalogRefusal;
 use crate::lacking::Lacking;
+use crate::receipt::TokenError;
 use crate::write::ContextError;
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -46,6 +47,13 @@ pub enum Refusal {
     /// The deadline passed while a write was on its way. It may have been applied, or may yet be.
     #[error("the deadline passed after the write was sent; it may have been applied")]
     OutcomeUnknown,
+    /// A repeated write was first sent so long ago that what became of it is not remembered. It is
+    /// not done again; it may have been applied then.
+    #[error(
+        "the write was first sent so long ago that what became of it is not remembered; it was not \
+         done again, but may have been applied then"
+    )]
+    NameForgotten,
     /// The keyspace's engine cannot do it. Nothing was changed.
     #[error("{0}")]
     Lacking(Box<Lacking>),
@@ -65,6 +73,9 @@ pub enum Refusal {
     /// The context of a write is not one of this key. Nothing was changed.
     #[error(transparent)]
     Context(ContextError),
+    /// The token of a request is none of this keyspace. Nothing was changed.
+    #[error(transparent)]
+    Token(TokenError),
     /// The catalog does not allow it. Nothing was changed.
     #[error("{0}; nothing was changed")]
     Catalog(CatalogRefusal),
@@ -128,6 +139,6 @@ impl Refusal {
     /// Whether the operation may have changed data all the same.
     #[must_use]
     pub fn may_have_applied(&self) -> bool {
-        matches!(self, Refusal::OutcomeUnknown | Refusal::CatalogUnknown)
+        matches!(self, Refusal::OutcomeUnknown | Refusal::NameForgotten | Refusal::CatalogUnknown)
     }
 }

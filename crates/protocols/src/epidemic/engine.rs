@@ -19,9 +19,10 @@ use quorate_kernel::news::{News, Topic};
 use quorate_kernel::operation::{Operation, Outcome, Refusal, Which};
 use quorate_kernel::part::Part;
 use quorate_kernel::process::{Inspect, Process, Recovery, Request};
+use quorate_kernel::receipt::TokenError;
 use quorate_kernel::ring::Ring;
 use quorate_kernel::time::Span;
-use quorate_kernel::write::{ContextError, Replaces};
+use quorate_kernel::write::Replaces;
 
 /// After how many rounds K and TTL are reckoned anew.
 const PARAMETERS_ROUNDS: u64 = 16;
@@ -59,7 +60,8 @@ impl Epidemic {
         (state.round, state.round_at) = (state.round + 1, cx.now);
         let is_joining = matches!(state.standing, Standing::Joining(_));
         if is_joining || state.round.is_multiple_of(PARAMETERS_ROUNDS) {
-            let parameters = self.settings.parameters(self.state.slices.count());
+            let measured = self.state.measured.surviving_ppm();
+            let parameters = self.settings.parameters(self.state.slices.count(), measured);
             self.state.epto.set_parameters(parameters);
         }
         if self.state.cyclon.view().is_empty() {
@@ -71,6 +73,10 @@ impl Epidemic {
         let fanout = self.state.epto.parameters().fanout;
         let targets = self.state.cyclon.sample(fanout, cx.rng, |_| true);
         self.on_neighbours_round(cx);
+        if self.state.epto.has_place() {
+            let (round, clock) = (self.state.round, self.state.epto.clock());
+            self.state.past.note(round, cx.now, clock);
+        }
         self.broadcast_waiting(cx);
         let mut actions = Vec::new();
         self.state.epto.on_round(elapsed.max(1), &targets, &mut actions);
@@ -95,7 +101,9 @@ impl Epidemic {
             None => self.state.cyclon.begin(own.clone(), cx.rng),
         };
         // Views are hints: nothing rests on them.
+        self.state.measured.on_round(self.state.round);
         if let Some((to, entries)) = begun {
+            self.state.measured.ask(to, self.state.round, cx.now);
             cx.fx.send_early(to, Message::Shuffle { entries, told });
         }
         let before = self.members();
@@ -161,6 +169,7 @@ impl Epidemic {
         let before = self.members();
         let changed = self.state.slices.on_exchange(from.node, &entries, told);
         self.note_change(changed, before, cx);
+        self.state.measured.answer(from.node, cx.now);
         self.state.cyclon.on_reply(from.node, entries);
         invariant!(self.state.writes.is_empty(), "views are not stored");
     }
@@ -184,7 +193,7 @@ impl Epidemic {
         &self,
         token: &[u8],
         lane: LaneId,
-    ) -> Result<Option<EventKey>, ContextError> {
+    ) -> Result<Option<EventKey>, TokenError> {
         Ok(match self.settings.tokens.open(lane, token)? {
             Version::Ordered(event) => Some(event),
             Version::Explicit(_) => None,
@@ -233,19 +242,19 @@ impl Process for Epidemic {
             Message::Flasked { id, members, result } => {
                 self.on_flasked(from, (id, members), result, cx);
             }
-            Message::Compare { range, sums, ids, last } => {
-                self.on_compare(from, range, (&sums, ids), last, cx);
+            Message::Compare { range, sums, ids, last, forgotten } => {
+                self.on_compare(from, range, (&sums, ids), (last, forgotten), cx);
             }
-            Message::Leaves { range: _, parts, sums, ids } => {
-                self.on_leaves(from, &parts, sums, ids, cx);
+            Message::Leaves { range, parts, sums, ids } => {
+                self.on_leaves(from, (range, &parts), sums, ids, cx);
             }
-            Message::Equal { range } => self.on_equal(range),
+            Message::Equal { range } => self.on_equal(from, range),
             Message::Listed { leaf, after, until, held } => {
                 self.on_listed(from, (leaf, after, until), held, cx);
             }
             Message::Records { page, records, ids, wanted } => {
-                self.on_former_records(page, wanted.is_empty());
-                self.on_records(from, records, ids, &wanted, cx);
+                self.on_former_records(page.clone(), wanted.is_empty());
+                self.on_records(from, (page, records), ids, &wanted, cx);
             }
             Message::SnapshotA { number, range, after, ids_below } => {
                 self.on_snapshot(from, (number, range), &after, &ids_below, cx);
@@ -262,7 +271,7 @@ impl Process for Epidemic {
         let refuse = |cx: &mut Context<'_>, why| {
             cx.fx.answer_early(ticket, Outcome::Refused(why));
         };
-        let (key, what, id, after) = match request.operation {
+        let (key, what, name, after) = match request.operation {
             Operation::Get { key, which, .. } => match which {
                 Which::One => (key, What::Get, None, None),
                 Which::After(token) => (key, What::Get, None, Some(token)),
@@ -276,7 +285,7 @@ impl Process for Epidemic {
                     Replaces::Version(version) => (What::PutVersion(version, value), None),
                     Replaces::Seen(_) => return refuse(cx, Refusal::Unsupported),
                 };
-                (key, what, name.map(|name| RequestId(name.id.0)), after)
+                (key, what, name, after)
             }
             Operation::Delete { key, replaces: Replaces::Whatever } => {
                 (key, What::Delete, None, None)
@@ -291,9 +300,11 @@ impl Process for Epidemic {
         let seen = match after.map(|token| self.seen_in(&token, cx.lane)) {
             None => None,
             Some(Ok(event)) => event,
-            Some(Err(why)) => return refuse(cx, Refusal::Context(why)),
+            Some(Err(why)) => return refuse(cx, Refusal::Token(why)),
         };
-        let ask = KeyAsk { key, what, id, seen, deadline: request.deadline };
+        let id = name.map(|name| RequestId(name.id.0));
+        let age = name.map_or(Span(0), |name| name.age);
+        let ask = KeyAsk { key, what, id, age, seen, deadline: request.deadline };
         self.ask(ticket, ask, cx);
     }
 

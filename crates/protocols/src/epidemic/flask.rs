@@ -127,7 +127,7 @@ impl Epidemic {
                 let held = state.store.held(&flask.key, version).map(|held| held.version);
                 let record = held.and_then(|it| state.store.record(&flask.key, it, cx.table));
                 let value = record.and_then(|record| record.value);
-                Came::Read { version: held, value, is_degraded: state.holes.is_degraded() }
+                Came::Read { version: held, value, is_degraded: state.is_degraded(&flask.key) }
             }
             FlaskAct::Put(version, value) => {
                 let (key, id) = (flask.key.clone(), flask.id);

@@ -3,7 +3,7 @@
 use super::keys::is_wire_key;
 use super::replica::range::{Leaf, PARTS_MAX, Range};
 use super::replica::seen::Done;
-use super::replica::store::Record;
+use super::replica::store::{Entry, Record};
 use super::replica::version::{RequestId, Version};
 use crate::epto::{self, EventKey, Horizon, Sequence};
 use crate::gossip::cyclon::Peer;
@@ -80,6 +80,8 @@ pub enum Message {
         ids: u64,
         /// The last event that the sender has delivered.
         last: Option<EventKey>,
+        /// Up to which event the sender has forgotten requests, as there were too many.
+        forgotten: Option<EventKey>,
     },
     /// The answer where parts differ: the sums of their leaves at the sender.
     Leaves {
@@ -106,7 +108,7 @@ pub enum Message {
         /// Up to this one; to the end of the leaf without.
         until: Option<Bytes>,
         /// The keys with their versions, ascending.
-        held: Vec<(Bytes, Version)>,
+        held: Vec<Entry>,
     },
     /// What the receiver lacks, and what the sender would like. The answer to a `Listed` comes even
     /// if nothing differs: who hands a range over waits for it.
@@ -158,8 +160,12 @@ pub enum Came {
         /// Whether a hole was known that may concern the key.
         is_degraded: bool,
     },
-    /// Another value was there first under the version that the client has chosen.
+    /// Another value is there under the version that the client has chosen, which stays, or all
+    /// that are kept are larger.
     Refused,
+    /// The write was sent again, and the replica does not remember so far back whether it was done:
+    /// it has not done it now.
+    Forgotten,
 }
 
 impl Came {
@@ -167,7 +173,7 @@ impl Came {
         match self {
             Came::Wrote { version, .. } => version.is_sound(),
             Came::Read { version, .. } => version.is_none_or(Version::is_sound),
-            Came::Refused => true,
+            Came::Refused | Came::Forgotten => true,
         }
     }
 }
@@ -214,6 +220,8 @@ pub struct SnapshotB {
     pub horizon: Horizon,
     /// Records, ascending by key.
     pub records: Vec<Record>,
+    /// Up to which event the sender has forgotten requests, as there were too many.
+    pub forgotten: Option<EventKey>,
     /// Requests done, the newest first.
     pub ids: Vec<(RequestId, Done)>,
     /// What is left of the records: those behind this key.
@@ -314,9 +322,9 @@ impl Message {
             }
             Message::Members(members) => members.len() <= MEMBERS_MAX && are_peers(members),
             Message::Flask(flask) => is_wire_key(&flask.key) && flask.hops <= HOPS_MAX,
-            Message::Compare { range, sums, last, .. } => {
+            Message::Compare { range, sums, last, forgotten, .. } => {
                 let is_cut = range.is_sound() && range.parts(sums.len()).is_some();
-                is_cut && last.is_none_or(EventKey::is_sound)
+                is_cut && [last, forgotten].into_iter().flatten().all(|event| event.is_sound())
             }
             Message::Leaves { range, parts, sums, ids } => {
                 let is_short = sums.len() <= SUMS_MAX && are_done(ids);
@@ -326,7 +334,9 @@ impl Message {
             Message::Equal { range } => range.is_sound(),
             Message::Listed { after, until, held, .. } => {
                 let mut ends = after.iter().chain(until);
-                held.len() <= 16 * LISTED_MAX && are_keys(held) && ends.all(|key| is_wire_key(key))
+                let is_sound = |one: &Entry| is_wire_key(&one.key) && one.version.is_sound();
+                let are_sound = held.len() <= 16 * LISTED_MAX && held.iter().all(is_sound);
+                are_sound && ends.all(|key| is_wire_key(key))
             }
             Message::Records { page: _, records, ids, wanted } => {
                 are_sound(records, ids) && wanted.len() <= 16 * LISTED_MAX && are_keys(wanted)
@@ -336,6 +346,7 @@ impl Message {
                 let is_below =
                     page.ids_below.begin().flatten().is_none_or(|event| event.is_sound());
                 are_sound(&page.records, &page.ids)
+                    && page.forgotten.is_none_or(EventKey::is_sound)
                     && is_rest(&page.after)
                     && is_below
                     && page.horizon.is_sound()

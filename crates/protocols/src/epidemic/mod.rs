@@ -19,7 +19,7 @@
 //!
 //! | level | reads | writes |
 //! |---|---|---|
-//! | `none` | of any replica that has it | first value wins for each version that a client chooses; replicas may differ for ever |
+//! | `none` | of any replica that has it | of values of a version that clients choose the one with the larger hash wins |
 //! | `eventual` | of any replica | in the one order |
 //! | `strong` | in the one order, of `acks` replicas at the same event | in the one order |
 //!
@@ -43,6 +43,7 @@
 //! - A version is the name of the event that wrote it, never a count (E4).
 //! - A request is done by the first of its events in the order; the others are told what it did.
 //! - Who joins, stood still, or has a larger range answers nothing of what it has not taken over.
+//! - Who may have forgotten whether a request was done does not do it when it is sent again.
 //! - A read is answered by what was written before it only: who has later writes says nothing.
 //! - A value, its version, its request and the last event are in one batch.
 //!
@@ -64,6 +65,7 @@
 //! so it is with a range that was given up for longer. A node that was told of others and hears
 //! none of them is ready for nothing.
 
+pub mod adapt;
 pub mod engine;
 pub mod flask;
 pub mod keys;

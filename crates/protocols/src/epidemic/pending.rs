@@ -17,14 +17,17 @@ use quorate_kernel::ids::{Incarnation, NodeId, Ticket};
 use quorate_kernel::invariant;
 use quorate_kernel::limits::{EPTO_PAYLOAD_BYTES_MAX, KEY_BYTES_MAX};
 use quorate_kernel::operation::{Outcome, Refusal};
-use quorate_kernel::time::Time;
-use quorate_kernel::write::ContextError;
+use quorate_kernel::receipt::TokenError;
+use quorate_kernel::time::{Span, Time};
 use quorate_kernel::{mutant, probe};
 
 /// The most requests in hand.
 const PENDING_MAX: usize = 4096;
 /// The longest value that is written in the one order: with the longest key it fits an event.
 pub const ORDERED_VALUE_BYTES_MAX: usize = EPTO_PAYLOAD_BYTES_MAX - KEY_BYTES_MAX - 64;
+/// How long a repeated write may be on its way from its client: by so much it may be older than it
+/// says.
+const ON_ITS_WAY: Span = Span::secs(1);
 /// After how many rounds without any answer a request without order is sent on its way again.
 const FLASK_ROUNDS: u64 = 8;
 /// How many rounds more than a TTL a write may take before it is broadcast again.
@@ -39,6 +42,8 @@ pub struct KeyAsk {
     pub what: What,
     /// The client's name for it, if it has one.
     pub id: Option<RequestId>,
+    /// How long ago the client sent it first, under this name; zero if it does now.
+    pub age: Span,
     /// The latest event that the client has seen.
     pub seen: Option<EventKey>,
     /// When it must have been answered.
@@ -113,14 +118,18 @@ impl Epidemic {
         if self.state.pending.len() >= PENDING_MAX {
             return refuse(cx, Refusal::Overloaded);
         }
-        let Some(way) = self.way(id, key, ask.what, ask.seen) else {
+        let since = (ask.age > Span(0)).then(|| self.since(ask.age, cx.now));
+        let Some(way) = self.way((id, since), key, ask.what, ask.seen) else {
             return refuse(cx, Refusal::Value { expected: self.expected() });
         };
         let seen = ask.seen.map_or(LogicalTime(0), |seen| seen.time);
         let is_read = matches!(way, Way::Flask(..));
         if is_read && self.state.epto.has_place() && !self.state.epto.on_seen(seen) {
             // No replica would ever be as far.
-            return refuse(cx, Refusal::Context(ContextError::Forged));
+            return refuse(cx, Refusal::Token(TokenError::Ahead));
+        }
+        if !is_read && seen > LogicalTime(0) {
+            self.state.unplaced.insert(id);
         }
         let tickets = Vec::from([ticket]);
         let (deadline, said) = (ask.deadline, BTreeMap::new());
@@ -132,8 +141,23 @@ impl Epidemic {
         invariant!(self.state.pending.len() <= PENDING_MAX, "few requests are in hand");
     }
 
-    fn way(&self, id: RequestId, key: Bytes, what: What, seen: Option<EventKey>) -> Option<Way> {
-        let ordered = |key, act| Way::Ordered(BatchItem { id, key, act });
+    /// The time that all clocks have passed before a client first sent what is that old: what this
+    /// one showed was everywhere a TTL later.
+    fn since(&self, age: Span, now: Time) -> LogicalTime {
+        let rounds = u64::from(self.state.epto.parameters().ttl) + AGAIN_ROUNDS;
+        let apart = self.settings.round.0.saturating_mul(rounds).saturating_add(ON_ITS_WAY.0);
+        let first_sent = now.0.checked_sub(age.0.saturating_add(apart)).map(Time);
+        self.state.past.at(first_sent)
+    }
+
+    fn way(
+        &self,
+        (id, since): (RequestId, Option<LogicalTime>),
+        key: Bytes,
+        what: What,
+        seen: Option<EventKey>,
+    ) -> Option<Way> {
+        let ordered = |key, act| Way::Ordered(BatchItem { id, key, act, since });
         let get = |key, version, after| Way::Flask(key, FlaskAct::Get { version, after });
         Some(match (self.settings.level, what) {
             // Without an order nobody is behind.
@@ -185,15 +209,11 @@ impl Epidemic {
     /// Has what waits come behind what its clients have seen, now that there is a clock. What no
     /// clock comes to was never told to a client.
     fn place_waiting(&mut self, cx: &mut Context<'_>) {
-        let waits = |one: &&Pending| one.sent.is_none() && one.attempt == 0;
-        let mut forged = Vec::new();
-        for (id, one) in self.state.pending.iter().filter(|(_, one)| waits(one)) {
-            if !self.state.epto.on_seen(one.seen) && !mutant!("epidemic_forgets_what_was_seen") {
-                forged.push(*id);
+        for id in core::mem::take(&mut self.state.unplaced) {
+            let seen = self.state.pending.get(&id).map_or(LogicalTime(0), |one| one.seen);
+            if !self.state.epto.on_seen(seen) && !mutant!("epidemic_forgets_what_was_seen") {
+                self.end(id, Outcome::Refused(Refusal::Token(TokenError::Ahead)), cx);
             }
-        }
-        for id in forged {
-            self.end(id, Outcome::Refused(Refusal::Context(ContextError::Forged)), cx);
         }
     }
 
@@ -204,14 +224,19 @@ impl Epidemic {
             self.place_waiting(cx);
         }
         while let Some(batch) = self.state.waiting.take() {
-            if self.state.epto.broadcast(batch.to_bytes()).is_err() {
+            let Ok(event) = self.state.epto.broadcast(batch.to_bytes()) else {
                 self.state.waiting.put_back(batch);
                 break;
-            }
+            };
             self.state.counters.broadcast += 1;
             for asked in &batch.0 {
                 if let Some(pending) = self.state.pending.get_mut(&asked.id) {
                     pending.sent = Some(self.state.round);
+                    // Sent again it may have been done by this event, or by a later one.
+                    if let Way::Ordered(asked) = &mut pending.way {
+                        let before = LogicalTime(event.time.0 - 1);
+                        asked.since.get_or_insert(before);
+                    }
                 }
             }
         }
@@ -261,18 +286,6 @@ impl Epidemic {
         self.state.epto.on_seen(came.time());
         let level = self.settings.level;
         let Some(pending) = self.state.pending.get_mut(&id) else { return };
-        if came == Came::Refused {
-            // The client hears it of the first who knows.
-            let expected = "one value for each version, and the 16 largest versions of a key; this \
-                            one has another value already, or is too small";
-            // Where replicas were told of two values at once each keeps its first.
-            let is_somewhere = pending.reached() > 0 || pending.attempt > 0;
-            let why = match is_somewhere {
-                true => Refusal::OutcomeUnknown,
-                false => Refusal::Value { expected },
-            };
-            return self.end(id, Outcome::Refused(why), cx);
-        }
         let is_found = matches!(came, Came::Read { version: Some(_), .. });
         let said = pending.said.entry(at).or_default();
         let by = if mutant!("epidemic_words_counted") { NodeId(said.len() as u64) } else { from };
@@ -288,6 +301,9 @@ impl Epidemic {
         } else {
             members
         };
+        if let Some(why) = pending.refused(members) {
+            return self.end(id, Outcome::Refused(why), cx);
+        }
         let needed = if is_first { 1 } else { acks.min(members) };
         let tokens = &self.settings.tokens;
         let seal = |version| tokens.seal(cx.lane, version);
@@ -299,6 +315,7 @@ impl Epidemic {
     fn end(&mut self, id: RequestId, outcome: Outcome, cx: &mut Context<'_>) {
         let Some(pending) = self.state.pending.remove(&id) else { return };
         self.state.waiting.forget(id);
+        self.state.unplaced.remove(&id);
         for ticket in pending.tickets {
             // It rests on what replicas have said is durable with them.
             cx.fx.answer_early(ticket, outcome.clone());
@@ -309,7 +326,11 @@ impl Epidemic {
     pub(super) fn on_pending_round(&mut self, cx: &mut Context<'_>) {
         let (round, ttl) = (self.state.round, u64::from(self.state.epto.parameters().ttl));
         let ended: Vec<RequestId> = {
-            let late = self.state.pending.iter().filter(|(_, one)| one.deadline <= cx.now);
+            let is_over = |one: &Pending| {
+                let is_silent = one.sent.is_some_and(|sent| round >= sent + FLASK_ROUNDS);
+                one.deadline <= cx.now || (is_silent && one.is_refused())
+            };
+            let late = self.state.pending.iter().filter(|(_, one)| is_over(one));
             late.map(|(id, _)| *id).collect()
         };
         for id in ended {
@@ -323,7 +344,9 @@ impl Epidemic {
                 Way::Flask(..) => FLASK_ROUNDS,
             };
             let is_due = pending.sent.is_some_and(|sent| round >= sent + patience);
-            let may_go = pending.attempt < u8::MAX && !mutant!("epidemic_sent_once");
+            // What some have refused others may have taken, and will lose.
+            let is_refused = pending.is_refused();
+            let may_go = pending.attempt < u8::MAX && !is_refused && !mutant!("epidemic_sent_once");
             // Its own word may be all that there is: the event may have reached nobody else.
             if is_due && may_go {
                 pending.attempt += 1;

@@ -14,7 +14,9 @@ use quorate_kernel::storage::Class;
 /// Reads everything that is stored.
 pub(super) fn load(state: &mut State, table: &dyn Table) {
     table.scan(Class::Data, &[], &mut |key, value| {
-        let is_known = state.store.load(key, value) || state.seen.load(key, value);
+        let is_known = state.store.load(key, value)
+            || state.seen.load(key, value)
+            || state.behind.load(key, value);
         if !is_known {
             assert_eq!(key, &LAST[..], "the store returns the keys that were put into it");
             state.last = Some(EventKey::from_bytes(value).expect("this lane wrote it"));

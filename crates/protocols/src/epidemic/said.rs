@@ -40,12 +40,33 @@ impl Pending {
         self.said.values().map(BTreeMap::len).max().unwrap_or(0)
     }
 
+    /// Whether a replica has another value of the version, which stays there.
+    pub(super) fn is_refused(&self) -> bool {
+        let said = self.said.values().flat_map(BTreeMap::values);
+        said.into_iter().any(|came| *came == Came::Refused)
+    }
+
+    /// Why a value of a chosen version is refused, of so many replicas, if one has refused it and
+    /// no more need be heard. Only what all have refused was changed nowhere: who has not heard of
+    /// the value that wins takes this one, until it does.
+    pub(super) fn refused(&self, members: usize) -> Option<Refusal> {
+        let expected = "one value for each version, and the 16 largest versions of a key; this one \
+                        has another value already, or is too small";
+        let said = self.said.get(&None).filter(|_| self.is_refused())?;
+        let refused = said.values().filter(|came| **came == Came::Refused).count();
+        if refused < said.len() || self.attempt > 0 {
+            return Some(Refusal::OutcomeUnknown);
+        }
+        (refused >= members).then_some(Refusal::Value { expected })
+    }
+
     /// The answer, if so many replicas have said what it takes.
     pub(super) fn outcome(&self, acks: usize, seal: &dyn Fn(Version) -> Bytes) -> Option<Outcome> {
         let is_write = self.is_write();
-        let (event, said) = self.said.iter().find(|(_, said)| said.len() >= acks)?;
+        let is_enough = |said: &BTreeMap<_, _>| said.len() >= acks && !self.is_refused();
+        let (event, said) = self.said.iter().find(|(_, said)| is_enough(said))?;
         if is_write {
-            return Some(written(said, self.is_delete(), seal));
+            return written(said, acks, self.is_delete(), seal);
         }
         // Of what was read at one event the newest is right: others have a hole.
         let newest = said.values().max_by_key(|came| match came {
@@ -60,26 +81,29 @@ impl Pending {
     }
 }
 
+/// What has come of a write. Who has forgotten whether it was done has no copy of it: if all that
+/// are needed have, nobody will know; else the others may have been slower.
 fn written(
     said: &BTreeMap<NodeId, Came>,
+    acks: usize,
     is_delete: bool,
     seal: &dyn Fn(Version) -> Bytes,
-) -> Outcome {
-    let wrote = |came: &Came| match came {
+) -> Option<Outcome> {
+    let wrote = said.values().filter_map(|came| match came {
         Came::Wrote { version, existed } => Some((*version, *existed)),
         _ => None,
-    };
+    });
+    let copies = wrote.clone().count();
     // A replica with a hole may have taken a repetition for the first: the first event counts.
-    match said.values().filter_map(wrote).min() {
-        Some((version, existed)) => {
-            let context = receipt(Some(version), said.len(), false, seal);
-            match is_delete {
-                true => Outcome::Deleted { existed, context },
-                false => Outcome::Written { context },
-            }
-        }
-        None => Outcome::Refused(Refusal::Unsupported),
-    }
+    let Some((version, existed)) = wrote.min() else {
+        return Some(Outcome::Refused(Refusal::NameForgotten));
+    };
+    let context = receipt(Some(version), copies, false, seal);
+    let outcome = match is_delete {
+        true => Outcome::Deleted { existed, context },
+        false => Outcome::Written { context },
+    };
+    (copies >= acks).then_some(outcome)
 }
 
 impl Came {
@@ -93,7 +117,7 @@ impl Came {
             Came::Wrote { version, .. } | Came::Read { version: Some(version), .. } => {
                 version.time()
             }
-            Came::Read { version: None, .. } | Came::Refused => LogicalTime(0),
+            Came::Read { version: None, .. } | Came::Refused | Came::Forgotten => LogicalTime(0),
         }
     }
 }

@@ -20,6 +20,10 @@ impl Epidemic {
         into.field("neighbours", &state.cyclon.view().len());
         into.field("fanout", &state.epto.parameters().fanout);
         into.field("ttl", &state.epto.parameters().ttl);
+        let share = state.measured.surviving_ppm().map_or(0, |ppm| ppm / 1_000);
+        into.field("messages_arriving_permille", &share);
+        into.field("latency_p99_us", &(state.measured.latency().0 / 1_000));
+        into.field("doubtful_leaves", &state.doubt.count());
         into.field("keys", &state.store.len());
         into.field("requests_remembered", &state.seen.len());
         into.field("events_waiting", &state.epto.waiting());

@@ -1,12 +1,16 @@
 //! The engine's state, and what must hold of it.
 
+use super::adapt::Measured;
 use super::flask::Passed;
 use super::keys::LAST;
 use super::ordered::batch::Waiting;
 use super::ordered::holes::Holes;
+use super::ordered::past::Past;
 use super::pending::Pending;
+use super::repair::behind::Behind;
+use super::repair::doubt::Doubt;
 use super::repair::join::Standing;
-use super::replica::range::{Leaf, Range};
+use super::replica::range::{Leaf, Range, leaf, position};
 use super::replica::seen::{Seen, Write};
 use super::replica::store::Store;
 use super::replica::version::RequestId;
@@ -15,7 +19,7 @@ use crate::epto::{Epto, EventKey, LogicalTime, Parameters, Scale};
 use crate::gossip::cyclon::{Cyclon, Peer, Shape};
 use crate::slices::Slices;
 use crate::slices::position::Position;
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::ids::{Incarnation, NodeId};
@@ -24,7 +28,7 @@ use quorate_kernel::plain::PlainData;
 use quorate_kernel::storage::Class;
 use quorate_kernel::time::Time;
 
-/// What one node knows of one keyspace. Stored are `store`, `seen` and `last`.
+/// What one node knows of one keyspace. Stored are `store`, `seen`, `behind` and `last`.
 #[derive(Debug)]
 pub struct State {
     pub(super) me: Incarnation,
@@ -35,6 +39,8 @@ pub struct State {
     /// Who may be asked when the view is empty.
     pub(super) hints: Vec<Peer>,
     pub(super) cyclon: Cyclon,
+    /// How many messages arrive, and how soon.
+    pub(super) measured: Measured,
     pub(super) slices: Slices,
     pub(super) epto: Epto,
     pub(super) store: Store,
@@ -50,9 +56,17 @@ pub struct State {
     pub(super) ready: Option<Range>,
     /// Ranges that it had, and keeps until they are in good hands.
     pub(super) former: Vec<Former>,
+    /// Of which ranges it has not heard all that was deleted up to its last event.
+    pub(super) behind: Behind,
     pub(super) holes: Holes,
+    /// Where something may be missing that others have.
+    pub(super) doubt: Doubt,
+    /// What the clock showed when.
+    pub(super) past: Past,
     pub(super) waiting: Waiting,
     pub(super) pending: BTreeMap<RequestId, Pending>,
+    /// Those of them that no clock was moved behind yet as far as their clients had seen.
+    pub(super) unplaced: BTreeSet<RequestId>,
     pub(super) passed: Passed,
     /// What this input writes.
     pub(super) writes: Vec<Write>,
@@ -113,13 +127,14 @@ pub struct Counters {
 impl State {
     /// A node that has just started.
     pub(super) fn new(me: Incarnation, settings: &Settings) -> State {
-        let parameters = settings.parameters(1);
+        let parameters = settings.parameters(1, None);
         State {
             me,
             round: 0,
             round_at: Time(0),
             hints: Vec::new(),
             cyclon: Cyclon::new(me.node, settings.shape()),
+            measured: Measured::default(),
             slices: Slices::new(me.node, settings.bounds),
             epto: Epto::join(me, parameters),
             store: Store::default(),
@@ -130,9 +145,13 @@ impl State {
             is_alone: false,
             ready: None,
             former: Vec::new(),
+            behind: Behind::default(),
             holes: Holes::default(),
+            doubt: Doubt::default(),
+            past: Past::default(),
             waiting: Waiting::default(),
             pending: BTreeMap::new(),
+            unplaced: BTreeSet::new(),
             passed: Passed::default(),
             writes: Vec::new(),
             counters: Counters::default(),
@@ -182,6 +201,12 @@ impl State {
         size.ok().filter(|_| is_known).unwrap_or(u16::MAX)
     }
 
+    /// Whether what others have of a key may be missing here for good.
+    #[must_use]
+    pub fn is_degraded(&self, key: &[u8]) -> bool {
+        self.doubt.has(leaf(position(key)))
+    }
+
     /// A random member of the own slice.
     pub(super) fn member(&self, rng: &mut quorate_kernel::rng::Rng) -> Option<NodeId> {
         rng.pick(self.slices.members()).map(|peer| peer.who.node)
@@ -206,9 +231,10 @@ impl Settings {
         }
     }
 
-    /// What EpTO goes by among so many nodes: the formulas, and what is tuned by hand.
-    pub(super) fn parameters(&self, nodes: u32) -> Parameters {
-        let surviving_ppm = self.surviving_ppm;
+    /// What EpTO goes by among so many nodes, where so many of a million messages arrive: the
+    /// formulas, and what is tuned by hand.
+    pub(super) fn parameters(&self, nodes: u32, measured_ppm: Option<u32>) -> Parameters {
+        let surviving_ppm = self.surviving_ppm.min(measured_ppm.unwrap_or(u32::MAX));
         let scale = Scale { nodes: u64::from(nodes), exponent: self.exponent, surviving_ppm };
         let formula = Parameters::of(scale);
         Parameters {
@@ -236,6 +262,11 @@ impl Epidemic {
         state.store.check();
         state.seen.check();
         state.holes.check();
+        state.past.check();
+        state.measured.check();
+        state.behind.check();
+        let waits = |id| state.pending.get(id).is_some_and(|one| one.sent.is_none());
+        assert!(state.unplaced.iter().all(waits), "what is placed was sent, or has ended");
         assert!(state.writes.is_empty(), "all that was changed was written");
         let is_placed = state.range().is_some();
         assert!(is_placed || state.ready.is_none(), "who has no slice has nothing to answer for");

@@ -9,6 +9,7 @@ mod golden;
 mod holes;
 mod joining;
 mod judge;
+mod names;
 mod tokens;
 mod traps;
 mod wire;

@@ -12,7 +12,7 @@ use super::replica::version::{TOKEN_BYTES, Version};
 use bytes::{BufMut, Bytes, BytesMut};
 use quorate_kernel::ids::LaneId;
 use quorate_kernel::mutant;
-use quorate_kernel::write::ContextError;
+use quorate_kernel::receipt::TokenError;
 
 const MAC_BYTES: usize = 11;
 
@@ -58,19 +58,19 @@ impl Tokens {
     ///
     /// # Errors
     /// It is no token, or not one of this keyspace.
-    pub fn open(&self, lane: LaneId, token: &[u8]) -> Result<Version, ContextError> {
+    pub fn open(&self, lane: LaneId, token: &[u8]) -> Result<Version, TokenError> {
         let Some((version, mac)) = token.split_at_checked(TOKEN_BYTES) else {
-            return Err(ContextError::Damaged);
+            return Err(TokenError::Damaged);
         };
         if mac.len() != MAC_BYTES {
-            return Err(ContextError::Damaged);
+            return Err(TokenError::Damaged);
         }
-        let parsed = Version::from_token(version).ok_or(ContextError::Damaged)?;
+        let parsed = Version::from_token(version).ok_or(TokenError::Damaged)?;
         // Who tries many learns nothing from how long it takes.
         let differing =
             mac.iter().zip(self.mac(lane, version)).fold(0, |all, (a, b)| all | (a ^ b));
         if differing != 0 && !mutant!("epidemic_tokens_unsigned") {
-            return Err(ContextError::Forged);
+            return Err(TokenError::Forged);
         }
         Ok(parsed)
     }
@@ -93,14 +93,14 @@ mod tests {
         let (low, high) = (tokens.seal(lane, version(5)), tokens.seal(lane, version(300)));
         assert!(low < high);
         assert_eq!(tokens.open(lane, &high), Ok(version(300)));
-        assert_eq!(tokens.open(LaneId(18), &high), Err(ContextError::Forged));
+        assert_eq!(tokens.open(LaneId(18), &high), Err(TokenError::Forged));
         let other = Tokens::with_key([8; 32]);
-        assert_eq!(other.open(lane, &high), Err(ContextError::Forged));
+        assert_eq!(other.open(lane, &high), Err(TokenError::Forged));
         let mut changed = low.to_vec();
         changed[8] += 1;
-        assert_eq!(tokens.open(lane, &changed), Err(ContextError::Forged));
+        assert_eq!(tokens.open(lane, &changed), Err(TokenError::Forged));
         for wrong in [&b"x"[..], &low[1..], &low[..21], &[]] {
-            assert_eq!(tokens.open(lane, wrong), Err(ContextError::Damaged));
+            assert_eq!(tokens.open(lane, wrong), Err(TokenError::Damaged));
         }
     }
 }

@@ -108,6 +108,12 @@ impl Epto {
         self.has_place() && self.heard_at.is_none_or(|heard| self.round - heard >= ttl)
     }
 
+    /// What the clock shows: the time of the latest event that this node has heard of.
+    #[must_use]
+    pub fn clock(&self) -> LogicalTime {
+        self.clock.now()
+    }
+
     /// A client has seen an event of this time: what it asks next comes after that. A time that is
     /// far ahead of what peers have shown is not taken: none of them would believe it. Returns
     /// whether the next event comes after it.

@@ -4,6 +4,7 @@ use super::floor::{self, Least};
 use super::position::{Groups, LOG2_MAX};
 use super::{Changed, Told};
 use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec::Vec;
 use quorate_kernel::ids::NodeId;
 use quorate_kernel::invariant;
 use quorate_kernel::mutant;
@@ -195,14 +196,21 @@ impl Estimate {
         votes.into_iter().find(|(_, count)| *count == most).map(|(groups, _)| groups)
     }
 
-    /// How many nodes there are, on average of what partners count; none if too few told it.
+    /// How many nodes there are, on average of what partners count; none if too few told it. The
+    /// highest quarter and the lowest do not count: one that is wrong, by whatever much, moves the
+    /// mean by no more than others differ.
     #[must_use]
     pub fn mean(&self) -> Option<u32> {
         let counts = self.heard.iter().filter_map(|word| word.told.count);
-        let number = counts.clone().count();
-        let sum: u64 = counts.map(u64::from).sum();
-        let mean = sum.checked_div(u64::try_from(number).expect("few are kept"))?;
-        (number >= COUNTS_MIN).then(|| u32::try_from(mean).expect("a mean of numbers of 32 bits"))
+        let mut counts: Vec<u64> = counts.map(u64::from).collect();
+        if counts.len() < COUNTS_MIN {
+            return None;
+        }
+        counts.sort_unstable();
+        let cut = if mutant!("slices_every_count_counts") { 0 } else { counts.len() / 4 };
+        let middle = &counts[cut..counts.len() - cut];
+        let mean = middle.iter().sum::<u64>() / u64::try_from(middle.len()).expect("few are kept");
+        Some(u32::try_from(mean).expect("a mean of numbers of 32 bits"))
     }
 
     /// What a node tells that counts `own` itself.
@@ -274,7 +282,6 @@ const _: () = assert!(Bounds::USUAL.is_sound() && VOTES <= COUNTS_MIN && COUNTS_
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::vec::Vec;
 
     fn told(count: u32, groups: Option<Groups>) -> Told {
         Told { count: Some(count), groups, least: None }
@@ -303,6 +310,20 @@ mod tests {
             let changed = (0..Bounds::USUAL.age_max).filter_map(|_| estimate.on_period(None, None));
             let to: Vec<Groups> = changed.map(|changed| changed.to).collect();
             assert_eq!(to, [heard.unwrap_or(Groups::ONE)]);
+        }
+    }
+
+    #[test]
+    fn who_lies_about_the_number_of_nodes_moves_nobody() {
+        let groups = Groups::power(5);
+        for lie in [0, u32::MAX] {
+            let mut estimate = Estimate::new(Bounds::USUAL);
+            for partner in 0..60_u64 {
+                let count = if partner % 6 == 0 { lie } else { 290 + (partner % 20) as u32 };
+                estimate.hear(NodeId(partner % 30), told(count, groups));
+            }
+            let mean = estimate.mean().expect("enough have told it");
+            assert!((290..310).contains(&mean), "{mean} nodes, where one in six says {lie}");
         }
     }
 }

@@ -28,6 +28,8 @@
 //!   tells a quarter of that and three of the mean that it heard, so that all come close together.
 //! - A node changes its number only after several estimates in a row that want the same, and once
 //!   in a greatest age, after which its view is filled again; meanwhile it does not tell a count.
+//! - Of what partners count the highest quarter and the lowest are left out, so that one that is
+//!   wrong moves nobody.
 //! - Doubling waits until the mean is an eighth above twice the least, even where the most is
 //!   lower, so that no number of nodes is right for neither. Where two numbers are right nodes take
 //!   that of the majority they hear, so they agree.

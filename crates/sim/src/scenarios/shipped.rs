@@ -33,7 +33,7 @@ const SCENARIOS: &[(&str, &str)] = shipped!(".toml":
     "coordination-silent", "coordination-churn", "coordination-memory", "coordination-periodic",
     "coordination-wiped", "coordination-replicas", "coordination-pipelines",
     "epidemic-calm", "epidemic-loss", "epidemic-partition", "epidemic-crash", "epidemic-churn",
-    "epidemic-eventual", "epidemic-slices", "epidemic-grows",
+    "epidemic-eventual", "epidemic-slices", "epidemic-grows", "epidemic-graves",
     "balance", "uneven", "shutdown", "grid",
 );
 

@@ -2,6 +2,7 @@
 
 use crate::epidemic::keys::is_wire_key;
 use crate::epidemic::replica::version::RequestId;
+use crate::epto::LogicalTime;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use bytes::Bytes;
@@ -36,6 +37,8 @@ pub struct BatchItem {
     pub key: Bytes,
     /// What it does.
     pub act: Act,
+    /// The time behind which it may have been done by an earlier event; none if there was none.
+    pub since: Option<LogicalTime>,
 }
 
 /// The requests of an event, done in this order. No key is written twice: a version is the event's
@@ -124,7 +127,7 @@ mod tests {
     use crate::epidemic::keys::wire_key;
 
     fn asked(id: u128, key: &str, act: Act) -> BatchItem {
-        BatchItem { id: RequestId(id), key: wire_key(key.as_bytes()), act }
+        BatchItem { id: RequestId(id), key: wire_key(key.as_bytes()), act, since: None }
     }
 
     #[test]

@@ -100,27 +100,28 @@ impl Epidemic {
         if !is_ready && asked.is_write() && !mutant!("epidemic_growth_writes_at_once") {
             return self.defer(event, asked);
         }
-        let id = asked.id;
+        let (id, since) = (asked.id, asked.since);
         let came = match asked.act {
             Act::Get if is_ready => self.read_at(event, id, asked.key, cx),
             Act::Get => None,
             Act::Put(value) => {
                 delivered.note(asked.key.clone(), id);
-                Some(self.write(event, id, asked.key, Some(value)))
+                Some(self.write(event, (id, since), asked.key, Some(value)))
             }
             Act::Delete => {
                 delivered.note(asked.key.clone(), id);
-                Some(self.write(event, id, asked.key, None))
+                Some(self.write(event, (id, since), asked.key, None))
             }
         };
         results.extend(came.filter(|_| is_ready).map(|came| (id, came)));
     }
 
-    /// A write: the first event of its request does it.
+    /// A write: the first event of its request does it. Whoever has forgotten whether there was one
+    /// before does nothing.
     pub(in crate::epidemic) fn write(
         &mut self,
         event: EventKey,
-        id: RequestId,
+        (id, since): (RequestId, Option<LogicalTime>),
         key: Bytes,
         value: Option<Bytes>,
     ) -> Came {
@@ -138,6 +139,11 @@ impl Epidemic {
                 state.counters.conflicts += u64::from(put == Put::Conflict);
             }
             return Came::Wrote { version: Version::Ordered(done.event), existed: done.existed };
+        }
+        let is_doubtful = since.is_some_and(|since| state.seen.may_have_forgotten(since));
+        if is_doubtful && !mutant!("epidemic_old_name_done_again") {
+            probe!("epidemic/name_forgotten");
+            return Came::Forgotten;
         }
         let held = state.store.held(&key, None);
         let existed = held.is_some_and(|held| !held.is_deleted);
@@ -174,7 +180,7 @@ impl Epidemic {
         }
         let record = version.and_then(|version| self.state.store.record(&key, version, cx.table));
         let value = record.and_then(|record| record.value);
-        let is_degraded = self.state.holes.is_degraded();
+        let is_degraded = self.state.is_degraded(&key);
         let came = Came::Read { version, value, is_degraded };
         if self.state.holes.is_open() && !mutant!("epidemic_holes_unseen") {
             probe!("epidemic/read_waits");
@@ -185,7 +191,7 @@ impl Epidemic {
     }
 
     /// Forgets requests, and tombstones, of events that are old by now: everywhere at this event.
-    fn forget_old(&mut self, now: LogicalTime) {
+    pub(in crate::epidemic) fn forget_old(&mut self, now: LogicalTime) {
         let state = &mut self.state;
         let before = |age: u64| LogicalTime(now.0.saturating_sub(age));
         let (window, grace) = (before(self.settings.window), before(self.settings.grace));

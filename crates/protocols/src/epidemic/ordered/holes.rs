@@ -2,7 +2,8 @@
 //!
 //! Sources count their events, so a node sees that one is missing when a later one of the same
 //! source is delivered. It asks members of its slice what the missing ones did to their range.
-//! Until it knows, reads wait; if nobody has said it in time they are answered, and say so.
+//! Until it knows, reads wait; if nobody has said it in time they are answered, and say so
+//! ([`Doubt`](crate::epidemic::repair::doubt::Doubt)).
 
 use crate::epidemic::message::{Came, Found, LISTED_MAX, Message, PAGE_BYTES, RECORDS_MAX};
 use crate::epidemic::replica::range::Range;
@@ -70,8 +71,6 @@ pub struct Holes {
     /// By their round of discovery.
     open: BTreeMap<Place, u64>,
     held: Vec<HeldRead>,
-    /// Whether a hole was given up, and no comparison since has shown that nothing is missing.
-    is_degraded: bool,
     delivered: BTreeMap<Place, Delivered>,
     order: VecDeque<Place>,
 }
@@ -81,17 +80,6 @@ impl Holes {
     #[must_use]
     pub fn is_open(&self) -> bool {
         !self.open.is_empty()
-    }
-
-    /// Whether something may be missing for good.
-    #[must_use]
-    pub fn is_degraded(&self) -> bool {
-        self.is_degraded
-    }
-
-    /// A member has the same as this node: nothing is missing.
-    pub fn on_equal(&mut self) {
-        self.is_degraded = self.is_degraded && self.is_open();
     }
 
     /// A read waits; without room it is answered by others.
@@ -149,15 +137,15 @@ impl Epidemic {
     ) {
         invariant!(first <= last, "something is missing");
         let round = self.state.round;
-        let state = &mut self.state;
         for number in first.0..=last.0 {
+            let state = &mut self.state;
             let place = (source, Sequence(number));
             if state.holes.delivered.contains_key(&place) {
                 continue;
             }
             if state.holes.open.len() >= HOLES_MAX {
                 probe!("epidemic/holes_full");
-                state.holes.is_degraded = true;
+                self.doubt_all();
                 break;
             }
             if state.holes.open.insert(place, round).is_none() {
@@ -165,7 +153,13 @@ impl Epidemic {
                 state.counters.holes += 1;
             }
         }
-        invariant!(state.holes.open.len() <= HOLES_MAX, "holes are bounded");
+        invariant!(self.state.holes.open.len() <= HOLES_MAX, "holes are bounded");
+    }
+
+    /// Something is missing for good: whatever this node has may be older than what others have.
+    fn doubt_all(&mut self) {
+        let range = self.state.range().unwrap_or(Range::ALL);
+        self.state.doubt.begin(&range);
     }
 
     /// A round has passed: who may know is asked, and what nobody has said in time is given up.
@@ -177,9 +171,10 @@ impl Epidemic {
         let given_up = before - state.holes.open.len();
         if given_up > 0 {
             probe!("epidemic/hole_given_up");
-            state.holes.is_degraded = true;
             state.counters.given_up += given_up as u64;
+            self.doubt_all();
         }
+        let state = &mut self.state;
         let wanted: Vec<Place> = state.holes.open.keys().take(RECORDS_MAX).copied().collect();
         if let Some(member) = state.member(cx.rng).filter(|_| !wanted.is_empty()) {
             // A question promises nothing.
@@ -283,10 +278,10 @@ impl Epidemic {
         if self.state.holes.is_open() {
             return;
         }
-        let (is_degraded, members) = (self.state.holes.is_degraded, self.state.told_size());
+        let members = self.state.told_size();
         for mut read in core::mem::take(&mut self.state.holes.held) {
-            if let Came::Read { is_degraded: known, .. } = &mut read.came {
-                *known = is_degraded;
+            if let Came::Read { is_degraded, .. } = &mut read.came {
+                *is_degraded = self.state.is_degraded(&read.key);
             }
             if !read.is_void {
                 let results = Vec::from([(read.id, read.came)]);

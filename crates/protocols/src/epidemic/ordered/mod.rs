@@ -3,3 +3,4 @@
 pub mod batch;
 pub mod deliver;
 pub mod holes;
+pub mod past;

@@ -12,7 +12,7 @@
 use crate::epidemic::message::{LISTED_MAX, Message, PAGE_BYTES, RECORDS_MAX, SUMS_MAX};
 use crate::epidemic::replica::range::{Leaf, Range, position};
 use crate::epidemic::replica::seen::Done;
-use crate::epidemic::replica::store::{Put, Record};
+use crate::epidemic::replica::store::{Entry, Put, Record};
 use crate::epidemic::replica::version::{RequestId, Version};
 use crate::epidemic::state::State;
 use crate::epidemic::{Context, Epidemic, Level};
@@ -36,10 +36,12 @@ impl Epidemic {
     }
 
     /// Asks a node whether it has the same in a range.
-    fn compare(&self, range: Range, with: NodeId, cx: &mut Context<'_>) {
+    fn compare(&mut self, range: Range, with: NodeId, cx: &mut Context<'_>) {
+        self.state.doubt.ask(with, range);
         let sums = self.sums(&range, range.parts_usual());
         let (ids, last) = (self.state.seen.sum(&range), self.state.last);
-        cx.fx.send(with, Message::Compare { range, sums, ids, last });
+        let forgotten = self.state.seen.forgotten();
+        cx.fx.send(with, Message::Compare { range, sums, ids, last, forgotten });
     }
 
     /// Whether this node has all of a range.
@@ -59,7 +61,7 @@ impl Epidemic {
         from: Incarnation,
         range: Range,
         theirs: (&[u64], u64),
-        last: Option<EventKey>,
+        (last, forgotten): (Option<EventKey>, Option<EventKey>),
         cx: &mut Context<'_>,
     ) {
         invariant!(range.is_sound(), "a range is what it says");
@@ -71,6 +73,9 @@ impl Epidemic {
         if !self.may_tell(&range) {
             return;
         }
+        // What one has forgotten both have, or they would differ for ever.
+        self.state.seen.forget_up_to(forgotten, &mut self.state.writes);
+        self.flush(cx);
         let (sums, ids) = theirs;
         let mine = self.sums(&range, sums.len());
         let knows_ids = ids == self.state.seen.sum(&range);
@@ -106,11 +111,9 @@ impl Epidemic {
     }
 
     /// A node has the same.
-    pub(in crate::epidemic) fn on_equal(&mut self, range: Range) {
+    pub(in crate::epidemic) fn on_equal(&mut self, from: Incarnation, range: Range) {
         invariant!(range.is_sound(), "a range is what it says");
-        if self.state.range() == Some(range) {
-            self.state.holes.on_equal();
-        }
+        self.state.doubt.on_equal(from.node, &range);
         invariant!(self.state.writes.is_empty(), "a comparison writes nothing");
     }
 
@@ -118,7 +121,7 @@ impl Epidemic {
     pub(in crate::epidemic) fn on_leaves(
         &mut self,
         from: Incarnation,
-        parts: &[(Leaf, Leaf)],
+        (range, parts): (Range, &[(Leaf, Leaf)]),
         sums: Vec<(Leaf, u64)>,
         ids: Vec<(RequestId, Done)>,
         cx: &mut Context<'_>,
@@ -126,6 +129,7 @@ impl Epidemic {
         invariant!(sums.len() <= SUMS_MAX, "an answer is bounded");
         self.merge(Vec::new(), ids);
         self.flush(cx);
+        let is_whole = sums.len() < SUMS_MAX;
         let theirs: BTreeMap<Leaf, u64> = sums.into_iter().collect();
         let store = &self.state.store;
         let mine = parts.iter().flat_map(|(first, last)| store.sums(*first, *last));
@@ -133,6 +137,9 @@ impl Epidemic {
         let all: BTreeSet<Leaf> = mine.keys().chain(theirs.keys()).copied().collect();
         let differing = all.into_iter().filter(|leaf| mine.get(leaf) != theirs.get(leaf));
         let mut leaves: Vec<Leaf> = differing.collect();
+        if is_whole {
+            self.state.doubt.on_leaves(from.node, (&range, parts), &leaves);
+        }
         for _ in 0..LEAVES_MAX.min(leaves.len()) {
             let leaf = leaves.swap_remove(cx.rng.below(leaves.len() as u64) as usize);
             let range = Range::of_leaf(leaf);
@@ -146,6 +153,9 @@ impl Epidemic {
                 }
                 after = until;
             };
+            if after.is_none() && until.is_none() {
+                self.state.doubt.list(from.node, leaf);
+            }
             cx.fx.send(from, Message::Listed { leaf, after, until, held });
         }
         invariant!(self.state.writes.is_empty(), "all that was changed was written");
@@ -156,7 +166,7 @@ impl Epidemic {
         &mut self,
         from: Incarnation,
         (leaf, after, until): (Leaf, Option<Bytes>, Option<Bytes>),
-        held: Vec<(Bytes, Version)>,
+        held: Vec<Entry>,
         cx: &mut Context<'_>,
     ) {
         invariant!(self.state.writes.is_empty(), "an input begins without writes");
@@ -166,7 +176,7 @@ impl Epidemic {
         }
         let (mine, _) = self.state.store.list(&range, after.as_ref(), usize::MAX);
         let is_within = |key: &Bytes| until.as_ref().is_none_or(|until| key <= until);
-        let mine: Vec<_> = mine.into_iter().filter(|(key, _)| is_within(key)).collect();
+        let mine: Vec<_> = mine.into_iter().filter(|one| is_within(&one.key)).collect();
         let wanted = newer(&held, &mine).into_iter().filter(|(key, _)| range.has(position(key)));
         let wanted = wanted.take(LISTED_MAX).collect();
         let records = self.records(&newer(&mine, &held), cx);
@@ -178,12 +188,17 @@ impl Epidemic {
     pub(in crate::epidemic) fn on_records(
         &mut self,
         from: Incarnation,
-        records: Vec<Record>,
+        (page, records): (Option<(Leaf, Option<Bytes>)>, Vec<Record>),
         ids: Vec<(RequestId, Done)>,
         wanted: &[(Bytes, Version)],
         cx: &mut Context<'_>,
     ) {
         invariant!(self.state.writes.is_empty(), "an input begins without writes");
+        let bytes: usize = records.iter().map(bytes_of).sum();
+        let is_all = records.len() < RECORDS_MAX && bytes < PAGE_BYTES;
+        if let Some((leaf, None)) = page.filter(|_| is_all) {
+            self.state.doubt.on_records(from.node, leaf);
+        }
         records.iter().for_each(|record| self.state.holes.found(record));
         self.merge(records, ids);
         self.flush(cx);
@@ -216,7 +231,7 @@ impl Epidemic {
             }
             // It may have been replaced since it was asked for.
             if let Some(record) = self.state.store.record(key, *version, cx.table) {
-                bytes += key.len() + record.value.as_ref().map_or(0, Bytes::len);
+                bytes += bytes_of(&record);
                 records.push(record);
             }
         }
@@ -255,6 +270,10 @@ impl Epidemic {
     }
 }
 
+fn bytes_of(record: &Record) -> usize {
+    record.key.len() + record.value.as_ref().map_or(0, Bytes::len)
+}
+
 /// What this node broadcasts from now on comes after what it has taken in.
 fn see(state: &mut State, time: LogicalTime) {
     if !mutant!("epidemic_clock_unmoved") {
@@ -262,15 +281,18 @@ fn see(state: &mut State, time: LogicalTime) {
     }
 }
 
-/// Those of the first that the second lacks: of versions that events name only if they are newer.
-fn newer(first: &[(Bytes, Version)], second: &[(Bytes, Version)]) -> Vec<(Bytes, Version)> {
-    let mut known: BTreeMap<&Bytes, Vec<Version>> = BTreeMap::new();
-    second.iter().for_each(|(key, version)| known.entry(key).or_default().push(*version));
-    let lacks = |(key, version): &&(Bytes, Version)| {
-        known.get(key).is_none_or(|known| match version {
-            Version::Explicit(_) => !known.contains(version),
-            Version::Ordered(_) => known.iter().all(|known| known < version),
+/// Those of the first that the second lacks: of versions that events name only if they are newer,
+/// of versions that clients choose also if another value of theirs wins.
+fn newer(first: &[Entry], second: &[Entry]) -> Vec<(Bytes, Version)> {
+    let mut known: BTreeMap<&Bytes, Vec<&Entry>> = BTreeMap::new();
+    second.iter().for_each(|one| known.entry(&one.key).or_default().push(one));
+    let lacks = |one: &&Entry| {
+        known.get(&one.key).is_none_or(|known| match one.version {
+            Version::Explicit(_) => {
+                !known.iter().any(|it| it.version == one.version && it.rank >= one.rank)
+            }
+            Version::Ordered(_) => known.iter().all(|it| it.version < one.version),
         })
     };
-    first.iter().filter(lacks).cloned().collect()
+    first.iter().filter(lacks).map(|one| (one.key.clone(), one.version)).collect()
 }

@@ -61,7 +61,7 @@ impl Epidemic {
                     Act::Put(value) => Some(value),
                     Act::Delete | Act::Get => None,
                 };
-                self.write(event, asked.id, asked.key, value);
+                self.write(event, (asked.id, asked.since), asked.key, value);
             }
         }
     }

@@ -24,23 +24,31 @@ impl Epidemic {
         let until = self.state.round + self.settings.keep_rounds;
         let (first, last) = range.leaves();
         let open = self.state.store.sums(first, last).map(|(leaf, _)| (leaf, None)).collect();
-        self.state.former.push(Former { range, until, since, members, open });
+        let state = &mut self.state;
+        state.behind.note(&range, since, &mut state.writes);
+        state.former.push(Former { range, until, since, members, open });
         probe!("epidemic/range_given_up");
     }
 
     /// Gives up all that is here of other ranges: what was this node's, what it was taking over,
-    /// and what it finds on its disk when it starts.
+    /// and what it finds on its disk when it starts. It has heard of what was deleted there up to
+    /// `since`, or up to when it gave a part up.
     pub(in crate::epidemic) fn give_up_found(&mut self, members: Vec<NodeId>, since: LogicalTime) {
         let Some(range) = self.state.range() else { return };
         let mut others = Range::ALL.without(&range);
         for former in &self.state.former {
             others = others.iter().flat_map(|other| other.without(&former.range)).collect();
         }
-        for other in others {
-            let (first, last) = other.leaves();
+        let parts = |other: &Range| match mutant!("epidemic_found_is_as_young_as_the_disk") {
+            true => Vec::from([(*other, since)]),
+            false => self.state.behind.parts(other, since),
+        };
+        let parts: Vec<(Range, LogicalTime)> = others.iter().flat_map(parts).collect();
+        for (part, since) in parts {
+            let (first, last) = part.leaves();
             if self.state.store.sums(first, last).next().is_some() {
                 probe!("epidemic/range_found");
-                self.give_up(other, members.clone(), since);
+                self.give_up(part, members.clone(), since);
             }
         }
     }
@@ -56,6 +64,7 @@ impl Epidemic {
                 let state = &mut self.state;
                 state.seen.forget_range(&part, &mut state.writes);
                 state.store.drop_range(&part, usize::MAX, &mut state.writes);
+                state.behind.end(&part, &mut state.writes);
             }
             for left in former.range.without(range) {
                 let mut former = Former { range: left, ..former.clone() };
@@ -134,6 +143,7 @@ impl Epidemic {
         if state.store.drop_range(&range, DROPPED_MAX, &mut state.writes) {
             probe!("epidemic/range_dropped");
             state.former.remove(place);
+            state.behind.end(&range, &mut state.writes);
         }
         self.flush(cx);
     }

@@ -13,6 +13,7 @@
 //! neighbour for a place in the order.
 
 use super::deferred::Deferred;
+use super::doubt::Doubt;
 use super::snapshot::Donor;
 use crate::epidemic::replica::range::Range;
 use crate::epidemic::{Context, Epidemic};
@@ -115,6 +116,7 @@ impl Epidemic {
         self.state.standing = Standing::joining(true, None);
         self.state.ready = None;
         self.state.holes.clear();
+        self.state.doubt = Doubt::default();
     }
 
     /// This node was wrong to take a place: it joins anew.
@@ -145,6 +147,12 @@ impl Epidemic {
         let first = ready.first.max(range.first);
         let last = ready.last.min(range.last);
         self.state.ready = Some(Range { first, last });
+        let (now, state) =
+            (self.state.last.map_or(LogicalTime(0), |last| last.time), &mut self.state);
+        for missing in range.without(&ready) {
+            // Until it is taken over nothing is done there that has its turn.
+            state.behind.note(&missing, now, &mut state.writes);
+        }
         self.state.standing = match range.without(&ready).is_empty() {
             true => Standing::Ready,
             false => Standing::joining(false, self.state.last),
@@ -206,6 +214,7 @@ impl Epidemic {
             }
             if let Some(last) = horizon.last {
                 self.state.set_last(last);
+                self.forget_old(last.time);
             }
         }
         probe!("epidemic/joined");
@@ -213,6 +222,7 @@ impl Epidemic {
             self.state.is_alone = is_alone;
             self.give_up_found(Vec::new(), since.map_or(LogicalTime(0), |since| since.time));
         }
+        self.state.behind.end(&target, &mut self.state.writes);
         self.perform_deferred(deferred, &target);
         self.state.counters.joins += 1;
         let ready = self.state.ready.unwrap_or(target);
@@ -235,6 +245,7 @@ impl Epidemic {
         state.store.drop_range(&Range::ALL, usize::MAX, &mut state.writes);
         state.last = None;
         state.former.clear();
+        state.behind.end(&Range::ALL, &mut state.writes);
         state.writes.push((super::super::keys::LAST, None));
         self.flush(cx);
     }

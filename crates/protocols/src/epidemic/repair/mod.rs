@@ -1,7 +1,9 @@
 //! How replicas become equal again: by comparing, and by taking over what others have.
 
+pub mod behind;
 pub mod compare;
 mod deferred;
+pub mod doubt;
 pub mod former;
 pub mod join;
 mod snapshot;

@@ -3,6 +3,7 @@
 use super::join::{DONORS, PATIENCE_TTLS, Standing};
 use crate::epidemic::message::{Message, PAGE_BYTES, RECORDS_MAX, Rest, SnapshotB};
 use crate::epidemic::replica::range::Range;
+use crate::epidemic::replica::store::Entry;
 use crate::epidemic::{Context, Epidemic};
 use crate::epto::{EventKey, Horizon, LogicalTime};
 use alloc::vec::Vec;
@@ -106,12 +107,12 @@ impl Epidemic {
         let (mut records, mut bytes, mut last) = (Vec::new(), 0, None);
         let list = |after| state.store.list(&range, after, RECORDS_MAX / 16).0;
         let mut listed = after.begin().map_or(Vec::new(), list).into_iter().peekable();
-        while let Some((key, version)) = listed.next() {
+        while let Some(Entry { key, version, .. }) = listed.next() {
             let record = state.store.record(&key, version, cx.table).expect("it is listed");
             bytes += key.len() + record.value.as_ref().map_or(0, Bytes::len);
             records.push(record);
             // A page ends between two keys.
-            if listed.peek().is_none_or(|(next, _)| *next != key) {
+            if listed.peek().is_none_or(|next| next.key != key) {
                 last = Some(key);
                 if bytes >= PAGE_BYTES {
                     break;
@@ -124,7 +125,9 @@ impl Epidemic {
         let (ids, below) = ids_below.begin().map_or((Vec::new(), None), page);
         let ids_below = Rest::behind(below);
         invariant!(records.len() <= RECORDS_MAX, "a page is bounded");
-        let page = SnapshotB { number, is_ready, horizon, records, ids, after, ids_below };
+        let forgotten = state.seen.forgotten();
+        let page =
+            SnapshotB { number, is_ready, horizon, records, forgotten, ids, after, ids_below };
         cx.fx.send(from, Message::SnapshotB(page));
     }
 
@@ -154,6 +157,12 @@ impl Epidemic {
             joining.restart();
             return self.drop_all(cx);
         }
+        let reached = time(page.horizon.last);
+        if page.is_ready && self.drop_behind(&range, reached) {
+            return self.flush(cx);
+        }
+        let Standing::Joining(joining) = &mut self.state.standing else { return };
+        let Some(donor) = joining.donors.get_mut(&from.node) else { return };
         // What others have purged is not taken from who has not heard yet that it was away; unless
         // nobody is ready for long, as when all members of a slice have started.
         let is_early = joining.since.is_none_or(|since| round < since + 2 * patience);
@@ -184,9 +193,33 @@ impl Epidemic {
             // A question promises nothing.
             cx.fx.send_early(from, question);
         }
+        // What its sender does not remember cannot be asked of this node either.
+        self.state.seen.forget_up_to(page.forgotten, &mut self.state.writes);
         self.merge(page.records, page.ids);
         self.flush(cx);
         invariant!(self.state.writes.is_empty(), "all that was changed was written");
+    }
+}
+
+impl Epidemic {
+    /// A donor has come so far: what this node has of a range may be deleted there, and the
+    /// tombstones purged. That is dropped, and the range asked for anew. Returns whether there was
+    /// any.
+    fn drop_behind(&mut self, range: &Range, reached: u64) -> bool {
+        let (state, grace) = (&mut self.state, self.settings.grace);
+        let is_old = |since: LogicalTime| reached.saturating_sub(since.0) > grace;
+        let old = state.behind.within(range).filter(|(_, since)| is_old(*since));
+        let old: Vec<Range> = old.map(|(part, _)| part).collect();
+        for part in &old {
+            probe!("epidemic/behind_too_long");
+            state.seen.forget_range(part, &mut state.writes);
+            state.store.drop_range(part, usize::MAX, &mut state.writes);
+            state.behind.end(part, &mut state.writes);
+        }
+        if let (false, Standing::Joining(joining)) = (old.is_empty(), &mut state.standing) {
+            joining.restart();
+        }
+        !old.is_empty()
     }
 }
 

@@ -3,11 +3,13 @@
 //! Names are in memory, with a sum for each leaf of positions to compare replicas by; values are
 //! read from the table. Of versions that events name only the newest is kept: that is what makes
 //! replicas equal that have heard of the same events in whatever way. Of versions that clients
-//! choose the first value wins, and several are kept.
+//! choose several are kept. Where clients give one version two values the one with the larger hash
+//! wins, in whatever order they come, so all end with the same.
 
 use super::range::{Leaf, Range, leaf, position};
+pub use super::record::{Entry, Held, Record};
 use super::seen::Write;
-use super::version::{RequestId, Version};
+use super::version::Version;
 use crate::epidemic::keys::{Stored, record_key, record_of};
 use crate::epto::LogicalTime;
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -18,37 +20,11 @@ use quorate_kernel::plain::PlainData;
 use quorate_kernel::process::Table;
 use quorate_kernel::rng::mix;
 use quorate_kernel::storage::Class;
-use serde::{Deserialize, Serialize};
+use quorate_kernel::{mutant, probe};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// How many versions that clients have chosen are kept of a key: the highest.
 pub const VERSIONS_MAX: usize = 16;
-
-/// A version of a key, as it is told.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Record {
-    /// The key's wire form.
-    pub key: Bytes,
-    /// Which version.
-    pub version: Version,
-    /// The request that wrote it.
-    pub id: RequestId,
-    /// The value; none of a tombstone.
-    pub value: Option<Bytes>,
-}
-
-/// What is known in memory of a version.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Held {
-    /// Which version.
-    pub version: Version,
-    /// The request that wrote it.
-    pub id: RequestId,
-    /// The hash of the value.
-    pub hash: u64,
-    /// Whether it is a tombstone.
-    pub is_deleted: bool,
-}
 
 /// What has become of a record that arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,7 +35,7 @@ pub enum Put {
     Known,
     /// A newer one is here.
     Older,
-    /// Another value is here under the same version, and stays.
+    /// Another value is here under the same version, and wins.
     Conflict,
 }
 
@@ -104,7 +80,8 @@ impl Store {
         Some(Record { key: key.clone(), version, id: stored.id, value: stored.value })
     }
 
-    /// Takes in a record: what is newer wins, or what was first, by the kind of its version.
+    /// Takes in a record: what is newer wins, and of two values of one version that clients have
+    /// chosen the one with the larger hash.
     pub fn put(&mut self, record: Record, writes: &mut Vec<Write>) -> Put {
         let hash = xxh3_64(record.value.as_deref().unwrap_or_default());
         let held = Held {
@@ -114,9 +91,15 @@ impl Store {
             is_deleted: record.value.is_none(),
         };
         let known = self.keys.get(&record.key).map_or(&[][..], Vec::as_slice);
-        if let Some(same) = known.iter().find(|known| known.version == record.version) {
+        if let Some(same) = known.iter().find(|known| known.version == record.version).copied() {
             let is_same = (same.hash, same.is_deleted) == (held.hash, held.is_deleted);
-            return if is_same { Put::Known } else { Put::Conflict };
+            let wins = held.rank() > same.rank() && !mutant!("epidemic_first_value_stays");
+            if is_same || !wins {
+                return if is_same { Put::Known } else { Put::Conflict };
+            }
+            probe!("epidemic/value_replaced");
+            self.drop_one(&record.key, same.version, writes);
+            return self.store(record, held, writes);
         }
         let is_crowded = match record.version {
             Version::Explicit(_) => known.len() >= VERSIONS_MAX,
@@ -129,6 +112,10 @@ impl Store {
             }
             self.drop_one(&record.key, lowest, writes);
         }
+        self.store(record, held, writes)
+    }
+
+    fn store(&mut self, record: Record, held: Held, writes: &mut Vec<Write>) -> Put {
         self.insert(record.key.clone(), held);
         let stored = Stored { id: record.id, value: record.value };
         self.write(record_key(&record.key, record.version), Some(stored.to_bytes()), writes);
@@ -211,14 +198,16 @@ impl Store {
         range: &Range,
         after: Option<&Bytes>,
         count: usize,
-    ) -> (Vec<(Bytes, Version)>, Option<Bytes>) {
+    ) -> (Vec<Entry>, Option<Bytes>) {
         let first = Bytes::copy_from_slice(&range.first.0.to_be_bytes());
         let from = after.map_or(Bound::Included(first), |after| Bound::Excluded(after.clone()));
         let in_range = self.keys.range((from, Bound::Unbounded));
         let mut in_range = in_range.take_while(|(key, _)| range.has(position(key)));
         let (mut listed, mut last) = (Vec::new(), None);
         for (key, versions) in in_range.by_ref().take(count) {
-            listed.extend(versions.iter().map(|held| (key.clone(), held.version)));
+            let entry =
+                |held: &Held| Entry { key: key.clone(), version: held.version, rank: held.rank() };
+            listed.extend(versions.iter().map(entry));
             last = Some(key.clone());
         }
         let has_more = in_range.next().is_some();
@@ -241,7 +230,7 @@ impl Store {
     /// Drops what is in a range, at most so many keys; returns whether all is gone.
     pub fn drop_range(&mut self, range: &Range, count: usize, writes: &mut Vec<Write>) -> bool {
         let (listed, more) = self.list(range, None, count);
-        listed.into_iter().for_each(|(key, version)| self.drop_one(&key, version, writes));
+        listed.into_iter().for_each(|one| self.drop_one(&one.key, one.version, writes));
         more.is_none()
     }
 
@@ -278,6 +267,7 @@ impl Store {
 mod tests {
     use super::*;
     use crate::epidemic::keys::wire_key;
+    use crate::epidemic::replica::version::RequestId;
     use crate::epto::EventKey;
     use quorate_kernel::ids::{Incarnation, NodeId, Start};
     use std::collections::BTreeMap as Map;
@@ -342,13 +332,19 @@ mod tests {
     }
 
     #[test]
-    fn the_first_value_of_a_chosen_version_wins() {
-        let (mut store, mut writes) = (Store::default(), Vec::new());
+    fn of_two_values_of_a_chosen_version_one_wins_in_whatever_order_they_come() {
         let put = |store: &mut Store, version, value, writes: &mut Vec<Write>| {
             store.put(record("k", Version::Explicit(version), Some(value)), writes)
         };
-        assert_eq!(put(&mut store, 0, "a", &mut writes), Put::Stored);
-        assert_eq!(put(&mut store, 0, "b", &mut writes), Put::Conflict);
+        let (mut one, mut two, mut writes) = (Store::default(), Store::default(), Vec::new());
+        let said = ["a", "b"].map(|value| put(&mut one, 0, value, &mut writes));
+        let other = ["b", "a"].map(|value| put(&mut two, 0, value, &mut writes));
+        assert!((said[1] == Put::Stored) != (other[1] == Put::Stored), "{said:?} {other:?}");
+        let listed = |store: &Store| store.list(&Range::ALL, None, 9).0;
+        assert_eq!(listed(&one), listed(&two));
+        let leaf = leaf(position(&wire_key(b"k")));
+        assert_eq!(one.sum(leaf), two.sum(leaf));
+        let mut store = one;
         for version in 1..VERSIONS_MAX as u64 {
             assert_eq!(put(&mut store, version, "c", &mut writes), Put::Stored);
         }

@@ -100,25 +100,71 @@ fn at_level_eventual_reads_are_fast_and_replicas_converge() {
     assert!(world.answers.contains_key(&ticket), "no event is waited for");
 }
 
+fn version(number: u64, value: &str) -> What {
+    What::PutVersion(number, Bytes::copy_from_slice(value.as_bytes()))
+}
+
 #[test]
-fn at_level_none_the_first_value_of_a_version_wins() {
+fn at_level_none_each_version_has_one_value_in_the_end() {
     let mut world = World::new(30, Level::None, 4);
     world.settle();
-    let version = |number, value: &'static str| {
-        What::PutVersion(number, Bytes::from_static(value.as_bytes()))
-    };
-    assert!(matches!(world.done("x", version(1, "a")), Outcome::Written { .. }));
-    assert!(matches!(world.done("x", version(2, "b")), Outcome::Written { .. }));
-    world.run(20);
-    let clash = world.done("x", version(1, "c"));
-    assert!(matches!(clash, Outcome::Refused(Refusal::Value { .. })), "{clash:?}");
-    assert!(matches!(world.done("x", version(1, "a")), Outcome::Written { .. }), "the same again");
-    assert_eq!(value(&world.done("x", What::GetVersion(1))), Some(Bytes::from_static(b"a")));
-    assert_eq!(value(&world.done("x", What::Get)), Some(Bytes::from_static(b"b")));
+    // Of two values the same one wins, whichever comes first.
+    let mut winners = Vec::new();
+    for (key, values) in [("x", ["a", "c"]), ("z", ["c", "a"])] {
+        assert!(matches!(world.done(key, version(1, values[0])), Outcome::Written { .. }));
+        assert!(matches!(world.done(key, version(2, "b")), Outcome::Written { .. }));
+        world.run(20);
+        let clash = world.done(key, version(1, values[1]));
+        let wins = matches!(clash, Outcome::Written { .. });
+        let is_refused = matches!(clash, Outcome::Refused(Refusal::Value { .. }));
+        assert!(wins || is_refused, "{clash:?}");
+        world.run(20);
+        let winner = if wins { values[1] } else { values[0] };
+        assert!(matches!(world.done(key, version(1, winner)), Outcome::Written { .. }), "again");
+        let read = value(&world.done(key, What::GetVersion(1)));
+        assert_eq!(read, Some(Bytes::from_static(winner.as_bytes())));
+        assert_eq!(value(&world.done(key, What::Get)), Some(Bytes::from_static(b"b")));
+        winners.push(winner);
+    }
+    assert_eq!(winners[0], winners[1]);
     assert_eq!(value(&world.done("y", What::Get)), None);
     let ordered = world.done("x", put("d"));
     assert!(matches!(ordered, Outcome::Refused(Refusal::Value { .. })), "without a version");
     world.run(60);
+    Judge::quiescent(&world);
+}
+
+/// Two clients give one version two values while some replicas hear of neither, and a joiner copies
+/// from one that has lost.
+#[test]
+fn replicas_that_had_two_values_of_a_version_become_equal() {
+    let mut world = World::new(12, Level::None, 6);
+    world.settle();
+    let nodes = world.up();
+    for number in 0..8 {
+        let key = format!("k{number}");
+        let tickets = ["a", "b", "c"].map(|value| {
+            let node = world.any();
+            world.ask(node, &key, version(1, value))
+        });
+        // Half of all messages are lost: replicas keep what reaches them.
+        world.loss_ppm = 500_000;
+        world.run(3);
+        world.loss_ppm = 0;
+        for ticket in tickets {
+            let outcome = world.wait(ticket);
+            let may_be = matches!(
+                outcome,
+                Outcome::Written { .. }
+                    | Outcome::Refused(Refusal::OutcomeUnknown | Refusal::Value { .. })
+            );
+            assert!(may_be, "{outcome:?}");
+        }
+    }
+    world.stop(nodes[0]);
+    world.start(nodes[0]);
+    world.run(100);
+    world.settle();
     Judge::quiescent(&world);
 }
 

@@ -245,3 +245,23 @@ fn a_long_division_ends_in_one_cluster() {
     world.settle();
     end(&mut world, &mut judge);
 }
+
+/// K is what it takes for as many balls to arrive, whatever the settings say.
+#[test]
+fn measured_loss_raises_the_fanout_and_ends_with_it() {
+    let mut world = World::new(40, Level::Strong, 20);
+    world.settle();
+    let fanouts = |world: &World| {
+        let nodes = world.up();
+        let all = nodes.iter().map(|node| world.state(*node).epto.parameters().fanout);
+        all.sum::<usize>() / nodes.len()
+    };
+    let usual = fanouts(&world);
+    world.loss_ppm = 300_000;
+    world.run(300);
+    let raised = fanouts(&world);
+    assert!(raised >= usual + usual / 4, "{usual} neighbours, then {raised}");
+    world.loss_ppm = 0;
+    world.run(320);
+    assert!(fanouts(&world) <= usual + 1, "{} neighbours in the end", fanouts(&world));
+}

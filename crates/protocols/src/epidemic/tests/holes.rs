@@ -112,3 +112,33 @@ fn answers_come_in_parts() {
     world.say(entry, other, Message::MissingA(places));
     world.run(2);
 }
+
+/// Members that are written to are hardly ever equal: what is at rest is enough, and what a member
+/// has told.
+#[test]
+fn what_was_given_up_is_in_doubt_no_longer_than_it_takes_to_compare_though_writes_go_on() {
+    let (mut world, node) = holed(64);
+    let key = wire_key(b"x");
+    let mine = (0..1000).map(|number| format!("x{number}"));
+    let mut mine =
+        mine.filter(|key| world.state(node).is_mine(position(&wire_key(key.as_bytes()))));
+    let hot = mine.next().expect("it has a slice");
+    let write = |world: &mut World, rounds: u64| {
+        for round in 0..rounds {
+            for number in 0..5 {
+                let from = world.any();
+                let key = if number == 0 { hot.clone() } else { format!("y{round}-{number}") };
+                world.ask(from, &key, What::Put(Bytes::from_static(b"1")));
+            }
+            world.run(1);
+        }
+    };
+    write(&mut world, 16);
+    assert!(world.state(node).counters.given_up > 0, "nobody could fill it");
+    write(&mut world, 60);
+    let left = world.state(node).doubt.count();
+    assert!(left <= 2, "{left} leaves are in doubt after so many comparisons");
+    assert!(!world.state(node).is_degraded(&key));
+    write(&mut world, 40);
+    assert!(!world.state(node).is_degraded(&wire_key(hot.as_bytes())), "a hot key, too");
+}

@@ -41,7 +41,8 @@ pub fn page(world: &World, node: NodeId, number: u64, time: u64, is_last: bool) 
     let horizon = Horizon { last: Some(event(last.unwrap_or(0) + time)), ..Horizon::default() };
     let after = if is_last { Rest::Nothing } else { Rest::Behind(wire_key(b"k")) };
     let (records, ids, ids_below) = (Vec::new(), Vec::new(), Rest::Nothing);
-    SnapshotB { number, is_ready: true, horizon, records, ids, after, ids_below }
+    let (is_ready, forgotten) = (true, None);
+    SnapshotB { number, is_ready, horizon, records, forgotten, ids, after, ids_below }
 }
 
 /// A node in a small world whose questions for snapshots are lost, and two members of its slice.
@@ -245,6 +246,58 @@ fn put_at(world: &mut World, node: NodeId, key: &Bytes, time: u64) {
     });
 }
 
+fn give_up(world: &mut World, node: NodeId) {
+    world.with_host(node, |engine, cx| {
+        engine.give_up_found(Vec::new(), LogicalTime(3));
+        engine.flush(cx);
+    });
+}
+
+/// Counted from the last event of the disk it would be young again, and be handed over after the
+/// tombstones of its keys were purged.
+#[test]
+fn what_was_given_up_is_as_old_after_a_start() {
+    let mut world = World::new(24, Level::Strong, 59);
+    world.settle();
+    let node = world.up()[0];
+    let key = of_others(&world, node);
+    put_at(&mut world, node, &key, 3);
+    give_up(&mut world, node);
+    for number in 0..8 {
+        world.done(&format!("y{number}"), put("1"));
+    }
+    world.run(20);
+    assert!(world.state(node).last.is_some_and(|last| last.time > LogicalTime(3)));
+    world.stop(node);
+    world.start(node);
+    world.settle();
+    let former = world.state(node).former.iter().find(|one| one.range.has(position(&key)));
+    assert_eq!(former.map(|former| former.since), Some(LogicalTime(3)));
+}
+
+/// A part that this node had, and has again, may be from before the tombstones of others.
+#[test]
+fn what_is_behind_for_too_long_is_not_merged_with_what_a_donor_sends() {
+    let (mut world, node, donors) = asker(60);
+    let range = world.state(node).range().expect("it has a slice");
+    let keys = (0..1000).map(|number| wire_key(format!("o{number}").as_bytes()));
+    let mut mine = keys.filter(|key| range.has(position(key)));
+    let key = mine.next().expect("some are its own");
+    put_at(&mut world, node, &key, 3);
+    world.with_host(node, |engine, cx| {
+        let state = &mut engine.state;
+        state.behind.note(&range, LogicalTime(3), &mut state.writes);
+        engine.flush(cx);
+    });
+    both_asked(&mut world, node, donors);
+    let number = number(&world, node, donors[0]);
+    let far = world.settings.grace + 10;
+    let page = page(&world, node, number, far, true);
+    world.say(donors[0], node, Message::SnapshotB(page));
+    assert_eq!(world.state(node).store.held(&key, None), None);
+    assert!(world.state(node).behind.within(&range).next().is_none());
+}
+
 /// Beside a range that is known to be given up there is another one.
 #[test]
 fn nothing_of_other_slices_is_forgotten() {
@@ -257,13 +310,14 @@ fn nothing_of_other_slices_is_forgotten() {
     let range = world.state(node).range().expect("it has a slice");
     let other = Range::ALL.without(&range)[0];
     let of_leaf = Range::of_leaf(near);
-    world.with_host(node, |engine, _| {
+    world.with_host(node, |engine, cx| {
         for part in other.without(&of_leaf) {
             let (since, open) = (LogicalTime(0), BTreeMap::new());
             let former = Former { range: part, until: u64::MAX, since, members: Vec::new(), open };
             engine.state.former.push(former);
         }
         engine.give_up_found(Vec::new(), LogicalTime(3));
+        engine.flush(cx);
     });
     let is_known = world.state(node).former.iter().any(|one| one.range.has(position(&key)));
     assert!(is_known, "what is beside a former range is handed over too");
@@ -286,7 +340,7 @@ fn what_was_given_up_long_ago_is_not_brought_back() {
     let node = nodes[0];
     let key = of_others(&world, node);
     put_at(&mut world, node, &key, 3);
-    world.with_host(node, |engine, _| engine.give_up_found(Vec::new(), LogicalTime(3)));
+    give_up(&mut world, node);
     world.run(100);
     let has = |node: &NodeId| world.state(*node).store.held(&key, None).is_some();
     let back = nodes.iter().filter(|node| has(node)).count();

@@ -10,8 +10,7 @@ use bytes::Bytes;
 use quorate_kernel::ids::NodeId;
 use quorate_kernel::limits::EPTO_CLOCK_JUMP_MAX;
 use quorate_kernel::operation::{Outcome, Refusal};
-use quorate_kernel::receipt::Receipt;
-use quorate_kernel::write::ContextError;
+use quorate_kernel::receipt::{Receipt, TokenError};
 use std::boxed::Box;
 use std::string::ToString;
 use std::vec::Vec;
@@ -102,7 +101,7 @@ fn a_write_at_who_has_just_started_comes_behind_what_its_client_has_seen() {
     assert!(place > seen, "{place:?} is not after {seen:?}");
     // Nobody was ever given such a place: an event that peers would not believe.
     let far = EventKey { time: LogicalTime(EPTO_CLOCK_JUMP_MAX), ..time };
-    let refused = Outcome::Refused(Refusal::Context(ContextError::Forged));
+    let refused = Outcome::Refused(Refusal::Token(TokenError::Ahead));
     let ticket = world.ask_after(nodes[2], "x", put("2"), far);
     assert_eq!(world.wait(ticket), refused);
     let mut world = World::new(5, Level::Eventual, 13);

@@ -6,7 +6,7 @@ use crate::epidemic::message::{
 };
 use crate::epidemic::replica::range::{Leaf, Range};
 use crate::epidemic::replica::seen::Done;
-use crate::epidemic::replica::store::Record;
+use crate::epidemic::replica::store::{Entry, Record};
 use crate::epidemic::replica::version::{RequestId, Version};
 use crate::epto::{EventKey, Horizon, LogicalTime, Sequence};
 use crate::gossip::cyclon::Peer;
@@ -36,6 +36,10 @@ fn done() -> (RequestId, Done) {
     (RequestId(3), Done { event: event(), position: Position(5), existed: true })
 }
 
+fn entry(version: Version) -> Entry {
+    Entry { key: wire_key(b"k"), version, rank: 7 }
+}
+
 fn peer(address: usize) -> Peer {
     Peer { who: who(), age: 3, address: "a".repeat(address).into() }
 }
@@ -45,7 +49,8 @@ fn all() -> Vec<Message> {
     let (key, version) = (wire_key(b"k"), Version::Explicit(4));
     let wrote = Came::Wrote { version, existed: false };
     let read = Came::Read { version: None, value: None, is_degraded: true };
-    let told = Told { groups: None, count: Some(40), least: None };
+    let told = Told { count: Some(40), ..Told::default() };
+    let forgotten = Vec::from([(RequestId(1), Came::Forgotten)]);
     let act = FlaskAct::Put(4, Bytes::from_static(b"v"));
     let flask = Flask { id: RequestId(1), attempt: 2, entry: who(), hops: 3, key, act };
     let (range, key, ids) = (Range::ALL, wire_key(b"k"), Vec::from([done()]));
@@ -54,6 +59,7 @@ fn all() -> Vec<Message> {
         is_ready: true,
         horizon: Horizon { last: Some(event()), ..Horizon::default() },
         records: Vec::from([record()]),
+        forgotten: Some(event()),
         ids: ids.clone(),
         after: Rest::Behind(key.clone()),
         ids_below: Rest::Behind(event()),
@@ -70,7 +76,14 @@ fn all() -> Vec<Message> {
         Message::Flask(flask),
         Message::Flasked { id: RequestId(1), members: 6, result: wrote },
         Message::Flasked { id: RequestId(1), members: 6, result: Came::Refused },
-        Message::Compare { range, sums: Vec::from([1; 64]), ids: 3, last: Some(event()) },
+        Message::Did { event: event(), members: 6, results: forgotten },
+        Message::Compare {
+            range,
+            sums: Vec::from([1; 64]),
+            ids: 3,
+            last: Some(event()),
+            forgotten: Some(event()),
+        },
         Message::Leaves {
             range,
             parts: Vec::from([(Leaf(0), Leaf(9))]),
@@ -82,7 +95,7 @@ fn all() -> Vec<Message> {
             leaf: Leaf(3),
             after: Some(key.clone()),
             until: None,
-            held: Vec::from([(key.clone(), version)]),
+            held: Vec::from([entry(version)]),
         },
         Message::Records {
             page: Some((Leaf(3), None)),
@@ -113,13 +126,13 @@ fn what_no_correct_node_says_is_refused() {
     let strange = Bytes::from_static(b"no key with its hash");
     let range = Range { first: Position(9), last: Position(3) };
     let told = Told::default();
-    let held = std::vec![(wire_key(b"k"), Version::Explicit(1)); 16 * LISTED_MAX + 1];
+    let held = std::vec![entry(Version::Explicit(1)); 16 * LISTED_MAX + 1];
     for message in [
         Message::Members(Vec::from([peer(ADDRESS_BYTES_MAX + 1)])),
         Message::Shuffle { entries: std::vec![peer(1); 65], told },
         Message::Equal { range },
-        Message::Compare { range: Range::ALL, sums: Vec::new(), ids: 0, last: None },
-        Message::Compare { range: Range::ALL, sums: std::vec![0; 65], ids: 0, last: None },
+        compare(Vec::new(), None),
+        compare(std::vec![0; 65], None),
         Message::Listed {
             leaf: Leaf(0),
             after: Some(strange.clone()),
@@ -141,6 +154,10 @@ fn what_no_correct_node_says_is_refused() {
     }
 }
 
+fn compare(sums: Vec<u64>, last: Option<EventKey>) -> Message {
+    Message::Compare { range: Range::ALL, sums, ids: 3, last, forgotten: None }
+}
+
 /// One message of each kind that names an event, with one that no clock will ever get to.
 fn of_the_far_future() -> Vec<Message> {
     let event = EventKey { time: LogicalTime(EPTO_TIME_MAX + 1), ..event() };
@@ -157,8 +174,17 @@ fn of_the_far_future() -> Vec<Message> {
     };
     let page = |horizon, ids_below| {
         let (records, ids, after) = (Vec::new(), Vec::new(), Rest::Nothing);
-        let (number, is_ready) = (1, true);
-        Message::SnapshotB(SnapshotB { number, is_ready, horizon, records, ids, after, ids_below })
+        let (number, is_ready, forgotten) = (1, true, None);
+        Message::SnapshotB(SnapshotB {
+            number,
+            is_ready,
+            horizon,
+            records,
+            forgotten,
+            ids,
+            after,
+            ids_below,
+        })
     };
     let sound = Version::Explicit(1);
     let found = Found {
@@ -177,13 +203,13 @@ fn of_the_far_future() -> Vec<Message> {
             results: Vec::from([(RequestId(1), wrote())]),
         },
         Message::Flasked { id: RequestId(1), members: 6, result: read },
-        Message::Compare { range, sums: Vec::from([1; 64]), ids: 3, last },
+        compare(Vec::from([1; 64]), last),
         Message::Leaves { range, parts: Vec::new(), sums: Vec::new(), ids: ids.clone() },
         Message::Listed {
             leaf: Leaf(0),
             after: None,
             until: None,
-            held: Vec::from([(key, version)]),
+            held: Vec::from([entry(version)]),
         },
         records(version, Vec::new()),
         records(sound, ids),
@@ -197,7 +223,7 @@ fn of_the_far_future() -> Vec<Message> {
 proptest! {
     /// Bytes of a message with some of them changed are a message, or are refused.
     #[test]
-    fn damaged_bytes_do_not_panic(which in 0..16_usize, at: u16, to: u8, cut: u16) {
+    fn damaged_bytes_do_not_panic(which in 0..17_usize, at: u16, to: u8, cut: u16) {
         let mut bytes = postcard::to_allocvec(&all()[which]).expect("plain data");
         let place = usize::from(at) % bytes.len();
         bytes[place] = to;

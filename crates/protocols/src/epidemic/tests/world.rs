@@ -312,13 +312,24 @@ impl World {
 
     /// A client asks a node; the name of the request may be one that was used before.
     pub fn ask_as(&mut self, node: NodeId, id: RequestId, key: &str, what: What) -> Ticket {
-        self.ask_with(node, id, (key, what), None)
+        self.ask_with(node, (id, Span(0)), (key, what), None)
+    }
+
+    /// The same request again, so long after it was first sent.
+    pub fn ask_again(
+        &mut self,
+        node: NodeId,
+        (id, age): (RequestId, Span),
+        key: &str,
+        what: What,
+    ) -> Ticket {
+        self.ask_with(node, (id, age), (key, what), None)
     }
 
     fn ask_with(
         &mut self,
         node: NodeId,
-        id: RequestId,
+        (id, age): (RequestId, Span),
         (key, what): (&str, What),
         seen: Option<EventKey>,
     ) -> Ticket {
@@ -326,7 +337,7 @@ impl World {
         let key = Bytes::copy_from_slice(key.as_bytes());
         self.asked.insert(ticket, (id, key.clone(), what.clone()));
         let deadline = self.now + Span(self.settings.round.0 * 200);
-        let ask = KeyAsk { key, what, id: Some(id), seen, deadline };
+        let ask = KeyAsk { key, what, id: Some(id), age, seen, deadline };
         self.with_host(node, |engine, cx| engine.ask(ticket, ask, cx));
         ticket
     }
@@ -339,7 +350,7 @@ impl World {
     /// A client asks that has seen an event of this time.
     pub fn ask_after(&mut self, node: NodeId, key: &str, what: What, seen: EventKey) -> Ticket {
         let id = RequestId(self.asked.len() as u128 + 1);
-        self.ask_with(node, id, (key, what), Some(seen))
+        self.ask_with(node, (id, Span(0)), (key, what), Some(seen))
     }
 
     /// Asks a random node and waits for the answer.

@@ -1,0 +1,146 @@
+//! Doubt: where a node may lack what others have, since a hole was given up.
+//!
+//! What the missing event wrote is not known, so everything is in doubt at first. It ends leaf by
+//! leaf, with the first comparison in which a member had no more there: its sum was the same, or it
+//! has told all that is newer. Members that are written to are hardly ever equal as a whole; their
+//! leaves are, but for those of the last writes.
+
+use crate::epidemic::replica::range::{Leaf, Range};
+use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
+use quorate_kernel::ids::NodeId;
+use quorate_kernel::mutant;
+
+/// How many words of 64 leaves there are.
+const WORDS: usize = 1 << 10;
+
+/// The leaves that are in doubt, and the comparison that may end it.
+#[derive(Clone, Debug, Default)]
+pub struct Doubt {
+    /// A bit for each leaf; no words where none is in doubt.
+    words: Vec<u64>,
+    asked: Option<Asked>,
+}
+
+/// A comparison that was begun after the doubt.
+#[derive(Clone, Debug)]
+struct Asked {
+    with: NodeId,
+    range: Range,
+    /// The leaves of which all was listed, and the answer has not come.
+    listed: BTreeSet<Leaf>,
+}
+
+impl Doubt {
+    /// All of a range is in doubt. What members say to earlier questions ends nothing.
+    pub fn begin(&mut self, range: &Range) {
+        self.words.resize(WORDS, 0);
+        self.asked = None;
+        let (first, last) = range.leaves();
+        for leaf in first.0..=last.0 {
+            self.words[usize::from(leaf / 64)] |= 1 << (leaf % 64);
+        }
+    }
+
+    /// Whether a leaf is in doubt.
+    #[must_use]
+    pub fn has(&self, leaf: Leaf) -> bool {
+        let word = self.words.get(usize::from(leaf.0 / 64));
+        word.is_some_and(|word| word & (1 << (leaf.0 % 64)) != 0)
+    }
+
+    /// How many leaves are.
+    #[must_use]
+    pub fn count(&self) -> u32 {
+        self.words.iter().map(|word| word.count_ones()).sum()
+    }
+
+    fn end(&mut self, leaves: impl Iterator<Item = u16>) {
+        for leaf in leaves {
+            self.words[usize::from(leaf / 64)] &= !(1 << (leaf % 64));
+        }
+        if self.words.iter().all(|word| *word == 0) {
+            self.words.clear();
+            self.asked = None;
+        }
+    }
+
+    /// A member is asked whether it has the same.
+    pub fn ask(&mut self, with: NodeId, range: Range) {
+        if !self.words.is_empty() {
+            self.asked = Some(Asked { with, range, listed: BTreeSet::new() });
+        }
+    }
+
+    fn is_asked(&self, from: NodeId, range: &Range) -> bool {
+        self.asked.as_ref().is_some_and(|asked| asked.with == from && asked.range == *range)
+    }
+
+    /// It has.
+    pub fn on_equal(&mut self, from: NodeId, range: &Range) {
+        if self.is_asked(from, range) {
+            let (first, last) = range.leaves();
+            self.end(first.0..=last.0);
+        }
+    }
+
+    /// It has something else in these parts, and there in these leaves.
+    pub fn on_leaves(
+        &mut self,
+        from: NodeId,
+        (range, parts): (&Range, &[(Leaf, Leaf)]),
+        differing: &[Leaf],
+    ) {
+        if !self.is_asked(from, range) || mutant!("epidemic_doubts_until_all_is_equal") {
+            return;
+        }
+        let differing: BTreeSet<Leaf> = differing.iter().copied().collect();
+        debug_assert!(
+            differing.iter().all(|leaf| parts.iter().any(|it| (it.0..=it.1).contains(leaf)))
+        );
+        let (first, last) = range.leaves();
+        self.end((first.0..=last.0).filter(|leaf| !differing.contains(&Leaf(*leaf))));
+    }
+
+    /// It is told all that this node has in a leaf.
+    pub fn list(&mut self, to: NodeId, leaf: Leaf) {
+        if let Some(asked) = self.asked.as_mut().filter(|asked| asked.with == to) {
+            asked.listed.insert(leaf);
+        }
+    }
+
+    /// It has told all that is newer in a leaf.
+    pub fn on_records(&mut self, from: NodeId, leaf: Leaf) {
+        let asked = self.asked.as_mut().filter(|asked| asked.with == from);
+        if asked.is_some_and(|asked| asked.listed.remove(&leaf)) {
+            self.end(core::iter::once(leaf.0));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_ends_leaf_by_leaf_with_what_was_asked_since() {
+        let (mut doubt, other, stranger) = (Doubt::default(), NodeId(2), NodeId(3));
+        doubt.ask(other, Range::ALL);
+        doubt.begin(&Range::ALL);
+        doubt.on_equal(other, &Range::ALL);
+        assert_eq!(doubt.count(), 1 << 16, "that was asked before");
+        doubt.ask(other, Range::ALL);
+        doubt.on_equal(stranger, &Range::ALL);
+        assert_eq!(doubt.count(), 1 << 16, "that one was not asked");
+        let parts = [(Leaf(0), Leaf(9))];
+        doubt.on_leaves(other, (&Range::ALL, &parts), &[Leaf(3), Leaf(5)]);
+        assert!(doubt.count() == 2 && doubt.has(Leaf(3)) && doubt.has(Leaf(5)));
+        doubt.on_records(other, Leaf(3));
+        assert!(doubt.has(Leaf(3)), "not all of it was listed");
+        doubt.list(other, Leaf(3));
+        doubt.on_records(other, Leaf(3));
+        assert!(!doubt.has(Leaf(3)) && doubt.has(Leaf(5)));
+        doubt.on_equal(other, &Range::ALL);
+        assert!(doubt.count() == 0 && doubt.words.is_empty());
+    }
+}
