@@ -110,8 +110,8 @@ impl Keyspace {
         }
     }
 
-    /// Sets the value of a version of a key: of epidemic keyspaces of level `none`. The first value
-    /// of a version stays.
+    /// Sets the value of a version of a key: of epidemic keyspaces of level `none`. Of two values
+    /// of a version the one with the larger hash stays.
     ///
     /// # Errors
     /// Nothing was changed, except with [`ClientError::OutcomeUnknown`]. It is refused if the

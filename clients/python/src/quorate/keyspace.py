@@ -118,8 +118,8 @@ class Keyspace:
         `expiry`: when the key expires, where the engine has expiry; without one it does not, also
         if it did before.
 
-        `version`: which one it is, on epidemic keyspaces of level `none`; the first value of a
-        version stays, and another one is refused.
+        `version`: which one it is, on epidemic keyspaces of level `none`; of two values
+        of a version the one with the larger hash stays, and the other is refused.
 
         Returns the context that covers this write, for the next one; empty on linearizable
         keyspaces, and if the key has values that this client has not seen: read it first.

@@ -105,7 +105,9 @@ impl Ending {
                 Refusal::NoQuorum { .. } | Refusal::Minority { .. } | Refusal::NoRoute => {
                     Ending::NoQuorum
                 }
-                Refusal::OutcomeUnknown | Refusal::CatalogUnknown => Ending::Unknown,
+                Refusal::OutcomeUnknown | Refusal::NameForgotten | Refusal::CatalogUnknown => {
+                    Ending::Unknown
+                }
                 Refusal::Lacking(_)
                 | Refusal::Unsupported
                 | Refusal::TooLarge { .. }
@@ -113,6 +115,7 @@ impl Ending {
                 | Refusal::Unmet { .. }
                 | Refusal::Value { .. }
                 | Refusal::Context(_)
+                | Refusal::Token(_)
                 | Refusal::Siblings { .. }
                 | Refusal::NoSession
                 | Refusal::Node(_)

@@ -147,14 +147,14 @@ mod tests {
     #[test]
     fn what_is_tuned_by_hand_does_not_follow_the_formulas() {
         let usual = Settings::usual(Level::Strong);
-        let formula = usual.parameters(300);
+        let formula = usual.parameters(300, None);
         assert_eq!((formula.fanout, formula.ttl), (18, 25));
         let mut tuned = usual.clone();
         tuned.pace(&Pace::default().with("fanout", 11).with("ttl", 8));
         assert_eq!(tuned.problem(), None);
-        let both = tuned.parameters(300);
+        let both = tuned.parameters(300, None);
         assert_eq!((both.fanout, both.ttl), (11, 8));
-        assert_eq!(Settings { fanout: None, ..tuned.clone() }.parameters(300).fanout, 18);
+        assert_eq!(Settings { fanout: None, ..tuned.clone() }.parameters(300, None).fanout, 18);
         for wrong in [Settings { ttl: Some(0), ..usual }, Settings { fanout: Some(65), ..tuned }] {
             assert!(wrong.problem().is_some());
         }

@@ -248,7 +248,8 @@ fn at_a_drop_only_the_outcome_of_what_may_write_is_unknown() {
     let key = || Bytes::from_static(b"k");
     let (get, delete) = (Item::Get { key: key() }, Item::Delete { key: key() });
     let transact = |items: &[Item]| Operation::Transact { items: items.to_vec(), name: None };
-    let tree = |act| Operation::Tree(Box::new(Ask { session: Some(SessionId(7)), act }));
+    let tree =
+        |act| Operation::Tree(Box::new(Ask { opening: None, session: Some(SessionId(7)), act }));
     let path = || String::from("/a");
     let read = Node::Get { path: path(), watch: false };
     let removed = Node::Delete { path: path(), version: None };
