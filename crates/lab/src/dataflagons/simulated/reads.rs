@@ -208,7 +208,7 @@ mod tests {
         let acts = [Act::Put(value(PUT, 8)), Act::Put(value(NEWER, 8)), Act::Put(value(PUT, 8))];
         for (time, act) in (1..).zip(acts.into_iter().chain([Act::Get])) {
             let id = RequestId(if time == 3 { 1 } else { u128::from(time) });
-            let item = BatchItem { id, key: wire_key(b"key-0"), act };
+            let item = BatchItem { id, key: wire_key(b"key-0"), act, since: None };
             reads.learn(event(time), &Batch(vec![item]).to_bytes());
         }
         (order, reads)
