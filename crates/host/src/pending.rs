@@ -91,13 +91,13 @@ pub(super) struct Pending {
     pub ticket: Ticket,
     pub lane: LaneId,
     /// None of a watch and of an operator.
-    operation: Option<Asked>,
+    operation: Option<InHand>,
     pub waiter: Waiter,
 }
 
 /// What is known of an operation that is in hand.
 #[derive(Clone, Copy, Debug)]
-struct Asked {
+struct InHand {
     kind: Kind,
     /// Whether it can change something: a transaction and a call on a tree may only read.
     is_write: bool,
@@ -118,8 +118,8 @@ impl Pending {
     /// write may have taken effect before.
     pub fn ended_by_drop(&self) -> Outcome {
         Outcome::Refused(match self.operation {
-            Some(Asked { is_write: true, .. }) => Refusal::OutcomeUnknown,
-            Some(Asked { is_write: false, .. }) | None => Refusal::NotOpen,
+            Some(InHand { is_write: true, .. }) => Refusal::OutcomeUnknown,
+            Some(InHand { is_write: false, .. }) | None => Refusal::NotOpen,
         })
     }
 }
@@ -174,7 +174,7 @@ impl PendingRequests {
         Ticket((taken << PLACE_BITS) | self.all.vacant_key() as u64)
     }
 
-    fn insert(&mut self, lane: LaneId, operation: Option<Asked>, waiter: Waiter) -> Ticket {
+    fn insert(&mut self, lane: LaneId, operation: Option<InHand>, waiter: Waiter) -> Ticket {
         let ticket = self.next_ticket();
         self.taken = self.taken.wrapping_add(1);
         self.counts[waiter.sort() as usize] += 1;
@@ -197,7 +197,7 @@ impl PendingRequests {
         waiter: Waiter,
     ) {
         let (kind, is_write) = (Kind::of(&operation), operation.is_write());
-        let ticket = self.insert(lane, Some(Asked { kind, is_write, began }), waiter);
+        let ticket = self.insert(lane, Some(InHand { kind, is_write, began }), waiter);
         let request = Request { operation, deadline };
         self.inputs.push(Input::Request { lane, ticket, request });
     }
@@ -231,7 +231,7 @@ impl PendingRequests {
             };
         }
         let Pending { lane, operation, waiter, .. } = self.remove(place(ticket));
-        if let Some(Asked { kind, began, .. }) = operation
+        if let Some(InHand { kind, began, .. }) = operation
             && let Some(cells) = self.cells.get(number(lane)).and_then(Option::as_ref)
         {
             let took = Duration::from_nanos((now - began).0);

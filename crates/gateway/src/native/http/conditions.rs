@@ -1,12 +1,12 @@
 //! Headers that say when something is written, or what, and that are not looked at here: a write
 //! that has one is refused.
 //!
-//! A method whose precondition is false must not be performed (RFC 9110, section 13.1), a part of a
-//! value is not the value (section 14.5), and a coded value is another one (section 8.4). Of nodes of
-//! a tree `If-Match` is looked at. `If-Modified-Since` is ignored on writes, as section 13.1.3 has
-//! it. `If-Unmodified-Since` might be ignored too, as nothing here has a date (section 13.1.4); a
-//! client that sends it wants a condition all the same. Reads may ignore them all: they are answered
-//! in full.
+//! A method whose precondition is false must not be performed (RFC 9110, section 13.1), a part of
+//! a value is not the value (section 14.5), and a coded value is another one (section 8.4). Of
+//! nodes of a tree `If-Match` is looked at. `If-Modified-Since` is ignored on writes, as section
+//! 13.1.3 has it. `If-Unmodified-Since` might be ignored too, as nothing here has a date (section
+//! 13.1.4); a client that sends it wants a condition all the same. Reads may ignore them all:
+//! they are answered in full.
 
 use super::super::problem::{self, Problem};
 use super::answer;
@@ -83,8 +83,8 @@ fn instead(method: &Method, path: &str) -> &'static str {
         }
         (false, true) => "leave it out; items with the op `check` say what must hold",
         (false, false) => {
-            "where the keyspace has transactions, `check` or `put_if` in one; in a causal keyspace \
-             the X-Quorate-Context of an earlier answer"
+            "use `check` or `put_if` in a transaction, or X-Quorate-Context where keys have \
+             siblings; by what the engine of the keyspace can do"
         }
     }
 }
