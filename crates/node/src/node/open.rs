@@ -1,8 +1,9 @@
 //! Lanes that come and go while the node runs, as the catalog says.
 //!
 //! A lane is opened when the catalog first has its keyspace, and gets a slot above all others: lane
-//! ids only grow. One that could not be opened then is left for the next start. When its keyspace is dropped the lane ends at once; its slot stays empty until
-//! the node stops, for what it sent may still wait at the gate. Its bytes are swept.
+//! ids only grow. One that could not be opened then is left for the next start. When its keyspace
+//! is dropped the lane ends at once; its slot stays empty until the node stops, for what it sent
+//! may still wait at the gate. Its bytes are swept.
 
 use super::{Node, Slot};
 use crate::host::Host;
@@ -61,8 +62,8 @@ impl Node {
     fn open(&mut self, keyspace: &Arc<Keyspace>, since: Start, host: &mut dyn Host) {
         let Some(opener) = &self.opener else { return };
         let newest = self.slots.last().map_or(LaneId::OVERLAY, |slot| slot.id);
-        // Where a decree made a keyspace readable that was not when newer ones were opened, or there
-        // is no slot left, it is not served before the next start.
+        // Where a decree made a keyspace readable that was not when newer ones were opened, or
+        // there is no slot left, it is not served before the next start.
         if keyspace.lane <= newest || self.slots.len() >= SLOTS_MAX {
             return;
         }

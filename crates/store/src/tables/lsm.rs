@@ -239,8 +239,8 @@ fn sync_names(path: &Path) -> io::Result<()> {
 }
 
 /// Whether the operating system refused, whatever the files hold: it has no more room, memory or
-/// open files, may not, or cannot read. That a file is gone, ends early or holds what makes no sense
-/// is damage.
+/// open files, may not, or cannot read. That a file is gone, ends early or holds what makes no
+/// sense is damage.
 fn is_refusal(error: &io::Error) -> bool {
     use io::ErrorKind::{InvalidData, InvalidInput, IsADirectory, NotADirectory, NotFound};
     use io::ErrorKind::{Other, UnexpectedEof};

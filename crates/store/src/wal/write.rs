@@ -78,8 +78,8 @@ pub(crate) struct Wal {
 }
 
 impl Wal {
-    /// Starts the threads that write tables and merge them, fills a memtable with what the log holds behind the
-    /// tables, and begins a segment.
+    /// Starts the threads that write tables and merge them, fills a memtable with what the log
+    /// holds behind the tables, and begins a segment.
     pub(crate) fn begin(
         ground: Ground,
         log: &Path,
