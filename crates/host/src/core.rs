@@ -18,6 +18,7 @@ use super::operators::answers::{self, Operators, Sight};
 use super::operators::show;
 use super::out::Out;
 use super::pending::{PendingRequests, Waiter};
+use super::refill::Refill;
 use super::token::{self, CLIENT, CLUSTER, WAKER};
 use crate::metrics::{Shared, Stage};
 use crate::shutdown::Shutdown;
@@ -61,6 +62,7 @@ pub(super) struct Core {
     node: Node,
     disk: Disk,
     directory: Directory,
+    refill: Refill,
     /// Which process of this start it is.
     run: u64,
     table: Table,
@@ -78,27 +80,27 @@ pub(super) struct Core {
 }
 
 impl Core {
-    /// Turns until the host is told to stop, then syncs and closes the directory.
+    /// Turns until the host is told to stop, then syncs and closes the directory. That is released
+    /// last: nobody else may open it while anything of this host uses it.
     pub fn run(mut self) -> Result<(), HostError> {
         let served = self.serve();
         let is_removed = self.links.verdict() == Some(Verdict::Removed);
-        let Core { disk, directory, .. } = self;
-        match served.and_then(|()| Ok(disk.close()?)) {
-            Ok(()) if is_removed => {
-                let (node, path) = (directory.identity().node, directory.path().to_path_buf());
-                directory.stop_cleanly()?;
-                Err(HostError::Removed { node, path })
-            }
-            Ok(()) => Ok(directory.stop_cleanly()?),
-            Err(failure) => {
-                if let HostError::Fatal(_) = &failure
-                    && let Err(error) = directory.stop_failed()
-                {
-                    tracing::warn!(event = "failure_not_noted", %error);
-                }
-                Err(failure)
-            }
+        let Core { node, disk, mut directory, cluster, clients, links, .. } = self;
+        if let Err(failure) = &served {
+            // Closing may take its time, and nobody is answered any more.
+            drop((cluster, clients, links));
+            note_failure(&mut directory, failure);
         }
+        let closed = disk.close().map_err(HostError::from);
+        // It reads what the directory holds.
+        drop(node);
+        if let Err(failure) = &closed {
+            note_failure(&mut directory, failure);
+        }
+        served.and(closed)?;
+        let (node, path) = (directory.identity().node, directory.path().to_path_buf());
+        directory.stop_cleanly()?;
+        if is_removed { Err(HostError::Removed { node, path }) } else { Ok(()) }
     }
 
     fn serve(&mut self) -> Result<(), HostError> {
@@ -304,6 +306,10 @@ impl Core {
         self.callers.set_keyspaces(&self.table);
         self.pending.set_keyspaces(&self.table);
         self.table.show(&self.shared);
+        for keyspace in self.table.keyspaces().filter(|it| !self.node.has_lane(it.lane)) {
+            let (event, keyspace) = ("keyspace_not_opened", &keyspace.name);
+            tracing::error!(event, keyspace, "restart this host");
+        }
         let (decrees, keyspaces) = (keyspaces.version, self.table.names().join(", "));
         tracing::info!(event = "catalog_learnt", decrees, keyspaces);
     }
@@ -325,7 +331,7 @@ impl Core {
         self.refused.tell(self.node.dropped(), &self.shared);
         self.clients.maintain(self.clock.now, &mut self.pending);
         self.callers.tick(&mut self.pending);
-        let mut all_ready = self.shared.knows_keyspaces();
+        let mut all_ready = self.shared.knows_keyspaces() && self.table.serves_all();
         for served in &self.table.served {
             let (lane, cells) = (served.keyspace().lane, &served.cells);
             let is_ready = self.links.is_speaking() && self.node.is_ready(lane);
@@ -334,9 +340,8 @@ impl Core {
             show::keyspace(&self.node, lane, &self.links.sent, cells);
             cells.inflight.set(self.pending.in_hand(lane));
         }
-        let progress = self.node.progress();
-        let is_refilled = all_ready && progress.synced == progress.written;
-        if is_refilled
+        let (newest, synced) = (self.node.newest(), self.node.progress().synced);
+        if self.refill.is_done(all_ready, newest, synced)
             && !self.directory.unsynced_survived()
             && let Err(error) = self.directory.refilled()
         {
@@ -354,6 +359,15 @@ impl Core {
         let is_late = |since: Instant| since.elapsed() >= FAREWELL;
         let is_empty = self.clients.is_empty() && self.pending.called() == 0;
         self.stopping_since.is_some_and(|since| is_empty || is_late(since))
+    }
+}
+
+/// Notes in the directory that the disk failed, if that is why the host stops.
+fn note_failure(directory: &mut Directory, failure: &HostError) {
+    if let HostError::Fatal(_) = failure
+        && let Err(error) = directory.note_failure()
+    {
+        tracing::warn!(event = "failure_not_noted", %error);
     }
 }
 

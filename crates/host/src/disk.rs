@@ -38,11 +38,12 @@ enum Work {
     Seen(Vec<Sighting>),
 }
 
-/// The core thread's end of the disk thread.
+/// The core thread's end of the disk thread. That has ended when this is dropped: the directory
+/// must not be released before.
 pub(super) struct Disk {
-    work: Sender<Work>,
+    work: Option<Sender<Work>>,
     report: Arc<Report>,
-    thread: JoinHandle<Result<(), Fatal>>,
+    thread: Option<JoinHandle<Result<(), Fatal>>>,
     seen: Durable,
 }
 
@@ -134,18 +135,24 @@ impl Disk {
             }
             result
         })?;
-        Ok(Disk { work, report, thread, seen })
+        Ok(Disk { work: Some(work), report, thread: Some(thread), seen })
     }
 
     /// Hands over a batch. After a failure it goes nowhere: nothing is acknowledged any more.
     pub fn commit(&self, batch: Batch) {
         // The receiver is gone only after a failure, which the next `progress` returns.
-        drop(self.work.send(Work::Batch(batch)));
+        self.send(Work::Batch(batch));
     }
 
     /// Hands over what was seen of the other hosts, which is on disk about a second later.
     pub fn note(&self, seen: Vec<Sighting>) {
-        drop(self.work.send(Work::Seen(seen)));
+        self.send(Work::Seen(seen));
+    }
+
+    fn send(&self, work: Work) {
+        if let Some(sender) = &self.work {
+            drop(sender.send(work));
+        }
     }
 
     /// How far the log has come, if that is further than the last call said.
@@ -168,9 +175,21 @@ impl Disk {
     ///
     /// # Errors
     /// The disk failed, now or before.
-    pub fn close(self) -> Result<(), Fatal> {
-        drop(self.work);
-        self.thread.join().unwrap_or_else(|_| Err(panicked()))
+    pub fn close(mut self) -> Result<(), Fatal> {
+        self.end()
+    }
+
+    fn end(&mut self) -> Result<(), Fatal> {
+        self.work = None;
+        let ended = self.thread.take().map(JoinHandle::join);
+        ended.map_or(Ok(()), |ended| ended.unwrap_or_else(|_| Err(panicked())))
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        // Whoever wants to know closes it.
+        drop(self.end());
     }
 }
 
@@ -334,5 +353,31 @@ mod tests {
         }
         assert_eq!(disk.progress(), Err(panicked()));
         assert_eq!(disk.close(), Err(panicked()));
+    }
+
+    #[test]
+    fn the_thread_has_ended_when_its_handle_is_dropped() {
+        let poll = Poll::new().expect("a poller");
+        let waker = Waker::new(poll.registry(), Token(0)).map(Arc::new).expect("a waker");
+        let report = Report {
+            written: AtomicU64::new(0),
+            synced: AtomicU64::new(0),
+            failure: Mutex::new(None),
+            waker,
+        };
+        let ((work, waiting), seen) = (channel(), Durable::default());
+        let done = Arc::new(AtomicU64::new(0));
+        let counted = Arc::clone(&done);
+        let disk = Disk::over(work, Arc::new(report), seen, move || {
+            while let Ok(Work::Batch(batch)) = waiting.recv() {
+                std::thread::yield_now();
+                counted.fetch_add(batch.lsn.0, Ordering::Relaxed);
+            }
+            Ok(())
+        });
+        let disk = disk.expect("a thread");
+        (1..=1000).for_each(|lsn| disk.commit(Batch { lsn: Lsn(lsn), ..Batch::default() }));
+        drop(disk);
+        assert_eq!(done.load(Ordering::Relaxed), 500_500);
     }
 }

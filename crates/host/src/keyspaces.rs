@@ -57,6 +57,11 @@ impl Table {
         table
     }
 
+    /// Whether this build can serve everything that there is.
+    pub fn serves_all(&self) -> bool {
+        self.served.len() == self.records.list.len()
+    }
+
     /// The keyspaces that are served.
     pub fn keyspaces(&self) -> impl Iterator<Item = &Keyspace> {
         self.served.iter().map(|served| served.keyspace())
@@ -98,4 +103,26 @@ impl Table {
 /// The number of a keyspace at doors of clients.
 pub(super) fn number(lane: LaneId) -> usize {
     (lane.0 - LaneId::KEYSPACES.0) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use quorate_kernel::ids::Start;
+    use quorate_kernel::keyspace::Settings;
+
+    #[test]
+    fn a_keyspace_of_an_unknown_engine_is_not_served() {
+        let known = crate::samples::served("a", engines::usual(), &[], LaneId(16));
+        let known = Arc::new(known.keyspace().clone());
+        let unknown = Arc::new(Keyspace::new("b", LaneId(17), "later", Settings::new(), 1));
+        let table = |list: &[&Arc<Keyspace>]| {
+            let list = list.iter().map(|keyspace| (Arc::clone(keyspace), Start(1))).collect();
+            Table::default().after(&Arc::new(Keyspaces { list, ..Keyspaces::default() }))
+        };
+        assert!(table(&[&known]).serves_all());
+        let both = table(&[&known, &unknown]);
+        assert_eq!(both.names(), ["a"]);
+        assert!(!both.serves_all());
+    }
 }

@@ -15,6 +15,7 @@
 //! | `disk` | the disk thread: group commit |
 //! | `lanes` | the lanes of the node |
 //! | `keyspaces` | the keyspaces as the catalog has them now |
+//! | `refill` | when all that a loss of power took is back |
 //! | `io`, `token` | one read, one write; what an event is about |
 //! | [`engines`] | the engines of this process |
 //! | [`metrics`] | what the threads of a host tell the outside |
@@ -39,6 +40,7 @@ mod operators;
 mod out;
 mod pending;
 pub mod proof;
+mod refill;
 pub mod ring;
 #[cfg(any(test, feature = "samples"))]
 pub mod samples;

@@ -41,6 +41,8 @@ pub const TRANSFER_LISTED_MAX: usize = 4 * LIST_KEYS_MAX;
 pub const TRANSFER_PULLS_MAX: usize = 2 * LIST_KEYS_MAX;
 /// The most keys of a slot that was given up that are deleted in one turn.
 pub const SWEEP_KEYS_MAX: usize = 256;
+/// About how many bytes of values are read for that in one turn.
+pub const SWEEP_BYTES_MAX: usize = 1 << 20;
 /// The most parts of a piece of data that one member compares with another.
 pub const COMPARED_PARTS_MAX: usize = 64;
 /// The most tombstones that are removed from a group at a time.

@@ -25,6 +25,9 @@ use std::iter::Peekable;
 use std::path::Path;
 use std::time::Duration;
 
+#[cfg(test)]
+mod tests;
+
 /// The most segments of a log, unless one group needs more: all of them are open files.
 const SEGMENTS_MOST: u64 = 64;
 
@@ -39,7 +42,7 @@ pub struct Options {
     pub segment_bytes: u64,
     /// Bytes of all segments together, for 2 to 64 of them; made as they are needed.
     pub log_bytes_max: u64,
-    /// Threads that merge tables.
+    /// Threads that merge tables: one of the database, and at least one beside it.
     pub worker_threads: usize,
     /// Added to each sync, to measure with slower disks.
     pub sync_delay: Duration,
@@ -102,11 +105,7 @@ pub fn open(
     let reading = || DirectoryError::io("reading", &places.log);
     let chain = chain::read(&places.log).map_err(reading())?;
     let prepared = prepare(&places, mark.lsn(), &chain)?;
-    let tables = TablesOptions {
-        cache_bytes: options.cache_bytes,
-        worker_threads: options.worker_threads,
-        files_max: options.files_max,
-    };
+    let tables = TablesOptions { cache_bytes: options.cache_bytes, files_max: options.files_max };
     let trimmed = Trimmed::default();
     let tables = Tables::open(&places.database, tables, &trimmed)?;
     trimmed.begin(tables.firsts().map_err(|fatal| broken(&places.database, fatal))?);
@@ -125,11 +124,12 @@ pub fn open(
     let backlog = Backlog::new(places.log.clone(), list, generation, covered, retired, most);
     let ground = Ground { memtables: Memtables::new(), backlog, tables, trimmed };
     let full = full(options, list, most);
-    let wal = Wal::begin(ground.clone(), &places.log, &chain, recovered, full, list)
+    let mergers = options.worker_threads.saturating_sub(1).max(1);
+    let wal = Wal::begin(ground.clone(), &places.log, &chain, recovered, full, list, mergers)
         .map_err(|fatal| broken(&places.log, fatal))?;
     let seen = mark.seen().to_vec();
     let log = StoreLog {
-        reclaim: Reclaim::new(&ground),
+        reclaim: Reclaim::new(&ground, list.bytes),
         ground: ground.clone(),
         disk: DiskLog::new(wal, recovered, mark, clock, options.sync_delay),
     };
@@ -158,9 +158,10 @@ fn broken(path: &Path, fatal: Fatal) -> DirectoryError {
 /// The write path of a store.
 #[derive(Debug)]
 pub struct StoreLog {
-    reclaim: Reclaim,
-    ground: Ground,
     disk: DiskLog<Wal>,
+    ground: Ground,
+    /// It ends last: it may wait for what ends before.
+    reclaim: Reclaim,
 }
 
 impl StoreLog {

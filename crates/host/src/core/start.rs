@@ -17,6 +17,7 @@ use crate::io::wake;
 use crate::keyspaces::Table;
 use crate::operators::answers::Operators;
 use crate::pending::PendingRequests;
+use crate::refill::Refill;
 use crate::token::{CLUSTER, WAKER};
 use crate::{HostError, Options, lanes, machine, span};
 use mio::{Poll, Waker};
@@ -90,6 +91,7 @@ impl Core {
             node,
             disk,
             directory: options.directory,
+            refill: Refill::default(),
             run: hello.run,
             table: Table::default(),
             fresh: None,

@@ -6,9 +6,16 @@ use crate::gate::Held;
 use crate::host::Host;
 use alloc::sync::Arc;
 use quorate_kernel::effects::Note;
+use quorate_kernel::ids::Lsn;
 use quorate_kernel::news::News;
 
 impl Node {
+    /// The newest batch that holds anything lanes have written, whether it has left or not.
+    #[must_use]
+    pub fn newest(&self) -> Lsn {
+        Lsn(self.batch.lsn.0 - u64::from(self.batch.writes.is_empty()))
+    }
+
     /// Lets everything out that may leave, and delivers what lanes sent to themselves.
     pub(super) fn drain(&mut self, host: &mut dyn Host) {
         while let Some(held) = self.free.pop_front() {

@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::entries::{self, Place};
 use quorate_kernel::ids::{LaneId, LogId, Lsn};
-use quorate_kernel::limits::SWEEP_KEYS_MAX;
+use quorate_kernel::limits::{SWEEP_BYTES_MAX, SWEEP_KEYS_MAX};
 use quorate_kernel::storage::{CLASS_LAST, Class, Write, store_end, store_key};
 
 /// What dropped lanes have left behind.
@@ -45,7 +45,9 @@ impl Node {
         let mut writes = Vec::new();
         let end = store_end(*lane, CLASS_LAST);
         let mut next = None;
-        let scanned = self.store.scan(from, &end, &mut |key, _| {
+        // A scan reads the values too.
+        let mut bytes = 0;
+        let scanned = self.store.scan(from, &end, &mut |key, value| {
             next = Some(key.clone());
             if let Some((lane, Place::Entry(log, _))) = entries::store_place(key) {
                 // All of the log at once. The next piece goes on behind it.
@@ -58,7 +60,8 @@ impl Node {
                 return false;
             }
             writes.push(Write { key: key.clone(), value: None });
-            writes.len() < SWEEP_KEYS_MAX
+            bytes += value.len();
+            writes.len() < SWEEP_KEYS_MAX && bytes < SWEEP_BYTES_MAX
         });
         if let Err(fatal) = scanned {
             self.fatal.get_mut().get_or_insert(fatal);

@@ -1,5 +1,6 @@
 //! Who may read a data directory: its owner alone. It holds the cluster's secret and all data.
 
+use crate::data_directory::files::sync_directory;
 use std::fs::{self, DirBuilder, Permissions};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
@@ -10,9 +11,16 @@ pub(crate) const DIRECTORY_MODE: u32 = 0o700;
 /// Its owner alone reads and writes it.
 pub(crate) const FILE_MODE: u32 = 0o600;
 
-/// Makes a directory, with those above it, that only its owner can enter.
+/// Makes a directory, with those above it, that only its owner can enter. The names of all that
+/// were made are synced, and that of the directory itself also if it was there.
 pub(crate) fn create_directory(path: &Path) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(DIRECTORY_MODE).create(path)
+    let path = std::path::absolute(path)?;
+    let is_made = |one: &&Path| !one.exists();
+    // The one above the directory, and above each that is not there yet.
+    let count = 1 + path.ancestors().skip(1).take_while(is_made).count();
+    let above: Vec<&Path> = path.ancestors().skip(1).take(count).collect();
+    DirBuilder::new().recursive(true).mode(DIRECTORY_MODE).create(&path)?;
+    above.into_iter().try_for_each(sync_directory)
 }
 
 /// Takes a file, or a directory with all that is in it, away from everybody but its owner. Returns

@@ -17,8 +17,8 @@
 mod found;
 
 use self::found::{check_format, occupant, read_identity};
-use crate::data_directory::access::{self, FILE_MODE};
-use crate::data_directory::files::{sync_directory, write_atomically};
+use crate::data_directory::access::{self, FILE_MODE, create_directory};
+use crate::data_directory::files::write_atomically;
 use crate::data_directory::mark::Mark;
 use crate::data_directory::start::{START, StartText, boot, raise, read_start, start_text};
 use crate::error::DirectoryError;
@@ -58,9 +58,14 @@ const FORMAT_TEXT: &str = "quorate data directory format ";
 /// Writes the data directory of a new node, synced.
 ///
 /// # Errors
-/// [`DirectoryError::NotEmpty`] when something is there, [`DirectoryError::Io`] when the disk
-/// refuses; what an interrupted call leaves behind is taken over by the next one.
+/// [`DirectoryError::NotEmpty`] when something is there, [`DirectoryError::Locked`] when another
+/// process creates it; then nothing was changed. [`DirectoryError::Io`] when the disk refuses; what
+/// an interrupted call leaves behind is taken over by the next one.
 pub fn create(path: &Path, identity: &Identity) -> Result<(), DirectoryError> {
+    check_empty(path)?;
+    create_directory(path).map_err(DirectoryError::io("creating", path))?;
+    let _lock = lock(path)?;
+    // Somebody else may have been here just before.
     check_empty(path)?;
     write_new(path, identity).map_err(DirectoryError::io("creating", path))
 }
@@ -253,7 +258,7 @@ impl Directory {
     }
 
     /// Notes that the host stopped after everything was synced, and releases the directory. The
-    /// log must have been closed before.
+    /// log must have been closed before, and every reader dropped.
     ///
     /// # Errors
     /// [`DirectoryError::Io`]; the note may be there or not.
@@ -263,11 +268,11 @@ impl Directory {
     }
 
     /// Notes that the host stops because its disk failed. After a failed sync nobody knows what the
-    /// disk holds of what was written, though the machine runs on.
+    /// disk holds of what was written, though the machine runs on. The directory is not released.
     ///
     /// # Errors
     /// [`DirectoryError::Io`]; the note may be there or not.
-    pub fn stop_failed(mut self) -> Result<(), DirectoryError> {
+    pub fn note_failure(&mut self) -> Result<(), DirectoryError> {
         self.start.unsynced_survived = false;
         self.write_start()
     }
@@ -296,8 +301,8 @@ impl Directory {
 }
 
 fn write_new(path: &Path, identity: &Identity) -> io::Result<()> {
-    access::create_directory(&path.join(DATABASE))?;
-    access::create_directory(&path.join(SEGMENTS))?;
+    create_directory(&path.join(DATABASE))?;
+    create_directory(&path.join(SEGMENTS))?;
     // The directory may have been there before.
     access::close_directory(path)?;
     let mut format = OpenOptions::new()
@@ -310,11 +315,7 @@ fn write_new(path: &Path, identity: &Identity) -> io::Result<()> {
     format.sync_all()?;
     Mark::create(&path.join(MARK))?;
     write_atomically(&path.join(START), start_text(&StartText::first()).as_bytes())?;
-    write_atomically(&path.join(IDENTITY), identity.to_text().as_bytes())?;
-    match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => sync_directory(parent),
-        _ => sync_directory(Path::new(".")),
-    }
+    write_atomically(&path.join(IDENTITY), identity.to_text().as_bytes())
 }
 
 fn lock(path: &Path) -> Result<File, DirectoryError> {

@@ -378,6 +378,12 @@ impl Backlog {
         self.0.changed.notify_all();
     }
 
+    /// Whether the other thread is to end, for whatever reason.
+    pub(crate) fn is_over(&self) -> bool {
+        let state = self.lock();
+        state.is_closing || state.failure.is_some()
+    }
+
     /// Tells the other thread to end.
     pub(crate) fn close(&self) {
         self.lock().is_closing = true;

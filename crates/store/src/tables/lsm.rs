@@ -8,6 +8,7 @@
 use crate::data_directory::files::sync_directory;
 use crate::error::DirectoryError;
 use crate::tables::memtable::Memtable;
+use crate::tables::merges::Merges;
 use crate::wal::trimmed::{Firsts, Trimmed};
 use bytes::Bytes;
 use fjall::compaction::filter::Factory;
@@ -32,11 +33,14 @@ const FIRSTS_KEY: &[u8] = b"\0\0";
 /// Values up to this length are copied out of the database; a longer one is shared.
 const COPY_BYTES_MAX: usize = 4096;
 /// Tables of the first level above which no table is added.
-const FIRST_LEVEL_TABLES_MAX: usize = 24;
+pub(crate) const FIRST_LEVEL_TABLES_MAX: usize = 24;
 /// After how many bytes of a table whoever waits for it is called.
 const OFTEN_BYTES: usize = 64 << 10;
-/// How long to wait for the database to merge some of them before looking again.
+/// How long to wait for some of them to be merged before looking again.
 const MERGE_PATIENCE: Duration = Duration::from_millis(5);
+/// Threads of the database. Of several it keeps one for what is never asked of it here, which then
+/// spins while the others merge.
+const DATABASE_THREADS: usize = 1;
 const FILES_LEAST: usize = 10;
 /// Directories in which the database renames files.
 const RENAMED_IN: [&str; 4] = ["", "keyspaces", "keyspaces/0", "keyspaces/1"];
@@ -45,7 +49,6 @@ const RENAMED_IN: [&str; 4] = ["", "keyspaces", "keyspaces/0", "keyspaces/1"];
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TablesOptions {
     pub(crate) cache_bytes: u64,
-    pub(crate) worker_threads: usize,
     pub(crate) files_max: usize,
 }
 
@@ -54,6 +57,7 @@ pub(crate) struct TablesOptions {
 pub(crate) struct Tables {
     pub(crate) database: Database,
     pub(crate) keyspace: Keyspace,
+    pub(crate) merges: Merges,
 }
 
 impl std::fmt::Debug for Tables {
@@ -72,25 +76,32 @@ impl Tables {
         let filter: Arc<dyn Factory> = Arc::new(trimmed.clone());
         let open = || {
             let filter = Arc::clone(&filter);
+            // Who was killed before it synced the name of the newest list of tables left one that a
+            // loss of power takes back, after what they cover was given up in the log. So that is
+            // synced before the database removes what is in no list.
+            sync_names(path)?;
             let database = Database::builder(path)
                 .with_compaction_filter_factories(Arc::new(move |name: &str| {
                     (name == KEYSPACE).then(|| Arc::clone(&filter))
                 }))
                 .cache_size(options.cache_bytes)
-                .worker_threads(options.worker_threads.max(1))
+                .worker_threads(DATABASE_THREADS)
                 .max_cached_files(Some(options.files_max.max(FILES_LEAST)))
                 .open()?;
             let keyspace = database.keyspace(KEYSPACE, KeyspaceCreateOptions::default)?;
-            // Who was killed before it synced the name of the newest list of tables left one that a
-            // loss of power takes back, after what they cover was given up in the log.
-            RENAMED_IN.iter().try_for_each(|below| sync_directory(&path.join(below)))?;
-            Ok(Tables { database, keyspace })
+            sync_names(path)?;
+            Ok(Tables { database, keyspace, merges: Merges::default() })
         };
         // Damaged files make fjall panic in places where it could answer an error.
         match catch_unwind(AssertUnwindSafe(open)) {
             Ok(Ok(opened)) => Ok(opened),
-            Ok(Err(fjall::Error::Io(error))) => Err(DirectoryError::io("opening", path)(error)),
-            Ok(Err(fjall::Error::Storage(LsmError::Io(error)))) if is_refusal(&error) => {
+            Ok(Err(fjall::Error::Locked)) => Err(DirectoryError::Locked {
+                path: path.parent().unwrap_or(path).to_path_buf(),
+                holder: "a host that is about to end".to_owned(),
+            }),
+            Ok(Err(fjall::Error::Io(error) | fjall::Error::Storage(LsmError::Io(error))))
+                if is_refusal(&error) =>
+            {
                 Err(DirectoryError::io("opening", path)(error))
             }
             Ok(Err(error)) => {
@@ -140,7 +151,7 @@ impl Tables {
     /// Adds a memtable as a table, synced, of which `upto` is the last batch. It replaces what
     /// older tables have of its keys. All of it is there after a crash, or nothing. Entries of logs
     /// before the `firsts` are left out: these are of that batch or a later one, and synced. Calls
-    /// back often meanwhile.
+    /// back often meanwhile. To be called after [`Tables::wait_for_merges`].
     pub(crate) fn ingest(
         &self,
         memtable: &Memtable,
@@ -148,7 +159,6 @@ impl Tables {
         firsts: &Firsts,
         mut meanwhile: impl FnMut() -> Result<(), Fatal>,
     ) -> Result<(), Fatal> {
-        self.wait_for_merges()?;
         let failed = |error| fatal("writing a table", error);
         let mut ingestion = self.keyspace.start_ingestion().map_err(failed)?;
         ingestion.write(NUMBER_KEY, &upto.0.to_be_bytes()[..]).map_err(failed)?;
@@ -173,22 +183,42 @@ impl Tables {
             Ok(())
         })?;
         ingestion.finish().map_err(failed)?;
+        self.merges.ask();
         let upto = self.database.supervisor.snapshot_tracker.get_seqno_safe_to_gc();
         let kept = self.keyspace.tree.get_version_history_lock();
         { kept }.maintenance(self.keyspace.path(), upto).map_err(|error| failed(error.into()))
     }
 
-    /// Waits while the database is behind with merging tables.
-    fn wait_for_merges(&self) -> Result<(), Fatal> {
+    /// Waits while so many tables are to be merged that none may be added. Calls back often, and
+    /// gives up where that says so: returns whether one may be added.
+    pub(crate) fn wait_for_merges(
+        &self,
+        mut go_on: impl FnMut() -> Result<bool, Fatal>,
+    ) -> Result<bool, Fatal> {
         loop {
             // Persisting nothing is how to learn that a worker failed.
             let persisted = self.database.persist(PersistMode::Buffer);
             persisted.map_err(|error| fatal("merging tables", error))?;
             if self.keyspace.l0_table_count() <= FIRST_LEVEL_TABLES_MAX {
-                return Ok(());
+                return Ok(true);
             }
+            if !go_on()? {
+                return Ok(false);
+            }
+            self.merges.ask();
             std::thread::sleep(MERGE_PATIENCE);
         }
+    }
+
+    /// Merges what is due most, if anything is that nobody else merges; says whether it was.
+    pub(crate) fn merge_once(&self) -> Result<bool, Fatal> {
+        let tree = &self.keyspace.tree;
+        let before = tree.current_version().id();
+        let strategy = KeyspaceCreateOptions::default().compaction_strategy;
+        let upto = self.database.supervisor.snapshot_tracker.get_seqno_safe_to_gc();
+        let merged = tree.compact(strategy, upto);
+        merged.map_err(|error| fatal("merging tables", error.into()))?;
+        Ok(tree.current_version().id() != before)
     }
 
     /// Bytes of tables on disk.
@@ -202,10 +232,21 @@ impl Tables {
     }
 }
 
-/// Whether the operating system refused, whatever the files hold.
+/// Syncs the names in the directories of the database, as far as these are there.
+fn sync_names(path: &Path) -> io::Result<()> {
+    let there = RENAMED_IN.iter().map(|below| path.join(below)).filter(|one| one.is_dir());
+    { there }.try_for_each(|one| sync_directory(&one))
+}
+
+/// Whether the operating system refused, whatever the files hold: it has no more room, memory or
+/// open files, may not, or cannot read. That a file is gone, ends early or holds what makes no
+/// sense is damage.
 fn is_refusal(error: &io::Error) -> bool {
-    use io::ErrorKind::{PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
-    matches!(error.kind(), PermissionDenied | QuotaExceeded | ReadOnlyFilesystem | StorageFull)
+    use io::ErrorKind::{InvalidData, InvalidInput, IsADirectory, NotADirectory, NotFound};
+    use io::ErrorKind::{Other, UnexpectedEof};
+    let of_names = [InvalidInput, IsADirectory, NotADirectory, NotFound];
+    let of_contents = [InvalidData, Other, UnexpectedEof];
+    !of_names.contains(&error.kind()) && !of_contents.contains(&error.kind())
 }
 
 /// Takes bytes out of the database: short ones by copy, which costs as much as sharing them and
@@ -228,10 +269,34 @@ pub(crate) fn fatal(doing: &str, error: fjall::Error) -> Fatal {
         _ => format!("{doing}: {error}"),
     };
     match error {
+        fjall::Error::Io(error) | fjall::Error::Storage(LsmError::Io(error))
+            if !is_refusal(&error) =>
+        {
+            Fatal::Corrupt(text)
+        }
         fjall::Error::Io(_)
         | fjall::Error::Storage(LsmError::Io(_))
         | fjall::Error::Poisoned
         | fjall::Error::Locked => Fatal::Disk(text),
         _ => Fatal::Corrupt(text),
     }
+}
+
+#[test]
+fn only_what_the_files_hold_or_lack_is_damage() {
+    use io::ErrorKind::{InvalidData, NotFound, StorageFull, UnexpectedEof};
+    use rustix::io::Errno;
+    for errno in [Errno::MFILE, Errno::NFILE, Errno::NOMEM, Errno::IO, Errno::NOSPC, Errno::ACCESS]
+    {
+        assert!(is_refusal(&io::Error::from(errno)), "{errno}");
+        let wrapped = fjall::Error::Storage(LsmError::Io(io::Error::from(errno)));
+        assert!(matches!(fatal("reading", wrapped), Fatal::Disk(_)), "{errno}");
+    }
+    assert!(is_refusal(&io::Error::new(StorageFull, "with a path")));
+    for kind in [InvalidData, NotFound, UnexpectedEof] {
+        assert!(!is_refusal(&io::Error::from(kind)), "{kind}");
+        let wrapped = fjall::Error::Storage(LsmError::Io(io::Error::from(kind)));
+        assert!(matches!(fatal("reading", wrapped), Fatal::Corrupt(_)), "{kind}");
+    }
+    assert!(!is_refusal(&io::Error::from(Errno::NOENT)));
 }

@@ -5,9 +5,11 @@
 //! | `memtable.rs` | what was applied and is not in the tables yet |
 //! | `backlog.rs` | what lies between the two threads: full memtables, free segments |
 //! | `lsm.rs` | the tables, over fjall |
+//! | `merges.rs` | the threads that merge tables |
 //! | `reclaim.rs` | space that deleted records take |
 
 pub(super) mod backlog;
 pub(super) mod lsm;
 pub(super) mod memtable;
+pub(super) mod merges;
 pub(super) mod reclaim;

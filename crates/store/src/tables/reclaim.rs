@@ -5,8 +5,8 @@
 //! part of its records is new since that was last done, everything is merged into new tables, on a
 //! thread of its own: whether a new record replaces an older one is not known without reading.
 //! Meanwhile the database merges nothing else, and new tables pile up: a store for which that would
-//! take long is left to the database.
-//!
+//! take long is left to the database. The new tables lie beside the old ones until all are there,
+//! so that is done only where the disk has room for all of them and more.
 
 use crate::tables::backlog::Backlog;
 use crate::tables::lsm::{Tables, fatal};
@@ -22,6 +22,9 @@ const NEW_PART: u64 = 8;
 /// Smaller stores are not worth it, larger ones take too long.
 const BYTES_LEAST: u64 = 8 << 20;
 const BYTES_MOST: u64 = 1 << 30;
+/// What the disk must have beside room for all tables once more: this part of them, for what is
+/// written meanwhile, and a segment of the log.
+const ROOM_PART: u64 = 8;
 
 /// After how many snapshots the database looks which are still in use.
 const SNAPSHOTS: usize = 10_000;
@@ -34,14 +37,22 @@ pub(crate) struct Reclaim {
     written: u64,
     /// What was written since the last look.
     written_bytes: u64,
+    /// Bytes of a segment of the log.
+    segment_bytes: u64,
     merging: Option<JoinHandle<Result<(), Fatal>>>,
 }
 
 impl Reclaim {
+    /// Whether nothing is left to be merged of what was written.
+    #[cfg(test)]
+    pub(crate) fn is_done(&self) -> bool {
+        self.written == 0 && self.merging.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+
     /// Of a store that was just opened.
-    pub(crate) fn new(ground: &Ground) -> Reclaim {
+    pub(crate) fn new(ground: &Ground, segment_bytes: u64) -> Reclaim {
         let written = ground.tables.keyspace.tree.tombstone_count();
-        Reclaim { written, written_bytes: 0, merging: None }
+        Reclaim { written, written_bytes: 0, segment_bytes, merging: None }
     }
 
     /// Something was written.
@@ -65,7 +76,8 @@ impl Reclaim {
         let bytes = ground.tables.bytes() + ground.memtables.bytes() as u64;
         let records = ground.tables.keyspace.approximate_len() as u64;
         let is_worth_it = self.written > 0 && self.written >= records / NEW_PART;
-        Ok(is_worth_it && (BYTES_LEAST..=BYTES_MOST).contains(&bytes))
+        let is_due = is_worth_it && (BYTES_LEAST..=BYTES_MOST).contains(&bytes);
+        Ok(is_due && room(ground)? >= bytes + bytes / ROOM_PART + self.segment_bytes)
     }
 
     /// Begins to merge all tables, once the memtables that were handed over are among them.
@@ -95,10 +107,24 @@ impl Reclaim {
     }
 }
 
+impl Drop for Reclaim {
+    fn drop(&mut self) {
+        // The directory is in use until then.
+        drop(self.wait());
+    }
+}
+
+/// Bytes that the disk still has for the tables.
+fn room(ground: &Ground) -> Result<u64, Fatal> {
+    let found = rustix::fs::statvfs(ground.tables.keyspace.path());
+    let found = found.map_err(|error| Fatal::Disk(format!("the room on the disk: {error}")))?;
+    Ok(found.f_bavail.saturating_mul(found.f_frsize))
+}
+
 /// Lets go of tables that were merged. The database does so when a table is added, and so never
 /// while nothing is written: it keeps what readers of an older sequence number may need, and looks
 /// who they are at every so many snapshots. To be called by the thread that writes.
-fn free(Tables { database, keyspace }: &Tables) -> fjall::Result<()> {
+fn free(Tables { database, keyspace, .. }: &Tables) -> fjall::Result<()> {
     if keyspace.tree.get_version_history_lock().free_list_len() == 0 {
         return Ok(());
     }
@@ -115,5 +141,8 @@ fn free(Tables { database, keyspace }: &Tables) -> fjall::Result<()> {
 /// Merges all tables into new ones, with those that become some of memtables now.
 fn merge(backlog: &Backlog, tables: &Tables) -> Result<(), Fatal> {
     backlog.settle()?;
+    if backlog.is_over() {
+        return Ok(());
+    }
     tables.keyspace.major_compact().map_err(|error| fatal("giving space back", error))
 }

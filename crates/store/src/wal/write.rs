@@ -9,6 +9,7 @@ use crate::log::Engine;
 use crate::tables::backlog::{Backlog, Ready, Retired, Sealed, Task, failed};
 use crate::tables::lsm::Tables;
 use crate::tables::memtable::{Memtable, Memtables};
+use crate::tables::merges::Mergers;
 use crate::wal::chain::{self, Chain};
 use crate::wal::group::{self, HEAD_BYTES, Head, PAGE_BYTES, Records, Salt, record_bytes};
 use crate::wal::segments::{List, Segment};
@@ -72,11 +73,13 @@ pub(crate) struct Wal {
     group: Vec<u8>,
     part: Vec<u8>,
     thread: Option<JoinHandle<()>>,
+    /// They end after the thread that waits for them.
+    _mergers: Mergers,
 }
 
 impl Wal {
-    /// Starts the thread that writes tables, fills a memtable with what the log holds behind the
-    /// tables, and begins a segment.
+    /// Starts the threads that write tables and merge them, fills a memtable with what the log
+    /// holds behind the tables, and begins a segment.
     pub(crate) fn begin(
         ground: Ground,
         log: &Path,
@@ -84,9 +87,12 @@ impl Wal {
         recovered: Lsn,
         full: Full,
         list: List,
+        mergers: usize,
     ) -> Result<Wal, Fatal> {
         let newest = ground.memtables.newest();
+        let mergers = Mergers::begin(&ground.tables, &ground.backlog, mergers);
         let mut wal = Wal {
+            _mergers: mergers.map_err(|error| failed("beginning to merge tables", &error))?,
             ground,
             newest,
             full,
@@ -328,6 +334,14 @@ fn write_tables(ground: &Ground) {
 }
 
 fn ingest(ground: &Ground, sealed: &Sealed) -> Result<(), Fatal> {
+    let go_on = || {
+        ground.backlog.make_if_due()?;
+        Ok(!ground.backlog.is_over())
+    };
+    if !ground.tables.wait_for_merges(go_on)? {
+        // The log has it.
+        return Ok(());
+    }
     if mutant!("log_memtable_gone_early") {
         ground.memtables.drop_oldest();
     }

@@ -55,9 +55,10 @@ fn a_lane_remembers_what_its_durability_promises() {
     let killed = open(place.path()).expect("opened");
     assert_eq!(remembers(&killed), [true, true, false], "the machine went on");
     killed.stop_cleanly().expect("stopped");
-    let stopped = open(place.path()).expect("opened");
+    let mut stopped = open(place.path()).expect("opened");
     assert_eq!(remembers(&stopped), [true, true, false]);
-    stopped.stop_failed().expect("noted");
+    stopped.note_failure().expect("noted");
+    drop(stopped);
     let mut failed = open(place.path()).expect("opened");
     assert_eq!(remembers(&failed), [true, false, false], "a failed sync is not to be trusted");
     failed.refilled().expect("noted");
@@ -106,6 +107,40 @@ fn a_second_host_is_told_who_holds_the_directory() {
     drop(held);
     check_unused(place.path()).expect("no host runs on it");
     assert_eq!(open(place.path()).expect("opened").start(), Start(2), "a refusal is no start");
+}
+
+#[test]
+fn a_directory_is_in_use_while_anything_of_its_store_is() {
+    let place = new_directory();
+    let (directory, opened) = serve(place.path(), fast_clock()).expect("opened");
+    let reader = opened.reader.clone();
+    drop((opened, directory));
+    let error = serve(place.path(), fast_clock()).expect_err("refused");
+    assert!(matches!(&error, DirectoryError::Locked { path, .. } if path == place.path()));
+    drop(reader);
+    drop(serve(place.path(), fast_clock()).expect("nobody uses it"));
+}
+
+#[test]
+fn a_directory_that_another_process_creates_is_left_alone() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let lock = fs::File::create(place.path().join("lock")).expect("created");
+    lock.try_lock().expect("nobody else is there");
+    let before = Image::of(place.path());
+    let error = create(place.path(), &identity()).expect_err("refused");
+    assert!(matches!(error, DirectoryError::Locked { .. }), "{error}");
+    assert!(Image::of(place.path()) == before, "nothing was changed");
+    drop(lock);
+    create(place.path(), &identity()).expect("created");
+    open(place.path()).expect("opened");
+}
+
+#[test]
+fn a_directory_is_created_with_those_above_it() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let path = place.path().join("a/b/c");
+    create(&path, &identity()).expect("created");
+    open(&path).expect("opened");
 }
 
 #[test]

@@ -1,0 +1,197 @@
+//! Tables that pile up, and space that cannot be given back for want of room.
+
+use super::*;
+use crate::identity::{Identity, Secret};
+use crate::log::machine_clock;
+use crate::tables::lsm::FIRST_LEVEL_TABLES_MAX;
+use quorate_kernel::ids::{ClusterId, LaneId, NodeId};
+use quorate_kernel::rng::Rng;
+use quorate_kernel::storage::{Class, Write, store_key};
+use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
+use std::fs::File;
+use std::io::Write as _;
+use std::sync::mpsc::channel;
+use std::time::Instant;
+
+/// How long what must come is waited for.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn identity() -> Identity {
+    Identity {
+        cluster: ClusterId(1),
+        node: NodeId(2),
+        host: 1,
+        is_founder: true,
+        secret: Secret([7; 32]),
+        context_key: None,
+        hosts: Vec::new(),
+        keyspaces: Vec::new(),
+    }
+}
+
+/// A directory and its store.
+fn serve(path: &Path) -> (Directory, Opened) {
+    serve_with(path, &Options::default())
+}
+
+fn serve_with(path: &Path, options: &Options) -> (Directory, Opened) {
+    let directory = Directory::open(path, None).expect("opened");
+    let opened = open(&directory, options, machine_clock()).expect("opened");
+    (directory, opened)
+}
+
+fn name(number: u64) -> Bytes {
+    store_key(LaneId(16), Class::Data, &number.to_be_bytes())
+}
+
+/// Adds tables that overlap, more than there may be when another is added, and tells the database
+/// of none.
+fn pile_up(tables: &Tables) {
+    for _ in 0..=FIRST_LEVEL_TABLES_MAX {
+        let mut ingestion = tables.keyspace.tree.ingestion().expect("it begins");
+        for number in [0, 1] {
+            ingestion.write(&name(number)[..], &b"old"[..]).expect("written");
+        }
+        ingestion.finish().expect("added");
+    }
+    assert!(tables.keyspace.l0_table_count() > FIRST_LEVEL_TABLES_MAX);
+}
+
+/// Writes a batch whose memtable is to become a table.
+fn write_and_seal(opened: &mut Opened, lsn: u64) {
+    let write = Write { key: name(1), value: Some(Bytes::from_static(b"new")) };
+    let batch = Batch { lsn: Lsn(lsn), must_sync: true, writes: vec![write] };
+    opened.log.apply(&[batch]).expect("applied");
+    opened.log.disk.with_engine(Wal::seal).expect("handed over");
+}
+
+/// Does something that could wait for ever.
+fn in_time<T: Send + 'static>(doing: impl FnOnce() -> T + Send + 'static) -> T {
+    let (done, ended) = channel();
+    std::thread::spawn(move || done.send(doing()));
+    ended.recv_timeout(PATIENCE).expect("it ends")
+}
+
+#[test]
+fn tables_that_have_piled_up_are_merged_though_nobody_told_the_database() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    crate::create(place.path(), &identity()).expect("created");
+    let (directory, mut opened) = serve(place.path());
+    let tables = opened.log.ground.tables.clone();
+    pile_up(&tables);
+    write_and_seal(&mut opened, 1);
+    let opened = in_time(move || {
+        opened.log.settle().expect("it becomes a table");
+        opened
+    });
+    assert_eq!(tables.covered(), Ok(Lsn(1)));
+    let began = Instant::now();
+    // Four are where the levels of the database begin to be out of shape.
+    while tables.keyspace.l0_table_count() >= 4 {
+        assert!(began.elapsed() < PATIENCE, "the rest of them is never merged");
+        std::thread::yield_now();
+    }
+    assert_eq!(opened.reader.get(&name(1)), Ok(Some(Bytes::from_static(b"new"))));
+    assert_eq!(opened.reader.get(&name(0)), Ok(Some(Bytes::from_static(b"old"))));
+    drop(tables);
+    in_time(move || opened.log.close()).expect("closed");
+    drop(directory);
+}
+
+#[test]
+fn a_store_is_closed_while_a_table_waits_for_merges() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    crate::create(place.path(), &identity()).expect("created");
+    let (directory, mut opened) = serve(place.path());
+    let tables = opened.log.ground.tables.clone();
+    opened.log.ground.tables.merges.close();
+    pile_up(&tables);
+    write_and_seal(&mut opened, 1);
+    drop(opened.reader);
+    let log = opened.log;
+    in_time(move || log.close()).expect("closed");
+    assert_eq!(tables.covered(), Ok(Lsn(0)), "it waited to the end");
+    drop((tables, directory));
+    let (_directory, opened) = serve(place.path());
+    assert_eq!(opened.recovered, Lsn(1), "the log has what is not in the tables");
+    assert_eq!(opened.reader.get(&name(1)), Ok(Some(Bytes::from_static(b"new"))));
+}
+
+/// A small file system in memory, where the machine lets us mount one.
+struct SmallDisk(tempfile::TempDir);
+
+impl SmallDisk {
+    fn mount() -> Option<SmallDisk> {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let mounted = mount("tmpfs", place.path(), "tmpfs", MountFlags::empty(), c"size=64m");
+        mounted.is_ok().then_some(SmallDisk(place))
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        let _ = unmount(self.0.path(), UnmountFlags::DETACH);
+    }
+}
+
+/// Takes all that is left of a disk but for so many bytes.
+fn fill_up(ballast: &Path, but: u64) {
+    let mut file = File::create(ballast).expect("created");
+    let mut bytes = 0;
+    while file.write_all(&[1; 4096]).is_ok() {
+        bytes += 4096;
+    }
+    file.set_len(bytes - but).expect("cut");
+}
+
+/// Has space given back until none is left to be given.
+fn give_back(log: &mut StoreLog) {
+    let began = Instant::now();
+    while !log.reclaim.is_done() {
+        assert!(began.elapsed() < PATIENCE, "it is never given back");
+        log.reclaim().expect("merged");
+        std::thread::yield_now();
+    }
+    log.reclaim().expect("merged");
+}
+
+#[test]
+fn space_is_given_back_only_where_the_disk_has_room_for_what_is_merged() {
+    let Some(disk) = SmallDisk::mount() else {
+        println!("skipped: no file system can be mounted here");
+        return;
+    };
+    let place = disk.0.path();
+    crate::create(place, &identity()).expect("created");
+    let options = Options { segment_bytes: 1 << 20, log_bytes_max: 4 << 20, ..Options::default() };
+    let (directory, mut opened) = serve_with(place, &options);
+    let (mut rng, mut lsn) = (Rng::new(3), 0);
+    let mut put = |opened: &mut Opened, number, value| {
+        lsn += 1;
+        let writes = vec![Write { key: name(number), value }];
+        let batch = Batch { lsn: Lsn(lsn), must_sync: true, writes };
+        opened.log.apply(&[batch]).expect("applied");
+        opened.log.sync().expect("synced");
+    };
+    for number in 0..200 {
+        // Nothing that could be compressed.
+        let value = (0..8 << 10).flat_map(|_| rng.next().to_le_bytes()).collect();
+        put(&mut opened, number, Some(value));
+    }
+    give_back(&mut opened.log);
+    let full = opened.reader.stats().table_bytes;
+    (0..60).for_each(|number| put(&mut opened, number, None));
+    let ballast = place.join("ballast");
+    fill_up(&ballast, 6 << 20);
+    for _ in 0..3 {
+        opened.log.reclaim().expect("it waits for room");
+        assert!(!opened.log.reclaim.is_done(), "what is left cannot be merged");
+    }
+    put(&mut opened, 200, None);
+    std::fs::remove_file(&ballast).expect("removed");
+    give_back(&mut opened.log);
+    let left = opened.reader.stats().table_bytes;
+    assert!(left < full - (2 << 20), "{left} bytes are left of {full}");
+    opened.log.close().expect("closed");
+    drop((opened.reader, directory));
+}
