@@ -42,8 +42,8 @@ impl Pending {
 
     /// Whether a replica has another value of the version, which stays there.
     pub(super) fn is_refused(&self) -> bool {
-        let said = self.said.values().flat_map(BTreeMap::values);
-        said.into_iter().any(|came| *came == Came::Refused)
+        let mut said = self.said.values().flat_map(BTreeMap::values);
+        said.any(|came| *came == Came::Refused)
     }
 
     /// Why a value of a chosen version is refused, of so many replicas, if one has refused it and
