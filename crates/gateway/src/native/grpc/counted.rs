@@ -1,9 +1,10 @@
 //! Requests whose lists are counted while they arrive.
 //!
-//! An entry of a list takes two bytes on the wire and a hundred times that once its message is taken
-//! apart, which happens before anything else looks at it. So the lengths of lists are found in the
-//! bytes, with the numbers of fields alone, and a request with more entries than there may be is
-//! refused before it is taken apart. What entries take is taken from the memory of the door.
+//! An entry of a list takes two bytes on the wire and a hundred times that once its message is
+//! taken apart, which happens before anything else looks at it. So the lengths of lists are found
+//! in the bytes, with the numbers of fields alone, and a request with more entries than there may
+//! be is refused before it is taken apart. What entries take is taken from the memory of the
+//! door.
 //!
 //! A message that is not as it must be is refused too: nothing may be taken apart otherwise than it
 //! was counted. So are groups, an old encoding that the schema does not have.
@@ -109,7 +110,7 @@ enum Reading {
     Prefix(u8, u32),
     /// The number and the type of a field.
     Key(Varint),
-    /// A number.
+    /// A value that says nothing of lists: of the type varint.
     Number(Varint),
     /// The length of a field of this number.
     Length(Varint, u32),
