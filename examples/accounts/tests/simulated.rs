@@ -4,16 +4,16 @@
 //! The judge sees only what clients see: could one bank in one place have answered the same?
 
 mod judge;
-mod world;
+mod load;
 
-use judge::{Ended, Seen};
-use quorate_accounts::{Command, Output};
+use load::{ACCOUNTS, Bank};
+use quorate_accounts::{Accounts, Command, Output};
 use quorate_protocols::multicast::Pace;
 use quorate_protocols::smr::partitioned::Caching;
-use world::{ACCOUNTS, Met, World};
+use quorate_protocols::testing::partitions::{Ended, Met, Seen, World};
 
 /// What was put into accounts for certain, and what may have been.
-fn deposits(history: &[Seen]) -> (u64, u64) {
+fn deposits(history: &[Seen<Accounts>]) -> (u64, u64) {
     let (mut certain, mut possible) = (0, 0);
     for seen in history {
         if let Command::Deposit { amount, .. } = seen.command {
@@ -30,7 +30,7 @@ fn deposits(history: &[Seen]) -> (u64, u64) {
 }
 
 /// What is in all accounts in the end, as the last read says.
-fn total(history: &[Seen]) -> u64 {
+fn total(history: &[Seen<Accounts>]) -> u64 {
     let last = history.iter().max_by_key(|seen| seen.asked).expect("there is a last read");
     let Ended::Answered { output: Output::Balances(balances), .. } = &last.ended else {
         panic!("the last command is a read, and answered: {last:?}")
@@ -39,8 +39,8 @@ fn total(history: &[Seen]) -> u64 {
     balances.iter().sum()
 }
 
-fn run(seed: u64, pace: Pace, caching: Caching) -> (World, usize) {
-    let mut world = World::new(seed, pace, caching);
+fn run(seed: u64, pace: Pace, caching: Caching) -> (World<Accounts, Bank>, usize) {
+    let mut world = World::new(seed, pace, caching, Bank);
     let history = world.run();
     let (certain, possible) = deposits(&history);
     let total = total(&history);

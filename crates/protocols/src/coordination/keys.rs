@@ -8,10 +8,21 @@
 //! | `e`, session u64, path | that the node ends with the session | a create | the node's removal |
 //! | `r`, path | that the node may be reaped | a create | the node's removal |
 //!
+//! A tree over several partitions ([`partitioned`](super::partitioned)) has the same ones at all of
+//! them, and these beside:
+//!
+//! | key | object | put by | removed by |
+//! |---|---|---|---|
+//! | `c`, path | [`Content`](super::partitioned::Content) | a create, a set | the node's removal |
+//! | `d`, path | the node's data | a create, a set | the node's removal, a set to none |
+//! | `z`, slot u16 | [`Clock`](super::partitioned::Clock) | a set | nobody |
+//! | `t` | the time of the newest change of the tree | each change of the tree | nobody |
+//!
 //! Integers are big-endian. A path holds no 0, so the children of one node stand together, in the
 //! order of their names, and nothing else with them. The root has no parent, and no name.
 
 use crate::smr::OBJECT_KEY_BYTES_MAX;
+use crate::smr::partitioned::Bucket;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use bytes::Bytes;
@@ -28,6 +39,9 @@ pub const NODES: &[u8] = b"n";
 pub const SESSIONS: &[u8] = b"s";
 /// What the keys of nodes that may be reaped begin with.
 pub const REAPABLE: &[u8] = b"r";
+
+/// The key of the time of the newest change of a tree over several partitions.
+pub const TIME: Bytes = Bytes::from_static(b"t");
 
 const _: () = assert!(TREE_PATH_BYTES_MAX + 16 <= OBJECT_KEY_BYTES_MAX);
 
@@ -102,6 +116,32 @@ pub fn reapable(path: &str) -> Bytes {
 /// The path of a key that says that a node may be reaped.
 pub fn reapable_of(key: &[u8]) -> Option<&str> {
     str::from_utf8(key.strip_prefix(REAPABLE)?).ok()
+}
+
+/// The key of what is known of a node's data.
+pub fn content(path: &str) -> Bytes {
+    key(b"c", &[path.as_bytes()])
+}
+
+/// The key of a node's data, where it is apart from the node.
+pub fn data(path: &str) -> Bytes {
+    key(b"d", &[path.as_bytes()])
+}
+
+/// The path of a key of a node's data, or of what is known of it.
+pub fn content_of(key: &[u8]) -> Option<&str> {
+    str::from_utf8(key.strip_prefix(b"c").or_else(|| key.strip_prefix(b"d"))?).ok()
+}
+
+/// The key of the newest change of a slot.
+pub fn clock(slot: Bucket) -> Bytes {
+    key(b"z", &[&slot.0.to_be_bytes()])
+}
+
+/// The slot of a key of its newest change.
+pub fn clock_of(key: &[u8]) -> Option<Bucket> {
+    let slot = key.strip_prefix(b"z")?.try_into().ok()?;
+    Some(Bucket(u16::from_be_bytes(slot)))
 }
 
 fn key(kind: &[u8], parts: &[&[u8]]) -> Bytes {

@@ -59,6 +59,7 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `tree/` | the tree as a deterministic machine |
+//! | `partitioned/` | the same over several partitions, on which the engine does not stand yet |
 //! | `gateway/` | sessions, what clients of a host have asked, and what they follow |
 //! | `primary/` | what gateways ask, and are told |
 //! | `hosted.rs`, `seat.rs` | the group here: its log, its machine, its seat |
@@ -73,6 +74,7 @@ mod gateway;
 mod hosted;
 pub mod keys;
 mod message;
+pub mod partitioned;
 mod parts;
 mod primary;
 mod recover;

@@ -11,7 +11,7 @@ use core::ops::Bound;
 pub type Objects<M> = BTreeMap<Bytes, <M as Machine>::Object>;
 
 /// What a command left: objects, or none in their places; and what has happened.
-pub(super) type Left<M> =
+pub(crate) type Left<M> =
     (BTreeMap<Bytes, Option<<M as Machine>::Object>>, Vec<<M as Machine>::Change>);
 
 /// The objects as one command finds them, and what it has written itself.
@@ -94,7 +94,7 @@ impl<'a, M: Machine> Execution<'a, M> {
     }
 
     /// What it leaves.
-    pub(super) fn left(self) -> Left<M> {
+    pub(crate) fn left(self) -> Left<M> {
         (self.written, self.changes)
     }
 }

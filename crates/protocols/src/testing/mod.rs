@@ -10,6 +10,7 @@
 //! |---|---|
 //! | [`disk`] | a node's bytes, and what of them a crash takes away |
 //! | [`hosts`] | hosts that run the lane of a replicated engine as a node does |
+//! | [`partitions`] | machines over partitions, on hosts that go on by themselves |
 //! | [`timeline`] | what will happen in a world that does not wait for a script |
 //! | [`shown`] | what happened, in words |
 //! | [`world`] | nodes, messages in flight, one clock |
@@ -23,6 +24,7 @@
 
 pub mod disk;
 pub mod hosts;
+pub mod partitions;
 pub mod raw;
 pub mod script;
 pub mod setup;

@@ -1,30 +1,14 @@
 //! Whether one bank with all accounts in one place could have answered the same: is the history of
 //! all clients linearizable?
 
-use quorate_accounts::{AccountId, Command, Output};
+use quorate_accounts::{AccountId, Accounts, Command, Output};
+use quorate_kernel::ids::{Incarnation, NodeId, Start};
+use quorate_protocols::smr::partitioned::CommandId;
+use quorate_protocols::testing::partitions;
 use std::collections::{BTreeMap, HashSet};
 
-/// How a command ended.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Ended {
-    /// It was answered.
-    Answered {
-        /// When.
-        at: u64,
-        /// What.
-        output: Output,
-    },
-    /// Its client does not know: it was executed some time, or never.
-    Unknown,
-}
-
-/// A command as its client saw it. No two times are the same.
-#[derive(Clone, Debug)]
-pub struct Seen {
-    pub command: Command,
-    pub asked: u64,
-    pub ended: Ended,
-}
+type Seen = partitions::Seen<Accounts>;
+type Ended = partitions::Ended<Accounts>;
 
 /// All accounts in one place.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -148,7 +132,9 @@ pub fn is_linearizable(seen: &[Seen]) -> bool {
 
 fn seen(command: Command, asked: u64, answered: Option<(u64, Output)>) -> Seen {
     let answered = answered.map(|(at, output)| Ended::Answered { at, output });
-    Seen { command, asked, ended: answered.unwrap_or(Ended::Unknown) }
+    let client = Incarnation { node: NodeId(1), start: Start(1) };
+    let id = CommandId { client, number: asked };
+    Seen { id, command, asked, ended: answered.unwrap_or(Ended::Unknown) }
 }
 
 fn deposit(account: u32, amount: u64) -> Command {

@@ -50,6 +50,7 @@ pub fn check(objects: &Objects<Tree>) {
                 let node = node(objects, path).expect("what may be reaped is there");
                 assert!(node.is_reapable(), "{path} stays");
             }
+            Object::Part(part) => panic!("a tree of one partition has no {part:?}"),
         }
     }
     check_counts(objects, &children, counted);

@@ -7,6 +7,7 @@ use super::step::Step;
 use super::write::SPECIAL;
 use super::{acl, ask, life, reap, sessions, write};
 use crate::coordination::keys;
+use crate::coordination::partitioned::Part;
 use crate::smr::{Execution, Machine};
 use bytes::Bytes;
 use quorate_kernel::limits::{TRANSACTION_BYTES_MAX, TRANSACTION_ITEMS_MAX, TREE_IDS_MAX};
@@ -91,6 +92,7 @@ impl Machine for Tree {
     fn bytes(object: &Object) -> usize {
         let held = match object {
             Object::Node(node) => node.held(),
+            Object::Part(Part::Data(data)) => data.len(),
             _ => 0,
         };
         size_of::<Object>() + held
@@ -103,7 +105,6 @@ impl Machine for Tree {
     /// What is merely wrong is executed, and answered. What is not sound no gateway makes of
     /// anything that a client asks.
     fn is_sound(command: &Command) -> bool {
-        let is_known = command.who().is_none_or(|who| who.ids.len() <= TREE_IDS_MAX);
         let is_sound = match command {
             Command::One(_, item) => item.is_write(),
             Command::All(_, items) => {
@@ -115,13 +116,19 @@ impl Machine for Tree {
             Command::Ask(question) => question.may_go_ahead(),
             _ => true,
         };
-        is_known && is_sound && command.bytes() <= TRANSACTION_BYTES_MAX
+        is_sound && command.is_bounded()
     }
 }
 
 impl Command {
     /// One that does nothing: no session has this name.
     pub const NOTHING: Command = Command::Expire { session: SessionId(0), attached: 0 };
+
+    /// Whether it is no larger than what a gateway makes.
+    pub(in crate::coordination) fn is_bounded(&self) -> bool {
+        let is_known = self.who().is_none_or(|who| who.ids.len() <= TREE_IDS_MAX);
+        is_known && self.bytes() <= TRANSACTION_BYTES_MAX
+    }
 
     /// Whose it is; none of what hosts ask for themselves.
     #[must_use]

@@ -1,5 +1,6 @@
 //! What the tree is made of.
 
+use crate::coordination::partitioned::Part;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use bytes::Bytes;
@@ -22,6 +23,8 @@ pub enum Object {
     Ephemeral,
     /// The node may be reaped some day.
     Reapable,
+    /// Of a tree over several partitions, what is not in one of one partition.
+    Part(Part),
 }
 
 /// What is known of the whole tree.

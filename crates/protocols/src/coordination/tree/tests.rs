@@ -3,9 +3,9 @@
 mod kinds;
 mod life;
 mod lists;
-mod model;
+pub(crate) mod model;
 mod nodes;
-mod random;
+pub(crate) mod random;
 mod reads;
 mod replicas;
 mod sessions;

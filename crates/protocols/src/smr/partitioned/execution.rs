@@ -98,6 +98,27 @@ impl<'a, M: Machine> Execution<'a, M> {
         Ok(self.received.get(key).and_then(Option::as_ref))
     }
 
+    /// Some objects are read, and go to the other partitions together. Where a command does not say
+    /// early what it reads, this is one message, and not one for each object.
+    pub fn fetch<'k>(&mut self, keys: impl IntoIterator<Item = &'k Bytes>) -> Result<(), Wait> {
+        let mut here = Ok(());
+        for key in keys {
+            let is_here = self.get(key).map(|_| ());
+            here = here.and(is_here);
+            if here.is_err() && mutant!("smr_fetches_one_by_one") {
+                break;
+            }
+        }
+        here
+    }
+
+    /// The objects of this partition as the command finds them, for lists of what all partitions
+    /// have. A command looks there at nothing else: of other objects each partition has its own.
+    #[must_use]
+    pub fn held(&self) -> &'a BTreeMap<Bytes, M::Object> {
+        self.objects
+    }
+
     /// Puts an object in its place, whatever is there: it need not be here for that.
     pub fn put(&mut self, key: Bytes, object: M::Object) -> Result<(), Wait> {
         self.write(key, Some(object))

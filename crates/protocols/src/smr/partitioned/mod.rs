@@ -64,7 +64,8 @@
 //!   room always.
 //!
 //! # Known limits
-//! - No engine stands on it yet. [`crate::coordination`] is of one partition.
+//! - No engine stands on it yet: [`crate::coordination`] serves one partition. Its tree is a
+//!   machine here ([`crate::coordination::partitioned`]).
 //! - Objects move with the switch itself, while commands of its partitions wait: nothing is copied
 //!   before. So few buckets are moved at a time, no more than others keep ([`OUTBOX_BYTES_MAX`]).
 //! - An object is held by one partition or by all of them, none by some.
@@ -76,7 +77,8 @@
 //! - A node that has lost what it stored goes on from a copy ([`Replica::copy`]), and takes a later
 //!   one if what it needs is gone ([`Effect::Lost`]).
 //! - No parts of objects (§V-A1, `getDiff`): what is not cached is brought whole.
-//! - No time, no changes that are told, no scans: a command reads and writes objects by their keys.
+//! - No time, no changes that are told, no scans but of what all partitions have: a command reads
+//!   and writes objects by their keys.
 //! - Reads are ordered as all commands are.
 //! - Snapshots are whole, and objects in memory.
 //! - Replicas of a partition compare hashes of their states ([`COMPARED_EVERY`]), and halt if they

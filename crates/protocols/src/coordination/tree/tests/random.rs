@@ -8,6 +8,7 @@ use super::model::Model;
 use super::world::*;
 use crate::coordination::keys;
 use crate::smr::tests::member::{Member, client, from};
+use quorate_kernel::ids::Incarnation;
 use quorate_kernel::rng::Rng;
 use quorate_kernel::tree::{Acl, Id, Item, Kind, SessionId, Told, Zxid};
 use std::collections::BTreeMap;
@@ -15,7 +16,7 @@ use std::format;
 use std::string::String;
 use std::vec::Vec;
 
-const PATHS: [&str; 16] = [
+pub const PATHS: [&str; 16] = [
     "/",
     "/a",
     "/b",
@@ -182,12 +183,25 @@ impl Source {
     /// It hears how things are, to ask for what may be there.
     pub fn hears(&mut self, member: &Member<Tree>) {
         let objects = member.machine.objects();
-        let at = |id: u64| (1..4).find(|at| gateway(*at).node.0 == id).unwrap_or(1);
-        self.sessions = sessions(objects).map(|(id, it)| (id, at(it.gateway.node.0))).collect();
-        self.due = reapable(objects, "", 99, member.machine.now_ms() + 20).due;
-        if let Some(Object::Meta(meta)) = objects.get(&keys::META) {
-            self.zxid = meta.zxid.0;
-        }
+        let due = reapable(objects, "", 99, member.machine.now_ms() + 20).due;
+        let zxid = match objects.get(&keys::META) {
+            Some(Object::Meta(meta)) => meta.zxid,
+            _ => Zxid(self.zxid),
+        };
+        self.knows(sessions(objects).map(|(id, it)| (id, it.gateway)), due, zxid);
+    }
+
+    /// What it asks for from now on: sessions and where they are, nodes that may be reaped, and the
+    /// newest change.
+    pub fn knows(
+        &mut self,
+        sessions: impl Iterator<Item = (SessionId, Incarnation)>,
+        due: Vec<(String, Zxid)>,
+        zxid: Zxid,
+    ) {
+        let at = |it: Incarnation| (1..4).find(|at| gateway(*at) == it).unwrap_or(1);
+        self.sessions = sessions.map(|(id, it)| (id, at(it))).collect();
+        (self.due, self.zxid) = (due, zxid.0);
     }
 }
 

@@ -2,35 +2,36 @@
 
 use super::ring::Ring;
 use bytes::Bytes;
-use quorate_accounts::Accounts;
+
+use crate::multicast::{Lacking, RingId};
+use crate::smr::partitioned::{
+    Cached, Caching, Effect, Kept, Layout, Machine, Message, PartitionId, Place, Placement,
+    Replica, ReplicaId, Snapshot,
+};
+use crate::vsr::Op;
 use quorate_kernel::ids::{Incarnation, NodeId, Start};
 use quorate_kernel::rng::Rng;
-use quorate_protocols::multicast::{Lacking, RingId};
-use quorate_protocols::smr::partitioned::{
-    Cached, Caching, Effect, Kept, Layout, Message, PartitionId, Place, Placement, Replica,
-    ReplicaId, Snapshot,
-};
-use quorate_protocols::vsr::Op;
 use std::collections::BTreeMap;
+use std::vec::Vec;
 
 /// How often a replica hears that time has passed.
 const PERIOD_MS: u64 = 25;
 
-pub struct Host {
+pub struct Host<M: Machine> {
     pub partition: PartitionId,
     pub node: NodeId,
     layout: Layout,
     caching: Caching,
-    replica: Option<Replica<Accounts>>,
+    replica: Option<Replica<M>>,
     /// How far it has learned each ring.
     learned: BTreeMap<RingId, u64>,
     /// What the disk has: a snapshot as bytes, and what was kept since. None if the disk is lost.
-    disk: Option<(Vec<u8>, Vec<Kept<Accounts>>)>,
+    disk: Option<(Vec<u8>, Vec<Kept<M>>)>,
     /// What is written and not synced.
-    unsynced: Vec<Kept<Accounts>>,
+    unsynced: Vec<Kept<M>>,
     /// What may leave when that is synced.
-    held: Vec<Effect<Accounts>>,
-    out: Vec<Effect<Accounts>>,
+    held: Vec<Effect<M>>,
+    out: Vec<Effect<M>>,
     lacking: Vec<Lacking>,
     /// How often it was started.
     starts: u32,
@@ -42,19 +43,19 @@ pub struct Host {
     used: Cached,
 }
 
-fn bytes(snapshot: &Snapshot<Accounts>) -> Vec<u8> {
+fn bytes<M: Machine>(snapshot: &Snapshot<M>) -> Vec<u8> {
     postcard::to_allocvec(snapshot).expect("a snapshot is plain data")
 }
 
-impl Host {
+impl<M: Machine> Host<M> {
     pub fn new(
         partition: PartitionId,
         node: NodeId,
         layout: Layout,
         placement: &Placement,
         caching: Caching,
-    ) -> Host {
-        let first = bytes(&Snapshot::begin_at(partition, placement));
+    ) -> Host<M> {
+        let first = bytes(&Snapshot::<M>::begin_at(partition, placement));
         let mut host = Host {
             partition,
             node,
@@ -83,7 +84,7 @@ impl Host {
         layout: Layout,
         placement: &Placement,
         caching: Caching,
-    ) -> Host {
+    ) -> Host<M> {
         let mut host = Host::new(partition, node, layout, placement, caching);
         host.wipe();
         host
@@ -118,7 +119,7 @@ impl Host {
     /// How far in each ring its disk has all; none if there is nothing on it.
     pub fn stored(&self) -> Option<BTreeMap<RingId, u64>> {
         let (snapshot, _) = self.disk.as_ref()?;
-        let snapshot: Snapshot<Accounts> =
+        let snapshot: Snapshot<M> =
             postcard::from_bytes(snapshot).expect("the disk has what was written");
         Some(snapshot.cursor().iter().map(|it| (it.ring, it.op.0)).collect())
     }
@@ -138,16 +139,16 @@ impl Host {
         self.replica.as_ref().map(Replica::placement)
     }
 
-    pub fn objects(&self) -> Option<&BTreeMap<Bytes, u64>> {
+    pub fn objects(&self) -> Option<&BTreeMap<Bytes, M::Object>> {
         self.replica.as_ref().map(Replica::objects)
     }
 
-    pub fn snapshot(&self) -> Option<Snapshot<Accounts>> {
+    pub fn snapshot(&self) -> Option<Snapshot<M>> {
         self.replica.as_ref().map(Replica::snapshot)
     }
 
     /// What it gives to a replica that needs a copy.
-    pub fn gives_copy(&self) -> Option<Snapshot<Accounts>> {
+    pub fn gives_copy(&self) -> Option<Snapshot<M>> {
         self.replica.as_ref().and_then(Replica::copy)
     }
 
@@ -156,7 +157,7 @@ impl Host {
         let Some((snapshot, kept)) = self.disk.as_ref().filter(|_| self.replica.is_none()) else {
             return;
         };
-        let snapshot: Snapshot<Accounts> =
+        let snapshot: Snapshot<M> =
             postcard::from_bytes(snapshot).expect("the disk has what was written");
         self.learned = snapshot.cursor().iter().map(|it| (it.ring, it.op.0)).collect();
         self.starts += 1;
@@ -183,7 +184,7 @@ impl Host {
     }
 
     /// Begins with the state of another replica of its partition.
-    pub fn copies(&mut self, snapshot: &Snapshot<Accounts>) {
+    pub fn copies(&mut self, snapshot: &Snapshot<M>) {
         self.crash();
         self.disk = Some((bytes(snapshot), Vec::new()));
         self.start();
@@ -195,19 +196,19 @@ impl Host {
         }
     }
 
-    pub fn hears(&mut self, message: Message<Accounts>) {
+    pub fn hears(&mut self, message: Message<M>) {
         if let Some(replica) = &mut self.replica {
             replica.on_message(message);
         }
     }
 
     /// Whether it has executed all commands of its rings.
-    pub fn has_executed_all(&self, rings: &BTreeMap<RingId, Ring>) -> bool {
+    pub fn has_executed_all(&self, rings: &BTreeMap<RingId, Ring<M>>) -> bool {
         let is_idle = self.replica.as_ref().is_some_and(Replica::is_idle);
         is_idle && self.learned.iter().all(|(ring, op)| !rings[ring].has_commands_behind(*op))
     }
 
-    pub fn goes_on(&mut self, now_ms: u64, rings: &BTreeMap<RingId, Ring>, rng: &mut Rng) {
+    pub fn goes_on(&mut self, now_ms: u64, rings: &BTreeMap<RingId, Ring<M>>, rng: &mut Rng) {
         let Some(replica) = &mut self.replica else { return };
         for (ring, op) in &mut self.learned {
             if *op < rings[ring].trimmed() {
@@ -233,7 +234,7 @@ impl Host {
 
     /// What the replica asks of others. What it asks of the disk is done here, and what rests on
     /// that waits.
-    pub fn take_effects(&mut self) -> (Vec<Effect<Accounts>>, Vec<Lacking>) {
+    pub fn take_effects(&mut self) -> (Vec<Effect<M>>, Vec<Lacking>) {
         let effects = self.replica.as_mut().map(Replica::take_effects).unwrap_or_default();
         for effect in effects {
             match effect {

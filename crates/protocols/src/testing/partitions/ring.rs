@@ -1,38 +1,56 @@
 //! A ring: a log that is agreed on, and a coordinator that may be lost with what it has proposed.
 
-use super::chance;
-use quorate_accounts::Accounts;
+use super::witness::Key;
+use super::world::chance;
+
+use crate::multicast::{Decision, Pace, Pacer, RingId, Slot};
+use crate::smr::partitioned::{Batch, Machine, Ordered, may_order};
 use quorate_kernel::rng::Rng;
-use quorate_protocols::multicast::{Decision, Pace, Pacer, RingId, Slot};
-use quorate_protocols::smr::partitioned::{Batch, Ordered, may_order};
 use std::collections::VecDeque;
+use std::vec::Vec;
 
 /// How many proposals a log has in flight.
 const IN_FLIGHT_MAX: usize = 6;
 /// The paper's Δ.
 const PERIOD_MS: u64 = 5;
 
-pub struct Ring {
+pub struct Ring<M: Machine> {
     ring: RingId,
     pace: Pace,
     partitions: u8,
     /// The positions behind those that are trimmed.
-    log: VecDeque<Decision<Batch<Accounts>>>,
+    log: VecDeque<Decision<Batch<M>>>,
     /// How many positions are trimmed, and the slots of them.
     trimmed: u64,
     trimmed_slots: u64,
-    proposed: VecDeque<Decision<Batch<Accounts>>>,
+    proposed: VecDeque<Decision<Batch<M>>>,
     /// What came since the last proposal: it is one batch.
-    asked: Batch<Accounts>,
+    asked: Batch<M>,
     pacer: Pacer,
+    /// How many slots are decided, and what was since it was last asked for.
+    slots: u64,
+    decided: Vec<(Key, Ordered<M>)>,
 }
 
-impl Ring {
-    pub fn new(ring: RingId, pace: Pace, partitions: u8) -> Ring {
+impl<M: Machine> Ring<M> {
+    pub fn new(ring: RingId, pace: Pace, partitions: u8) -> Ring<M> {
         let pacer = Pacer::new(ring, pace, Slot(0));
-        let (log, proposed, asked) = (VecDeque::new(), VecDeque::new(), Batch::<Accounts>::new());
+        let (log, proposed, asked) = (VecDeque::new(), VecDeque::new(), Batch::<M>::new());
         let (trimmed, trimmed_slots) = (0, 0);
-        Ring { ring, pace, partitions, log, trimmed, trimmed_slots, proposed, asked, pacer }
+        let (slots, decided) = (0, Vec::new());
+        Ring {
+            ring,
+            pace,
+            partitions,
+            log,
+            trimmed,
+            trimmed_slots,
+            proposed,
+            asked,
+            pacer,
+            slots,
+            decided,
+        }
     }
 
     /// How many positions are gone.
@@ -50,7 +68,7 @@ impl Ring {
     }
 
     /// The position behind so many; none if it is not decided.
-    pub fn behind(&self, op: u64) -> Option<&Decision<Batch<Accounts>>> {
+    pub fn behind(&self, op: u64) -> Option<&Decision<Batch<M>>> {
         let at = op.checked_sub(self.trimmed).expect("it is not trimmed");
         self.log.get(at as usize)
     }
@@ -67,7 +85,12 @@ impl Ring {
         op < self.trimmed || self.log.iter().skip((op - self.trimmed) as usize).any(is_command)
     }
 
-    pub fn asks(&mut self, ordered: Ordered<Accounts>) {
+    /// What was decided since this was last called.
+    pub fn take_decided(&mut self) -> Vec<(Key, Ordered<M>)> {
+        core::mem::take(&mut self.decided)
+    }
+
+    pub fn asks(&mut self, ordered: Ordered<M>) {
         self.asked.push(ordered);
     }
 
@@ -101,7 +124,7 @@ impl Ring {
 
     /// Proposes something. A log that has enough in flight takes nothing; commands are sent again,
     /// and skips are asked for again.
-    fn proposes(&mut self, decision: Decision<Batch<Accounts>>) {
+    fn proposes(&mut self, decision: Decision<Batch<M>>) {
         if self.proposed.len() < IN_FLIGHT_MAX {
             let skip = self.pacer.on_taken(&decision);
             self.proposed.push_back(decision);
@@ -111,7 +134,15 @@ impl Ring {
 
     fn decide(&mut self, count: usize) {
         let count = count.min(self.proposed.len());
-        self.log.extend(self.proposed.drain(..count));
+        for decision in self.proposed.drain(..count) {
+            if let Decision::Commands(batch) = &decision {
+                let (slot, ring) = (self.slots, self.ring);
+                let key = move |index| Key { slot, is_all: ring == RingId::ALL, ring, index };
+                self.decided.extend((0..).map(key).zip(batch.iter().cloned()));
+            }
+            self.slots += decision.slots();
+            self.log.push_back(decision);
+        }
         assert!(self.log.iter().all(Decision::is_sound));
     }
 

@@ -1,16 +1,19 @@
 //! What goes wrong, and who mends it.
 
+use super::Load;
 use super::host::Host;
-use super::{ACCOUNTS, World, chance};
-use quorate_kernel::ids::NodeId;
-use quorate_protocols::multicast::RingId;
-use quorate_protocols::smr::partitioned::{
-    BUCKETS, Bucket, Layout, Ordered, PartitionId, Placement, Switch,
+use super::world::{World, chance};
+use crate::multicast::RingId;
+use crate::smr::partitioned::{
+    BUCKETS, Bucket, Layout, Machine, Ordered, PartitionId, Placement, Switch,
 };
+use quorate_kernel::ids::NodeId;
 use std::collections::{BTreeMap, BTreeSet};
+use std::vec::Vec;
 
-impl World {
-    pub fn goes_wrong(&mut self) {
+impl<M: Machine, L: Load<M>> World<M, L> {
+    /// Something goes wrong, or goes on, or nothing.
+    pub(super) fn goes_wrong(&mut self) {
         let nodes: Vec<NodeId> = self.hosts.keys().copied().collect();
         let node = *self.rng.pick(&nodes).expect("there are hosts");
         let what = self.rng.below(120);
@@ -40,19 +43,28 @@ impl World {
             18 | 19 => self.trims(),
             21 | 22 => self.moves(),
             20 if may_lose => self.replaces(node),
+            23 => self.cuts(),
+            24..28 => self.cut.clear(),
             _ => {}
         }
     }
 
-    /// Accounts move to another partition, or all that one has does, or an idle one gets something.
+    /// Some hosts and the others do not hear each other for a while.
+    fn cuts(&mut self) {
+        self.met.cuts += 1;
+        let nodes: Vec<NodeId> = self.hosts.keys().copied().collect();
+        self.cut = nodes.into_iter().filter(|_| chance(&mut self.rng, 2)).collect();
+    }
+
+    /// Objects move to another partition, or all that one has does, or an idle one gets something.
     fn moves(&mut self) {
         let placement = self.placement();
         let all: Vec<PartitionId> = (0..self.layout.count()).map(PartitionId).collect();
         let (from, to) = (*self.rng.pick(&all).expect("some"), *self.rng.pick(&all).expect("some"));
-        let moves_all = chance(&mut self.rng, 3);
+        let (moves_all, used) = (chance(&mut self.rng, 3), self.load.buckets());
         let buckets = (0..BUCKETS).map(Bucket).filter(|bucket| {
-            let is_account = u32::from(bucket.0) < ACCOUNTS && chance(&mut self.rng, 2);
-            if moves_all { placement.of(*bucket) == from } else { is_account }
+            let is_used = used.contains(bucket) && chance(&mut self.rng, 2);
+            if moves_all { placement.of(*bucket) == from } else { is_used }
         });
         let buckets: BTreeMap<Bucket, PartitionId> = buckets.map(|it| (it, to)).collect();
         let version = placement.version() + 1;
@@ -64,6 +76,7 @@ impl World {
     }
 
     /// The latest placement that a host knows of.
+    #[must_use]
     pub fn placement(&self) -> Placement {
         let known = self.hosts.values().filter_map(Host::placement);
         known.max_by_key(|it| it.version()).unwrap_or(&self.first).clone()
@@ -122,7 +135,7 @@ impl World {
     }
 
     /// Hosts that have too little go on from a copy of another one that is far enough.
-    pub fn copies(&mut self) {
+    pub(super) fn copies(&mut self) {
         let behind: Vec<NodeId> =
             self.hosts.values().filter(|it| it.needs_copy()).map(|it| it.node).collect();
         for node in behind {

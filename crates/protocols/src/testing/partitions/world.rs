@@ -1,114 +1,67 @@
-//! A small world: rings, replicas on hosts with disks, clients, and a network that loses, doubles
-//! and delays what it carries. Faults are drawn from a seed, and end before the world does.
+//! A world of hosts with disks, rings, clients and a network, that goes on by itself.
 
-mod client;
-mod faults;
-mod host;
-mod ring;
-
-use crate::judge::Seen;
+use super::client::Client;
+use super::host::Host;
+use super::met::Met;
+use super::ring::Ring;
+use super::witness::Witness;
+use super::{Load, Seen};
+use crate::multicast::{Pace, RingId, Slot};
+use crate::smr::partitioned::{
+    Addressed, Answered, Caching, CommandId, Effect, Layout, Machine, Message, PartitionId,
+    Placement,
+};
 use bytes::Bytes;
-use client::Client;
-use host::Host;
-use quorate_accounts::{AccountId, Accounts, Command};
 use quorate_kernel::ids::NodeId;
 use quorate_kernel::rng::Rng;
-use quorate_protocols::multicast::{Pace, RingId, Slot};
-use quorate_protocols::smr::partitioned::{
-    Addressed, Answered, Caching, CommandId, Effect, Layout, Message, PartitionId, Placement,
-};
-use ring::Ring;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Accounts of the bank.
-pub const ACCOUNTS: u32 = 5;
+use std::vec::Vec;
 
 /// What travels between hosts and clients.
 #[derive(Clone, Debug)]
-pub enum Packet {
-    Peer(NodeId, Message<Accounts>),
+pub enum Packet<M: Machine> {
+    Peer { from: NodeId, to: NodeId, message: Message<M> },
     Lacking(RingId, Slot),
-    Asked(RingId, Addressed<Accounts>),
-    Answered(CommandId, Answered<Accounts>),
-}
-
-/// What has happened; a test asserts that all of it has, over its seeds.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Met {
-    pub crashes: u64,
-    pub lost_disks: u64,
-    pub lost_coordinators: u64,
-    pub sent_again: u64,
-    pub client_restarts: u64,
-    pub lost_packets: u64,
-    pub of_several: u64,
-    pub trims: u64,
-    pub layouts: u64,
-    pub copies: u64,
-    /// How often objects moved, and commands that were addressed before that.
-    pub switches: u64,
-    pub retries: u64,
-    /// Objects of others that were not sent, as they were known.
-    pub validated: u64,
-    /// Commands that went on with a copy that was stale.
-    pub rolled_back: u64,
-}
-
-impl Met {
-    /// What has happened in all worlds together.
-    pub fn add(&mut self, more: Met) {
-        self.crashes += more.crashes;
-        self.lost_disks += more.lost_disks;
-        self.lost_coordinators += more.lost_coordinators;
-        self.sent_again += more.sent_again;
-        self.client_restarts += more.client_restarts;
-        self.lost_packets += more.lost_packets;
-        self.of_several += more.of_several;
-        self.trims += more.trims;
-        self.layouts += more.layouts;
-        self.copies += more.copies;
-        self.switches += more.switches;
-        self.retries += more.retries;
-        self.validated += more.validated;
-        self.rolled_back += more.rolled_back;
-    }
-
-    /// All of it has happened.
-    pub fn assert_all(&self) {
-        let faults = [self.crashes, self.lost_disks, self.lost_coordinators, self.lost_packets];
-        let rare = [self.trims, self.layouts, self.copies, self.client_restarts];
-        let usual = [self.sent_again, self.of_several, self.switches, self.retries];
-        assert!(faults.iter().chain(&rare).chain(&usual).all(|count| *count > 0), "{self:?}");
-    }
+    Asked(RingId, Addressed<M>),
+    Answered(CommandId, Answered<M>),
 }
 
 /// All there is.
-pub struct World {
-    pub hosts: BTreeMap<NodeId, Host>,
-    rings: BTreeMap<RingId, Ring>,
-    clients: Vec<Client>,
+pub struct World<M: Machine, L> {
+    pub(super) hosts: BTreeMap<NodeId, Host<M>>,
+    pub(super) rings: BTreeMap<RingId, Ring<M>>,
+    pub(super) clients: Vec<Client<M>>,
     /// When they arrive, and what.
-    network: Vec<(u64, Packet)>,
-    layout: Layout,
-    caching: Caching,
+    network: Vec<(u64, Packet<M>)>,
+    pub(super) layout: Layout,
+    pub(super) caching: Caching,
     /// Which partition had what at first.
-    first: Placement,
+    pub(super) first: Placement,
     /// The number of the next node that comes.
-    next_node: u64,
+    pub(super) next_node: u64,
     now_ms: u64,
     /// Grows with each thing that a client sees.
     clock: u64,
-    has_faults: bool,
-    rng: Rng,
+    pub(super) has_faults: bool,
+    pub(super) rng: Rng,
+    /// Hosts that do not hear the others.
+    pub(super) cut: BTreeSet<NodeId>,
+    /// What its clients ask.
+    pub load: L,
+    /// What was executed.
+    pub witness: Witness<M>,
+    /// What has happened.
     pub met: Met,
 }
 
-fn chance(rng: &mut Rng, one_in: u64) -> bool {
+pub fn chance(rng: &mut Rng, one_in: u64) -> bool {
     rng.below(one_in) == 0
 }
 
-impl World {
-    pub fn new(seed: u64, pace: Pace, caching: Caching) -> World {
+impl<M: Machine, L: Load<M>> World<M, L> {
+    /// One of a seed: of 2 to 4 partitions of 2 or 3 replicas each, and 2 or 3 clients.
+    #[must_use]
+    pub fn new(seed: u64, pace: Pace, caching: Caching, load: L) -> World<M, L> {
         let mut rng = Rng::new(seed);
         let (partitions, replicas) = (rng.between(2, 4) as u8, rng.between(2, 3));
         let node = |of: u8, at: u64| NodeId(u64::from(of) * 10 + at);
@@ -127,6 +80,7 @@ impl World {
         let rings = all.map(|ring| (ring, Ring::new(ring, pace, partitions))).collect();
         let clients = (0..rng.between(2, 3)).map(|at| Client::new(at, first.clone())).collect();
         let (network, met) = (Vec::new(), Met::default());
+        let witness = Witness::new(first.clone());
         let (now_ms, clock, has_faults, next_node) = (0, 0, true, 100);
         World {
             hosts,
@@ -141,6 +95,9 @@ impl World {
             clock,
             has_faults,
             rng,
+            cut: BTreeSet::new(),
+            load,
+            witness,
             met,
         }
     }
@@ -148,15 +105,16 @@ impl World {
     /// Runs with faults for a while, and then without, until all is answered, all commands that are
     /// on their way are executed and all replicas of a partition are alike. What all clients saw,
     /// in the end with a read of all accounts, which finds what the replicas have.
-    pub fn run(&mut self) -> Vec<Seen> {
+    pub fn run(&mut self) -> Vec<Seen<M>> {
         for _ in 0..self.rng.between(400, 1200) {
             self.step(true);
         }
         self.has_faults = false;
+        self.cut.clear();
         self.until("all is answered", |world| world.clients.iter().all(Client::is_idle));
         self.until("all is executed", |world| world.is_quiet() && world.is_alike());
         let before = self.objects();
-        let read = Command::Read((0..ACCOUNTS).map(AccountId).collect());
+        let read = self.load.last(self.now_ms);
         self.ask(0, read);
         self.until("the last read is answered", |world| world.clients[0].is_idle());
         self.until("replicas are alike", World::is_alike);
@@ -171,18 +129,26 @@ impl World {
     }
 
     /// All objects that there are.
-    pub fn objects(&self) -> BTreeMap<Bytes, u64> {
+    #[must_use]
+    pub fn objects(&self) -> BTreeMap<Bytes, M::Object> {
         let of = self.hosts.values().filter_map(Host::objects);
         of.flat_map(|objects| objects.clone()).collect()
     }
 
+    /// The objects of each partition.
+    #[must_use]
+    pub fn partitions(&self) -> BTreeMap<PartitionId, &BTreeMap<Bytes, M::Object>> {
+        let of = |host: &'_ Host<M>| host.partition;
+        self.hosts.values().filter_map(|host| Some((of(host), host.objects()?))).collect()
+    }
+
     /// Whether no command is on its way.
     fn is_quiet(&self) -> bool {
-        let is_asked = |(_, packet): &(u64, Packet)| matches!(packet, Packet::Asked(..));
+        let is_asked = |(_, packet): &(u64, Packet<M>)| matches!(packet, Packet::Asked(..));
         !self.network.iter().any(is_asked) && self.rings.values().all(Ring::is_quiet)
     }
 
-    fn until(&mut self, what: &str, is_so: impl Fn(&World) -> bool) {
+    fn until(&mut self, what: &str, is_so: impl Fn(&World<M, L>) -> bool) {
         let comes = (0..30_000).any(|_| {
             self.step(false);
             is_so(self)
@@ -194,7 +160,7 @@ impl World {
     fn is_alike(&self) -> bool {
         let of = |partition| self.hosts.values().filter(move |it| it.partition == partition);
         let partitions = (0..self.layout.count()).map(PartitionId);
-        let has_all = |host: &Host| host.has_executed_all(&self.rings);
+        let has_all = |host: &Host<M>| host.has_executed_all(&self.rings);
         let is_done = self.hosts.values().all(|host| host.is_up() && has_all(host));
         is_done
             && partitions.into_iter().all(|partition| {
@@ -208,6 +174,7 @@ impl World {
         self.deliver();
         for ring in self.rings.values_mut() {
             ring.goes_on(self.now_ms, &mut self.rng);
+            self.witness.decides(ring.take_decided());
         }
         let nodes: Vec<NodeId> = self.hosts.keys().copied().collect();
         for node in nodes {
@@ -233,7 +200,8 @@ impl World {
     fn clients_go_on(&mut self, asks: bool) {
         for at in 0..self.clients.len() {
             if asks && self.clients[at].may_ask() && chance(&mut self.rng, 12) {
-                let command = client::command(&mut self.rng);
+                let command = self.load.asks(at, self.now_ms, &mut self.rng);
+                assert!(M::is_sound(&command), "clients ask what may be ordered");
                 self.ask(at, command);
             }
             let placement = self.placement();
@@ -248,20 +216,20 @@ impl World {
         }
     }
 
-    fn ask(&mut self, client: usize, command: Command) {
+    fn ask(&mut self, client: usize, command: M::Command) {
         self.clock += 1;
         let addressed = self.clients[client].asks(command, self.now_ms, self.clock);
         self.met.of_several += u64::from(addressed.destinations.count() > 1);
         self.send_to_ring(addressed);
     }
 
-    fn send_to_ring(&mut self, addressed: Addressed<Accounts>) {
+    fn send_to_ring(&mut self, addressed: Addressed<M>) {
         let ring = addressed.destinations.ring().expect("a command has accounts");
         self.send(Packet::Asked(ring, addressed));
     }
 
     /// What is sent arrives, or not, or twice, some time.
-    fn send(&mut self, packet: Packet) {
+    fn send(&mut self, packet: Packet<M>) {
         let copies = match self.rng.below(20) {
             0 | 1 if self.has_faults => 0,
             2 => 2,
@@ -279,11 +247,12 @@ impl World {
         let now_ms = self.now_ms;
         let (due, later) = self.network.drain(..).partition(|(at, _)| *at <= now_ms);
         self.network = later;
-        let due: Vec<(u64, Packet)> = due;
+        let due: Vec<(u64, Packet<M>)> = due;
         for (_, packet) in due {
             match packet {
-                Packet::Peer(to, message) => {
-                    if let Some(host) = self.hosts.get_mut(&to) {
+                Packet::Peer { from, to, message } => {
+                    let is_cut = self.cut.contains(&from) != self.cut.contains(&to);
+                    if let Some(host) = self.hosts.get_mut(&to).filter(|_| !is_cut) {
                         host.hears(message);
                         self.carry_out(to);
                     }
@@ -297,7 +266,11 @@ impl World {
                 Packet::Answered(id, answer) => {
                     self.clock += 1;
                     let clock = self.clock;
-                    self.clients.iter_mut().for_each(|it| it.hears(id, &answer, clock));
+                    for (at, client) in self.clients.iter_mut().enumerate() {
+                        if let Some((command, output)) = client.hears(id, &answer, clock) {
+                            self.load.hears(at, &command, &output);
+                        }
+                    }
                 }
             }
         }
@@ -306,16 +279,20 @@ impl World {
     fn carry_out(&mut self, node: NodeId) {
         let host = self.hosts.get_mut(&node).expect("it is there");
         let (effects, lacking) = host.take_effects();
+        let partition = host.partition;
         for effect in effects {
             match effect {
                 Effect::Send(partition, message) => {
                     let members: Vec<NodeId> = self.layout.members(partition).collect();
                     for to in members {
-                        self.send(Packet::Peer(to, message.clone()));
+                        self.send(Packet::Peer { from: node, to, message: message.clone() });
                     }
                 }
-                Effect::Tell(to, message) => self.send(Packet::Peer(to, message)),
-                Effect::Answer(id, answer) => self.send(Packet::Answered(id, answer)),
+                Effect::Tell(to, message) => self.send(Packet::Peer { from: node, to, message }),
+                Effect::Answer(id, answer) => {
+                    self.witness.answers(partition, id, &answer);
+                    self.send(Packet::Answered(id, answer));
+                }
                 Effect::Keep(_) | Effect::Lost(_) | Effect::Halt(_) => {
                     unreachable!("they are the host's own")
                 }
