@@ -79,8 +79,9 @@ pub fn figure(size: &Size) -> Page {
         name: "fig8".to_owned(),
         title: "Figures 8 and 9: what clients wait for".to_owned(),
         notes: vec![
-            "Clients have one request at a time, 80 % reads. DataFlagons is level `strong` with one acknowledgement, DFlasks is level \
-             `none` with 3 or 6; `eventual` orders writes only. Failed are requests that nobody \
+            "Clients have one request at a time, 80 % reads. DataFlagons is level `strong` with \
+             one acknowledgement, DFlasks is level `none` with 3 or 6; `eventual` orders \
+             writes only. Failed are requests that nobody \
              answered in 150 rounds, or that were refused. Views and repair go on without load: \
              what stands there for each request is what is sent while it is done."
                 .to_owned(),

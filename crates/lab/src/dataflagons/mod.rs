@@ -275,9 +275,9 @@ const NOTES: &str = "
   and some other node delivered it. Pairs are events and nodes that should have delivered them. What
   comes with a snapshot is not missed.
 - A *word* is what one replica says of a strong read at its event; it is *stale* if it is not the
-  last write of the key that the order has before that event: it is older, or was sent twice and done
-  again by a replica that had missed the first time. A client that is content with one acknowledgement sees
-  the first word. A *stale read* is an answer that is.
+  last write of the key that the order has before that event: it is older, or was sent twice and
+  done again by a replica that had missed the first time. A client that is content with one
+  acknowledgement sees the first word. A *stale read* is an answer that is.
 - A read is *behind* if it is older than a write of the key that was acknowledged before it began.
   The order may have it so: clocks are logical, and the clients here hand no tokens back.
 - Intervals are Wilson's, 95 %, over all pairs, words or reads of all seeds. Holes of one event hang
