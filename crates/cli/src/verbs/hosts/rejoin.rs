@@ -94,6 +94,11 @@ fn refusal(data: &Path, is_forced: bool) -> Result<String, Failure> {
         Err(error @ (DirectoryError::Locked { .. } | DirectoryError::NewerFormat { .. })) => {
             Err(error.into())
         }
+        // Too little memory, room or rights, or too many open files, say nothing of the directory.
+        Err(error @ DirectoryError::Io { .. }) if !is_forced => Err(Failure::failed(format!(
+            "{error}. Nothing was moved: find out why and start the host again. If its disk cannot \
+             be read any more, use --force"
+        ))),
         Err(error) => Ok(error.to_string()),
         Ok(node) if is_forced => Ok(format!("node {node} was given up by force.")),
         Ok(node) => Err(Failure::failed(format!(
@@ -112,4 +117,44 @@ fn free_name(data: &Path) -> PathBuf {
         PathBuf::from(name)
     };
     (1..).map(name).find(|name| !name.exists()).expect("numbers do not run out before names do")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use quorate_kernel::ids::{ClusterId, NodeId};
+    use quorate_store::{Opened, Options, Secret};
+
+    fn identity() -> Identity {
+        Identity {
+            cluster: ClusterId(1),
+            node: NodeId(2),
+            host: 1,
+            is_founder: true,
+            secret: Secret([7; 32]),
+            context_key: None,
+            hosts: Vec::new(),
+            keyspaces: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_directory_that_a_host_still_closes_is_not_set_aside() {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let data = place.path().join("host-1");
+        quorate_store::create(&data, &identity()).expect("created");
+        let directory = Directory::open(&data, None).expect("opened");
+        let options = Options::default();
+        let opened = quorate_store::open(&directory, &options, quorate_store::machine_clock());
+        let Opened { log, reader, .. } = opened.expect("opened");
+        drop((log, directory));
+        for force in [false, true] {
+            let refused = run(&Args { data: data.clone(), force }).expect_err("refused");
+            assert!(refused.message.contains("in use"), "{}", refused.message);
+        }
+        let names = std::fs::read_dir(place.path()).expect("a directory");
+        assert_eq!(names.count(), 1, "nothing was moved");
+        drop(reader);
+        Directory::open(&data, None).expect("it is as it was");
+    }
 }
