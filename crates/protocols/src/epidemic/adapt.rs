@@ -2,10 +2,10 @@
 //!
 //! Each period a node sends its view to a neighbour, which answers. The share of questions that are
 //! answered is that of pairs of messages which both arrive, so its root is the share of single
-//! ones; neighbours that are gone count as lost, as balls to them are. K is divided by it (EpTO, §4),
-//! so only K grows: TTL stands in each event, and follows from the number of nodes alone. Nor does
-//! a node change its round, which must be the same everywhere; how long messages take is shown to
-//! the operator, who can alter it.
+//! ones; neighbours that are gone count as lost, as balls to them are. K is divided by it (EpTO,
+//! §4), so only K grows: TTL stands in each event, and follows from the number of nodes alone. Nor
+//! does a node change its round, which must be the same everywhere; how long messages take is shown
+//! to the operator, who can alter it.
 
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;

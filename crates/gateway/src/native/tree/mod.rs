@@ -9,6 +9,7 @@
 //! | `told` | what the engine tells of a session |
 //! | [`follow`] | nodes that are followed |
 
+mod closing;
 mod failures;
 pub mod follow;
 pub mod sessions;

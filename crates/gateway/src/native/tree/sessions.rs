@@ -3,7 +3,9 @@
 //! A session is open as long as the stream that opened it is there. Every call for it shows its
 //! password: whoever guesses the number of a session can do nothing with it.
 
+use super::closing::Closing;
 use super::told::{Opened, Told};
+use super::words::is_same;
 use super::{failures, words};
 use crate::native::problem::{self, Problem};
 use crate::native::service::{Asking, Native};
@@ -14,7 +16,7 @@ use quorate_kernel::tree::{Act, Ask, Connect, Password, SessionId, Zxid};
 use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::{Interval, interval};
@@ -78,7 +80,7 @@ impl Sessions {
     /// A session is open; the number of the opening, and what tells when it was closed.
     fn insert(&self, name: Name, (password, opening): (Password, u64)) -> (u64, Closing) {
         let (close, closed) = oneshot::channel();
-        let closed = Closing(Some(closed));
+        let closed = Closing::new(closed);
         let mut table = self.table();
         table.count += 1;
         let number = table.count;
@@ -136,23 +138,6 @@ impl Sessions {
     }
 }
 
-/// Tells the stream of a session when that is closed; never, if it is opened again before.
-struct Closing(Option<oneshot::Receiver<()>>);
-
-impl Closing {
-    /// Whether the session was closed.
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let Some(told) = &mut self.0 else { return Poll::Pending };
-        let told = ready!(Pin::new(told).poll(cx));
-        // It has said all, and must not be asked again.
-        self.0 = None;
-        match told {
-            Ok(()) => Poll::Ready(()),
-            Err(_) => Poll::Pending,
-        }
-    }
-}
-
 /// A session that is open here and is being resumed: nothing is asked for it meanwhile.
 struct Resuming<'a> {
     sessions: &'a Sessions,
@@ -169,11 +154,6 @@ impl Drop for Resuming<'_> {
             }
         }
     }
-}
-
-/// Whether two passwords are the same, in a time that does not tell where they differ.
-fn is_same(one: &Password, other: &Password) -> bool {
-    one.iter().zip(other).fold(0, |all, (one, other)| all | (one ^ other)) == 0
 }
 
 impl Native {

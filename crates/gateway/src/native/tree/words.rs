@@ -160,6 +160,11 @@ pub fn pieces(ask: &Ask) -> Vec<(String, Option<Bytes>)> {
     [whose, name].into_iter().chain(items.iter().map(one)).collect()
 }
 
+/// Whether two passwords are the same, in a time that does not tell where they differ.
+pub fn is_same(one: &Password, other: &Password) -> bool {
+    one.iter().zip(other).fold(0, |all, (one, other)| all | (one ^ other)) == 0
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -24,12 +24,15 @@ struct Item {
     put: Option<u64>,
 }
 
+/// A version, and how many replicas have said so.
+type Word = (Option<Version>, u64);
+
 /// What was broadcast, and what replicas said of reads.
 #[derive(Clone, Debug, Default)]
 pub struct Reads {
     events: BTreeMap<EventKey, Vec<Item>>,
     /// Which version replicas said that a read at an event has, and how many.
-    words: BTreeMap<(EventKey, RequestId), Vec<(Option<Version>, u64)>>,
+    words: BTreeMap<(EventKey, RequestId), Vec<Word>>,
 }
 
 /// What came of reads.

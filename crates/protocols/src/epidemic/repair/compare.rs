@@ -113,7 +113,7 @@ impl Epidemic {
     /// A node has the same.
     pub(in crate::epidemic) fn on_equal(&mut self, from: Incarnation, range: Range) {
         invariant!(range.is_sound(), "a range is what it says");
-        self.state.doubt.on_equal(from.node, &range);
+        self.state.doubt.end_equal(from.node, &range);
         invariant!(self.state.writes.is_empty(), "a comparison writes nothing");
     }
 
@@ -138,7 +138,7 @@ impl Epidemic {
         let differing = all.into_iter().filter(|leaf| mine.get(leaf) != theirs.get(leaf));
         let mut leaves: Vec<Leaf> = differing.collect();
         if is_whole {
-            self.state.doubt.on_leaves(from.node, (&range, parts), &leaves);
+            self.state.doubt.end_leaves(from.node, (&range, parts), &leaves);
         }
         for _ in 0..LEAVES_MAX.min(leaves.len()) {
             let leaf = leaves.swap_remove(cx.rng.below(leaves.len() as u64) as usize);
@@ -197,7 +197,7 @@ impl Epidemic {
         let bytes: usize = records.iter().map(bytes_of).sum();
         let is_all = records.len() < RECORDS_MAX && bytes < PAGE_BYTES;
         if let Some((leaf, None)) = page.filter(|_| is_all) {
-            self.state.doubt.on_records(from.node, leaf);
+            self.state.doubt.end_listed(from.node, leaf);
         }
         records.iter().for_each(|record| self.state.holes.found(record));
         self.merge(records, ids);

@@ -19,12 +19,12 @@ const WORDS: usize = 1 << 10;
 pub struct Doubt {
     /// A bit for each leaf; no words where none is in doubt.
     words: Vec<u64>,
-    asked: Option<Asked>,
+    asked: Option<Comparison>,
 }
 
 /// A comparison that was begun after the doubt.
 #[derive(Clone, Debug)]
-struct Asked {
+struct Comparison {
     with: NodeId,
     range: Range,
     /// The leaves of which all was listed, and the answer has not come.
@@ -68,7 +68,7 @@ impl Doubt {
     /// A member is asked whether it has the same.
     pub fn ask(&mut self, with: NodeId, range: Range) {
         if !self.words.is_empty() {
-            self.asked = Some(Asked { with, range, listed: BTreeSet::new() });
+            self.asked = Some(Comparison { with, range, listed: BTreeSet::new() });
         }
     }
 
@@ -77,7 +77,7 @@ impl Doubt {
     }
 
     /// It has.
-    pub fn on_equal(&mut self, from: NodeId, range: &Range) {
+    pub fn end_equal(&mut self, from: NodeId, range: &Range) {
         if self.is_asked(from, range) {
             let (first, last) = range.leaves();
             self.end(first.0..=last.0);
@@ -85,7 +85,7 @@ impl Doubt {
     }
 
     /// It has something else in these parts, and there in these leaves.
-    pub fn on_leaves(
+    pub fn end_leaves(
         &mut self,
         from: NodeId,
         (range, parts): (&Range, &[(Leaf, Leaf)]),
@@ -110,7 +110,7 @@ impl Doubt {
     }
 
     /// It has told all that is newer in a leaf.
-    pub fn on_records(&mut self, from: NodeId, leaf: Leaf) {
+    pub fn end_listed(&mut self, from: NodeId, leaf: Leaf) {
         let asked = self.asked.as_mut().filter(|asked| asked.with == from);
         if asked.is_some_and(|asked| asked.listed.remove(&leaf)) {
             self.end(core::iter::once(leaf.0));
@@ -127,20 +127,20 @@ mod tests {
         let (mut doubt, other, stranger) = (Doubt::default(), NodeId(2), NodeId(3));
         doubt.ask(other, Range::ALL);
         doubt.begin(&Range::ALL);
-        doubt.on_equal(other, &Range::ALL);
+        doubt.end_equal(other, &Range::ALL);
         assert_eq!(doubt.count(), 1 << 16, "that was asked before");
         doubt.ask(other, Range::ALL);
-        doubt.on_equal(stranger, &Range::ALL);
+        doubt.end_equal(stranger, &Range::ALL);
         assert_eq!(doubt.count(), 1 << 16, "that one was not asked");
         let parts = [(Leaf(0), Leaf(9))];
-        doubt.on_leaves(other, (&Range::ALL, &parts), &[Leaf(3), Leaf(5)]);
+        doubt.end_leaves(other, (&Range::ALL, &parts), &[Leaf(3), Leaf(5)]);
         assert!(doubt.count() == 2 && doubt.has(Leaf(3)) && doubt.has(Leaf(5)));
-        doubt.on_records(other, Leaf(3));
+        doubt.end_listed(other, Leaf(3));
         assert!(doubt.has(Leaf(3)), "not all of it was listed");
         doubt.list(other, Leaf(3));
-        doubt.on_records(other, Leaf(3));
+        doubt.end_listed(other, Leaf(3));
         assert!(!doubt.has(Leaf(3)) && doubt.has(Leaf(5)));
-        doubt.on_equal(other, &Range::ALL);
+        doubt.end_equal(other, &Range::ALL);
         assert!(doubt.count() == 0 && doubt.words.is_empty());
     }
 }
