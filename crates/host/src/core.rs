@@ -85,11 +85,16 @@ impl Core {
     pub fn run(mut self) -> Result<(), HostError> {
         let served = self.serve();
         let is_removed = self.links.verdict() == Some(Verdict::Removed);
-        let Core { node, disk, mut directory, cluster, clients, links, .. } = self;
+        let Core { node, mut disk, mut directory, cluster, clients, links, .. } = self;
         if let Err(failure) = &served {
             // Closing may take its time, and nobody is answered any more.
             drop((cluster, clients, links));
             note_failure(&mut directory, failure);
+        }
+        let finished = disk.finish().map_err(HostError::from);
+        if served.is_ok() && finished.is_ok() {
+            // A merge may go on for longer than whoever stops this host waits.
+            directory.note_clean()?;
         }
         let closed = disk.close().map_err(HostError::from);
         // It reads what the directory holds.
@@ -99,7 +104,6 @@ impl Core {
         }
         served.and(closed)?;
         let (node, path) = (directory.identity().node, directory.path().to_path_buf());
-        directory.stop_cleanly()?;
         if is_removed { Err(HostError::Removed { node, path }) } else { Ok(()) }
     }
 

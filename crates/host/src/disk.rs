@@ -4,6 +4,9 @@
 //! next group grows. A failure is reported and nothing is tried again; the core thread then stops
 //! the host.
 
+#[cfg(test)]
+mod tests;
+
 use crate::metrics::Shared;
 use mio::Waker;
 use quorate_kernel::error::Fatal;
@@ -44,6 +47,8 @@ pub(super) struct Disk {
     work: Option<Sender<Work>>,
     report: Arc<Report>,
     thread: Option<JoinHandle<Result<(), Fatal>>>,
+    /// Says once that all is synced.
+    finished: Receiver<()>,
     seen: Durable,
 }
 
@@ -107,11 +112,12 @@ impl Disk {
             unsynced_since: None,
             measured: None,
         };
-        Disk::over(work, report, seen, move || {
-            let ran = worker.run();
-            if let Err(fatal) = &ran {
-                // Before the log is let go of, which may take its time.
-                worker.report.fail(fatal);
+        Disk::over(work, report, seen, move |finished| {
+            let ran = worker.run().and_then(|()| worker.log.finish());
+            // Before the log is let go of, which may take its time.
+            match ran {
+                Ok(()) => drop(finished.send(())),
+                Err(ref fatal) => worker.report.fail(fatal),
             }
             ran.and_then(|()| worker.log.close())
         })
@@ -122,8 +128,10 @@ impl Disk {
         work: Sender<Work>,
         report: Arc<Report>,
         seen: Durable,
-        run: impl FnOnce() -> Result<(), Fatal> + Send + 'static,
+        run: impl FnOnce(Sender<()>) -> Result<(), Fatal> + Send + 'static,
     ) -> std::io::Result<Disk> {
+        let (said, finished) = channel();
+        let run = move || run(said);
         let told = Arc::clone(&report);
         let builder = std::thread::Builder::new().name("disk".to_owned());
         let thread = builder.spawn(move || {
@@ -135,7 +143,7 @@ impl Disk {
             }
             result
         })?;
-        Ok(Disk { work: Some(work), report, thread: Some(thread), seen })
+        Ok(Disk { work: Some(work), report, thread: Some(thread), finished, seen })
     }
 
     /// Hands over a batch. After a failure it goes nowhere: nothing is acknowledged any more.
@@ -171,7 +179,17 @@ impl Disk {
         Ok(Some(now))
     }
 
-    /// Applies and syncs everything that was handed over, closes the log and ends the thread.
+    /// Applies and syncs everything that was handed over; nothing is taken any more.
+    ///
+    /// # Errors
+    /// The disk failed, now or before.
+    pub fn finish(&mut self) -> Result<(), Fatal> {
+        self.work = None;
+        // Who ends without a word says why where it ended.
+        self.finished.recv().or_else(|_| self.end())
+    }
+
+    /// The same, closes the log and ends the thread.
     ///
     /// # Errors
     /// The disk failed, now or before.
@@ -317,67 +335,5 @@ impl Worker {
                 tracing::warn!(event = "space_not_given_back", %error);
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use mio::{Events, Poll, Token};
-
-    /// How long what must come is waited for.
-    const PATIENCE: Duration = Duration::from_secs(120);
-
-    #[test]
-    fn a_thread_that_panicked_is_a_disk_that_failed() {
-        let mut poll = Poll::new().expect("a poller");
-        let waker = Waker::new(poll.registry(), Token(0)).map(Arc::new).expect("a waker");
-        let report = Report {
-            written: AtomicU64::new(0),
-            synced: AtomicU64::new(0),
-            failure: Mutex::new(None),
-            waker,
-        };
-        let ((work, waiting), seen) = (channel(), Durable::default());
-        let disk = Disk::over(work, Arc::new(report), seen, move || {
-            let work: Result<Work, _> = waiting.recv();
-            panic!("it has {} batch", usize::from(work.is_ok()));
-        });
-        let mut disk = disk.expect("a thread");
-        assert_eq!(disk.progress(), Ok(None));
-        disk.commit(Batch::default());
-        let began = Instant::now();
-        while disk.progress() == Ok(None) {
-            assert!(began.elapsed() < PATIENCE, "its failure is never told");
-            poll.poll(&mut Events::with_capacity(1), Some(PATIENCE)).expect("it polls");
-        }
-        assert_eq!(disk.progress(), Err(panicked()));
-        assert_eq!(disk.close(), Err(panicked()));
-    }
-
-    #[test]
-    fn the_thread_has_ended_when_its_handle_is_dropped() {
-        let poll = Poll::new().expect("a poller");
-        let waker = Waker::new(poll.registry(), Token(0)).map(Arc::new).expect("a waker");
-        let report = Report {
-            written: AtomicU64::new(0),
-            synced: AtomicU64::new(0),
-            failure: Mutex::new(None),
-            waker,
-        };
-        let ((work, waiting), seen) = (channel(), Durable::default());
-        let done = Arc::new(AtomicU64::new(0));
-        let counted = Arc::clone(&done);
-        let disk = Disk::over(work, Arc::new(report), seen, move || {
-            while let Ok(Work::Batch(batch)) = waiting.recv() {
-                std::thread::yield_now();
-                counted.fetch_add(batch.lsn.0, Ordering::Relaxed);
-            }
-            Ok(())
-        });
-        let disk = disk.expect("a thread");
-        (1..=1000).for_each(|lsn| disk.commit(Batch { lsn: Lsn(lsn), ..Batch::default() }));
-        drop(disk);
-        assert_eq!(done.load(Ordering::Relaxed), 500_500);
     }
 }

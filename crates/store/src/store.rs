@@ -212,16 +212,26 @@ impl StoreLog {
         self.ground.backlog.settle()
     }
 
-    /// Syncs, brings the mark up to date and closes the write path. The files are closed when the
-    /// last reader is dropped.
+    /// Syncs, and brings the mark up to date. From then on nothing is lost, though closing may take
+    /// long: a merge is not broken off.
     ///
     /// # Errors
     /// [`Fatal`] when the last sync failed, or an earlier step had; the stop is not a clean one.
-    pub fn close(mut self) -> Result<(), Fatal> {
+    pub fn finish(&mut self) -> Result<(), Fatal> {
         self.ground.backlog.close();
+        self.ground.tables.merges.close();
+        self.disk.finish()
+    }
+
+    /// The same, and closes the write path. The files are closed when the last reader is dropped.
+    ///
+    /// # Errors
+    /// See [`StoreLog::finish`].
+    pub fn close(mut self) -> Result<(), Fatal> {
+        self.finish()?;
         // Whatever became of it, nothing is lost.
         drop(self.reclaim.wait());
-        self.disk.close()
+        Ok(())
     }
 }
 

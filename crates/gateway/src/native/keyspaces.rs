@@ -110,6 +110,6 @@ pub(super) mod tests {
         assert_eq!(trees.tree("").expect("the first").keyspace().lane, LaneId(5));
         assert_eq!(trees.tree("locks").expect("by name").keyspace().lane, LaneId(6));
         let unlearnt = Keyspaces(None).find("events").expect_err("nothing is known");
-        assert_eq!((unlearnt.kind(), unlearnt.may_have_applied), (Kind::NoQuorum, false));
+        assert_eq!((unlearnt.kind(), unlearnt.may_have_applied), (Kind::Overloaded, false));
     }
 }

@@ -36,10 +36,11 @@ pub fn no_keyspace(name: &str, known: &[&str]) -> Problem {
     Box::new(Error { field: String::from("keyspace"), ..*problem(Kind::NoKeyspace, what, right) })
 }
 
-/// The host has not heard of any keyspace yet.
+/// The host has not heard of any keyspace yet. That says nothing of what a write that is sent again
+/// has done the first time, as no quorum would.
 pub fn not_learnt() -> Problem {
     let what = "the host has not learnt yet which keyspaces there are";
-    problem(Kind::NoQuorum, what, "send it again after a moment, or to another host")
+    problem(Kind::Overloaded, what, "send it again after a moment, or to another host")
 }
 
 /// Something is over its limit.
@@ -307,7 +308,7 @@ mod tests {
             (Refusal::Siblings { count: 2 }, Kind::Unsupported),
             (Refusal::NotOpen, Kind::NoKeyspace),
             (Refusal::CatalogUnknown, Kind::OutcomeUnknown),
-            (Refusal::Catalog(CatalogRefusal::NotLearnt), Kind::NoQuorum),
+            (Refusal::Catalog(CatalogRefusal::NotLearnt), Kind::Overloaded),
             (Refusal::Membership { why: String::from("it is the last") }, Kind::Conflict),
         ];
         for (refusal, kind) in table {

@@ -7,6 +7,7 @@ mod readable;
 mod starter;
 
 use self::client::Client;
+use self::pace::Pace;
 use self::readable::Readable;
 use self::starter::Starter;
 use super::admission::OpenDoor;
@@ -154,8 +155,7 @@ impl Clients {
             parting_since: None,
             took_at: now,
             sent_at: now,
-            begun_at: now,
-            even_at: now,
+            pace: Pace::new(now),
             charge: Charge::default(),
         });
         self.readable.push_new(key);
@@ -220,9 +220,7 @@ impl Clients {
             input.reserve(READ_BYTES);
         }
         let progress = io::read(&client.stream, &mut input)?;
-        if is_fresh {
-            client.begun_at = clock.now;
-        }
+        client.pace.on_read(is_fresh, clock.now);
         client.feed(&mut input, key, clock, pending);
         if is_fresh {
             if !input.is_empty() {
@@ -287,6 +285,9 @@ impl Clients {
         client.in_hand -= usize::from(outcome.is_last());
         let in_hand = &mut client.in_hand;
         let mut starter = Starter { pending, client: (key, id), in_hand, now: clock.now };
+        if client.session.output().is_empty() {
+            client.pace.on_told(clock.now);
+        }
         client.session.complete(asked.number, outcome, clock, &mut starter);
         client.feed_again(key, clock, pending);
         mark(&mut client.is_dirty, &mut self.dirty, key);
@@ -304,9 +305,7 @@ impl Clients {
             if left < before || before == 0 {
                 client.took_at = clock.now;
             }
-            if left == 0 {
-                client.even_at = clock.now;
-            }
+            client.pace.on_taken(before - left, left, clock.now);
             let is_done = client.session.is_closing() && client.session.output().is_empty();
             if written.is_err() || is_done {
                 if written.is_err() || !self.part(key, clock.now) {
@@ -357,6 +356,7 @@ impl Clients {
 /// searched.
 fn queue(client: &mut Client, readable: &mut Readable, key: usize) {
     client.is_readable = true;
+    client.pace.on_sent(readable.looked());
     if !std::mem::replace(&mut client.is_queued, true) || mutant!("client_queued_twice") {
         readable.push(key);
     }

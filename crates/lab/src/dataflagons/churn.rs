@@ -29,9 +29,9 @@ const CLIENTS: [&str; 8] = [
     "replaced (%/min)",
     "asked",
     "done (%)",
-    "get, 50 % (ms)",
-    "get, 99 % (ms)",
-    "put, 50 % (ms)",
+    "get 50 % (ms)",
+    "get 99 % (ms)",
+    "put 50 % (ms)",
     "lacking when load ends",
     "equal after (rounds)",
 ];

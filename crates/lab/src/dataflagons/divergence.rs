@@ -57,9 +57,9 @@ pub fn figure(size: &Size) -> Page {
         notes: vec![
             format!(
                 "{nodes} nodes. Of each of {KEYS} keys two clients write version 0 at the same \
-                 moment, at two random nodes. Level `none` is DataFlasks: the first value that a \
-                 replica hears of stays, and repair does not touch it. At level `strong` the order \
-                 chooses."
+                 moment, at two random nodes. At level `none` the value with the larger hash wins \
+                 wherever replicas meet both, in repair at the latest; in DataFlasks each keeps \
+                 the first that it hears of. At level `strong` the order chooses."
             ),
             "The paper: both values survive at disjoint replicas until the simulation ends."
                 .to_owned(),

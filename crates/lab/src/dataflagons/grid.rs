@@ -110,7 +110,7 @@ const REST: [&str; 9] = [
     "TTL",
     "asked",
     "done",
-    "read, 50 % (ms)",
+    "read 50 % (ms)",
     "holes noticed",
     "filled",
     "lacking at the end",

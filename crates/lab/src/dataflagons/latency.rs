@@ -32,10 +32,10 @@ const ROUNDS: [(u64, &str, Network); 4] = [
 const HEAD: [&str; 11] = [
     "nodes",
     "system",
-    "get, 50 % (ms)",
+    "get 50 % (ms)",
     "90 %",
     "99 %",
-    "put, 50 % (ms)",
+    "put 50 % (ms)",
     "90 % ",
     "99 % ",
     "(TTL + 2) δ (ms)",
@@ -50,9 +50,9 @@ const MESSAGES: [&str; 9] = [
     "events",
     "balls",
     "answers and flasks",
-    "payloads, joins, holes",
+    "payloads; joins; holes",
     "views and repair",
-    "the paper, all",
+    "the paper: all",
 ];
 
 /// Simulates the figure.
@@ -149,10 +149,10 @@ fn rounds(size: &Size) -> Table {
         &[
             "δ (ms)",
             "network",
-            "get, 50 % (ms)",
+            "get 50 % (ms)",
             "90 %",
             "99 %",
-            "put, 50 % (ms)",
+            "put 50 % (ms)",
             "90 % ",
             "99 % ",
             "(TTL + 2) δ (ms)",

@@ -364,7 +364,10 @@ impl Epidemic {
 
     fn given_up(&self, id: RequestId) -> Outcome {
         let pending = &self.state.pending[&id];
-        let is_sent = pending.sent.is_some() || pending.attempt > 0;
+        // What was sent before, to whichever node, may have been done then.
+        let is_again = matches!(&pending.way, Way::Ordered(item) if item.since.is_some())
+            && !mutant!("epidemic_repeat_is_nothing");
+        let is_sent = pending.sent.is_some() || pending.attempt > 0 || is_again;
         if pending.is_write() && is_sent {
             return Outcome::Refused(Refusal::OutcomeUnknown);
         }

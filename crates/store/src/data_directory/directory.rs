@@ -257,14 +257,22 @@ impl Directory {
         Ok(())
     }
 
-    /// Notes that the host stopped after everything was synced, and releases the directory. The
-    /// log must have been closed before, and every reader dropped.
+    /// Notes that the host stops after everything was synced. The log must have finished before,
+    /// and nothing is written to it any more.
+    ///
+    /// # Errors
+    /// [`DirectoryError::Io`]; the note may be there or not.
+    pub fn note_clean(&mut self) -> Result<(), DirectoryError> {
+        self.start.stopped_cleanly = true;
+        self.write_start()
+    }
+
+    /// The same, and releases the directory: the log must be closed, and every reader dropped.
     ///
     /// # Errors
     /// [`DirectoryError::Io`]; the note may be there or not.
     pub fn stop_cleanly(mut self) -> Result<(), DirectoryError> {
-        self.start.stopped_cleanly = true;
-        self.write_start()
+        self.note_clean()
     }
 
     /// Notes that the host stops because its disk failed. After a failed sync nobody knows what the
@@ -274,6 +282,7 @@ impl Directory {
     /// [`DirectoryError::Io`]; the note may be there or not.
     pub fn note_failure(&mut self) -> Result<(), DirectoryError> {
         self.start.unsynced_survived = false;
+        self.start.stopped_cleanly = false;
         self.write_start()
     }
 

@@ -92,8 +92,8 @@ impl<E: Engine> DiskLog<E> {
         self.seen = seen;
     }
 
-    /// Syncs, brings the mark up to date and closes the log.
-    pub(crate) fn close(mut self) -> Result<(), Fatal> {
+    /// Syncs, and brings the mark up to date: nothing of it is lost then, however it ends.
+    pub(crate) fn finish(&mut self) -> Result<(), Fatal> {
         self.sync()?;
         self.advance_mark()
     }
@@ -255,7 +255,7 @@ mod tests {
         assert_eq!(log.apply(&[batch(2)]), full());
         assert_eq!((log.engine.commits, log.engine.persists), (1, 1));
         assert_eq!(marked(&bench), 0, "what was not synced is not marked");
-        assert_eq!(bench.log.close(), full());
+        assert_eq!(bench.log.finish(), full());
     }
 
     #[test]
@@ -314,7 +314,7 @@ mod tests {
         assert_eq!(step(&mut bench, 1000), 4);
         assert_eq!(step(&mut bench, 1999), 4);
         let path = bench.mark.clone();
-        bench.log.close().expect("closed");
+        bench.log.finish().expect("closed");
         assert_eq!(Mark::open(&path).expect("opened").lsn(), Lsn(5));
     }
 
@@ -361,7 +361,7 @@ mod tests {
         bench.log.maintain().expect("maintained");
         assert_eq!((read(&bench), bench.log.mark_due()), (seen(41), None));
         bench.log.note(seen(42));
-        bench.log.close().expect("closed");
+        bench.log.finish().expect("closed");
         assert_eq!(Mark::open(&bench.mark).expect("opened").seen(), seen(42));
     }
 

@@ -84,8 +84,10 @@ impl Sessions {
         let mut table = self.table();
         table.count += 1;
         let number = table.count;
-        let open = Open { password, opening, number, close, is_closing: false };
-        table.open.insert(name, open);
+        // Its client may have gone on with it since.
+        if table.open.get(&name).is_none_or(|open| open.opening <= opening) {
+            table.open.insert(name, Open { password, opening, number, close, is_closing: false });
+        }
         (number, closed)
     }
 

@@ -1,6 +1,7 @@
 //! One connection.
 
 use super::super::budget::Charge;
+use super::pace::Pace;
 use super::starter::Starter;
 use crate::pending::PendingRequests;
 use bytes::BytesMut;
@@ -34,10 +35,8 @@ pub(super) struct Client {
     pub took_at: Time,
     /// When it last sent something.
     pub sent_at: Time,
-    /// When it began to send what is in `input`.
-    pub begun_at: Time,
-    /// When it had last taken all that it was told.
-    pub even_at: Time,
+    /// How it keeps up.
+    pub pace: Pace,
     /// What of the budget it takes.
     pub charge: Charge,
 }
@@ -52,12 +51,15 @@ impl Client {
         clock: Clock,
         pending: &mut PendingRequests,
     ) {
-        let length = input.len();
+        let (length, had_all) = (input.len(), self.session.output().is_empty());
         let (at, in_hand) = ((key, self.id), &mut self.in_hand);
         let mut starter = Starter { pending, client: at, in_hand, now: clock.now };
         self.session.feed(input, clock, &mut starter);
         if input.len() < length {
-            self.begun_at = clock.now;
+            self.pace.on_begun(clock.now);
+        }
+        if had_all {
+            self.pace.on_told(clock.now);
         }
     }
 

@@ -2,7 +2,7 @@
 //! do not finish what they have begun.
 
 use super::super::budget::Budget;
-use super::pace::{AT_LEAST, is_late};
+use super::pace::AT_LEAST;
 use super::starter::Starter;
 use super::{Charge, Client, Clients, READ_BYTES, queue};
 use crate::io::{self, Progress};
@@ -116,7 +116,7 @@ impl Clients {
             let waits = client.session.output().len();
             let takes_none = now - client.took_at > SLOW_FOR && waits >= most[client.door];
             // Others get no room as long: a few bytes now and then are not enough.
-            let takes_little = waits > 0 && is_late(client.even_at, waits, now);
+            let takes_little = waits > 0 && client.pace.takes_late(waits, now);
             takes_none || is_spent[client.door] && takes_little
         }) {
             self.shared.reject(RejectReason::SlowClient);
@@ -137,8 +137,12 @@ impl Clients {
     /// Closes clients that have never said who they are.
     fn close_silent(&mut self, now: Time, pending: &mut PendingRequests) {
         for key in self.keys(|client| {
-            let is_silent = client.input.is_empty() && !client.session.has_spoken();
-            is_silent && !client.session.is_closing() && now - client.sent_at > SPEAKS_WITHIN
+            // What it has sent was read.
+            let is_silent = client.input.is_empty() && !client.is_readable;
+            is_silent
+                && !client.session.has_spoken()
+                && !client.session.is_closing()
+                && now - client.sent_at > SPEAKS_WITHIN
         }) {
             self.shared.reject(RejectReason::Unfinished);
             self.close(key, pending);
@@ -151,7 +155,7 @@ impl Clients {
         for key in self.keys(|client| {
             let bytes = client.session.begun_bytes(&client.input);
             let stands_still = now - client.sent_at > AT_LEAST;
-            let is_slow = stands_still || is_late(client.begun_at, bytes, now);
+            let is_slow = stands_still || client.pace.sends_late(bytes, now);
             is_slow && !client.is_readable && client.session.is_waiting_for_rest(&client.input)
         }) {
             self.shared.reject(RejectReason::Unfinished);

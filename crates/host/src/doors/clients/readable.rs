@@ -32,6 +32,11 @@ impl Readable {
         self.queue.push_back((key, self.before));
     }
 
+    /// When the poller was last asked.
+    pub fn looked(&self) -> Time {
+        self.looked
+    }
+
     /// Whose turn it is.
     pub fn pop(&mut self) -> Option<usize> {
         Some(self.queue.pop_front()?.0)

@@ -306,12 +306,11 @@ impl Coordination {
             };
         };
         let timeout = Span::millis(u64::from(timeout_ms));
-        let before = self.gateway.sessions.get(&session).and_then(|it| it.connection);
         let here = self.gateway.connections.contains_key(&ticket);
         let is_known = connect.seen <= zxid;
         let connection = (here && is_known).then_some(ticket);
         let known = Session { connection, attached, timeout, heard: cx.now, is_expiring: false };
-        self.gateway.sessions.insert(session, known);
+        let before = self.gateway.sessions.insert(session, known).and_then(|it| it.connection);
         if let Some(before) = before.filter(|before| *before != ticket) {
             // Its client has come anew, while the link to it seemed to be there.
             self.gateway.replaced.insert(session);
@@ -324,7 +323,10 @@ impl Coordination {
             // It has seen a later state than there is: of another cluster, or of lost data.
             return self.end_connection(ticket, Refusal::Unsupported, cx);
         }
+        // What its client has asked before, by an earlier connection, may be done yet.
+        let last = self.gateway.stream.last();
         if let Some(connection) = self.gateway.connections.get_mut(&ticket) {
+            connection.last = if mutant!("tree_resumes_before_writes") { 0 } else { last };
             connection.session = Some(session);
         }
         let password = super::password(&self.settings.key, cx.lane, session);
@@ -347,9 +349,7 @@ impl Coordination {
         if !is_over && !is_as_before {
             return;
         }
-        let connection = known.connection;
-        self.gateway.sessions.remove(&session);
-        match connection {
+        match self.gateway.sessions.remove(&session).and_then(|it| it.connection) {
             Some(ticket) if is_over => self.expire_client(ticket, cx),
             Some(ticket) => self.end_connection(ticket, Refusal::NoSession, cx),
             None => {}

@@ -10,7 +10,7 @@ use quorate_kernel::operation::{Operation, Outcome, Refusal};
 use quorate_kernel::process::{Process, Request};
 use quorate_kernel::ring::Standing;
 use quorate_kernel::time::{Span, Time};
-use quorate_kernel::tree::{Act, Ask, Connect, Told as Reply, Zxid};
+use quorate_kernel::tree::{Act, Ask, Connect, Item, Told as Reply, Zxid};
 use std::format;
 
 #[test]
@@ -268,6 +268,16 @@ fn what_an_earlier_connection_asks_in_the_turn_in_which_another_takes_its_place_
     assert_eq!(world.ended(&old), Some(Refusal::NoSession));
     assert_eq!(world.answer(late), Outcome::Refused(Refusal::NoSession), "its client is here anew");
     let new = world.opened(other, ticket).expect("its session is there");
+    // What it reads comes behind all that it has asked before, by whichever connection.
+    world.take(move |from, _, message| {
+        from == other && matches!(message, Message::Ask(it) if !it.questions.is_empty())
+    });
+    let read = world.send_one(&new, Item::Get { path: "/before".into(), watch: false });
+    world.run_to_taken(1, SOON);
+    let taken = world.taken().remove(0);
+    let Message::Ask(asked) = &taken.message else { panic!("a question was taken") };
+    assert!(asked.questions[0].after > 0, "{:?}", asked.questions);
+    assert!(world.reply(read).is_ok(), "it is there");
     assert!(world.one(&new, create("/new", "")).is_ok(), "and asks from the next turn on");
     assert!(world.is_there(other, "/before") && !world.is_there(other, "/late"));
 }

@@ -10,9 +10,9 @@
 //! The larger version wins, so whatever was missed, and wherever, all become equal.
 
 use crate::epidemic::message::{LISTED_MAX, Message, PAGE_BYTES, RECORDS_MAX, SUMS_MAX};
-use crate::epidemic::replica::range::{Leaf, Range, position};
+use crate::epidemic::replica::range::{Leaf, PARTS_MAX, Range, position};
 use crate::epidemic::replica::seen::Done;
-use crate::epidemic::replica::store::{Entry, Put, Record};
+use crate::epidemic::replica::store::{Entry, Put, Record, Store};
 use crate::epidemic::replica::version::{RequestId, Version};
 use crate::epidemic::state::State;
 use crate::epidemic::{Context, Epidemic, Level};
@@ -21,10 +21,48 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::ids::{Incarnation, NodeId};
+use quorate_kernel::rng::Rng;
 use quorate_kernel::{invariant, mutant, probe};
 
 /// The most leaves that are listed at a time.
 const LEAVES_MAX: usize = 8;
+
+/// Leaves from the first to the last.
+type Piece = (Leaf, Leaf);
+
+/// The sums of leaves of these parts, as many as a message takes, and which leaves they are about.
+/// What has no room is compared another time, so it is another part each time, and another piece of
+/// a part that is too long.
+fn some_of(store: &Store, mut left: Vec<Piece>, rng: &mut Rng) -> (Vec<Piece>, Vec<(Leaf, u64)>) {
+    let (mut parts, mut told) = (Vec::new(), Vec::new());
+    let any = |count: usize, rng: &mut Rng| match count {
+        1 => 0,
+        _ if mutant!("epidemic_compares_the_first_alone") => 0,
+        _ => rng.below(count as u64) as usize,
+    };
+    while !left.is_empty() {
+        let (first, last) = left.swap_remove(any(left.len(), rng));
+        let (room, count) = (SUMS_MAX - told.len(), store.sums(first, last).count());
+        let may_cut = count > room && parts.len() + 1 < PARTS_MAX;
+        let skipped = if may_cut { any(count, rng) } else { 0 };
+        // Behind the last leaf of a part come its first ones.
+        for (skipped, room) in [(skipped, room), (0, room.saturating_sub(count - skipped))] {
+            if room == 0 || parts.len() == PARTS_MAX {
+                return (parts, told);
+            }
+            let mut sums = store.sums(first, last).skip(skipped);
+            let piece: Vec<(Leaf, u64)> = sums.by_ref().take(room).collect();
+            let begin = piece.first().filter(|_| skipped > 0).map_or(first, |(leaf, _)| *leaf);
+            let end = sums.next().map_or(last, |(leaf, _)| Leaf(leaf.0 - 1));
+            told.extend(piece);
+            parts.push((begin, end));
+            if skipped == 0 {
+                break;
+            }
+        }
+    }
+    (parts, told)
+}
 
 impl Epidemic {
     /// A period of repair has passed.
@@ -92,18 +130,8 @@ impl Epidemic {
         probe!("epidemic/differs");
         let parts = range.parts(sums.len()).expect("it was checked on arrival");
         let differing = parts.iter().zip(mine.iter().zip(sums)).filter(|(_, (a, b))| a != b);
-        let (mut parts, mut told) = (Vec::new(), Vec::new());
-        for ((first, last), _) in differing {
-            let room = SUMS_MAX - told.len();
-            let mut sums = self.state.store.sums(*first, *last);
-            // What has no room is compared another time.
-            let last = sums.by_ref().nth(room).map_or(*last, |(leaf, _)| Leaf(leaf.0 - 1));
-            if last < *first {
-                break;
-            }
-            told.extend(self.state.store.sums(*first, last));
-            parts.push((*first, last));
-        }
+        let differing = differing.map(|(part, _)| *part).collect();
+        let (parts, told) = some_of(&self.state.store, differing, cx.rng);
         let ids =
             if knows_ids { Vec::new() } else { self.state.seen.newest(&range, None, RECORDS_MAX) };
         invariant!(told.len() <= SUMS_MAX, "an answer is bounded");
@@ -137,9 +165,7 @@ impl Epidemic {
         let all: BTreeSet<Leaf> = mine.keys().chain(theirs.keys()).copied().collect();
         let differing = all.into_iter().filter(|leaf| mine.get(leaf) != theirs.get(leaf));
         let mut leaves: Vec<Leaf> = differing.collect();
-        if is_whole {
-            self.state.doubt.end_leaves(from.node, (&range, parts), &leaves);
-        }
+        self.state.doubt.end_leaves(from.node, (&range, parts), &leaves, is_whole);
         for _ in 0..LEAVES_MAX.min(leaves.len()) {
             let leaf = leaves.swap_remove(cx.rng.below(leaves.len() as u64) as usize);
             let range = Range::of_leaf(leaf);
@@ -202,6 +228,8 @@ impl Epidemic {
         records.iter().for_each(|record| self.state.holes.found(record));
         self.merge(records, ids);
         self.flush(cx);
+        // Nor does who has lost its place hand out what it has.
+        let wanted = if self.state.ready.is_some() { wanted } else { &[] };
         let records = self.records(wanted, cx);
         if !records.is_empty() {
             self.tell(from, None, records, Vec::new(), cx);
@@ -295,4 +323,34 @@ fn newer(first: &[Entry], second: &[Entry]) -> Vec<(Bytes, Version)> {
         })
     };
     first.iter().filter(lacks).map(|one| (one.key.clone(), one.version)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::epidemic::keys::wire_key;
+    use std::format;
+
+    #[test]
+    fn what_has_no_room_is_compared_another_time() {
+        let (mut store, mut writes) = (Store::default(), Vec::new());
+        for number in 0..40_000 {
+            let key = wire_key(format!("key {number}").as_bytes());
+            let id = RequestId(number);
+            store.put(Record { key, version: Version::Explicit(1), id, value: None }, &mut writes);
+        }
+        let parts = [(Leaf(0), Leaf(1023)), (Leaf(2048), Leaf(3071))];
+        let all: usize = parts.iter().map(|(first, last)| store.sums(*first, *last).count()).sum();
+        assert!(all > 3 * SUMS_MAX, "{all} leaves are too many for some messages");
+        let (mut rng, mut seen) = (Rng::new(7), BTreeSet::new());
+        for _ in 0..64 {
+            let (told_of, told) = some_of(&store, parts.to_vec(), &mut rng);
+            assert_eq!(told.len(), SUMS_MAX, "as much as there is room for");
+            let of = |(first, last): &(Leaf, Leaf)| store.sums(*first, *last).collect::<Vec<_>>();
+            let meant: Vec<(Leaf, u64)> = told_of.iter().flat_map(of).collect();
+            assert_eq!(told, meant, "all of what it is about");
+            seen.extend(told.into_iter().map(|(leaf, _)| leaf));
+        }
+        assert_eq!(seen.len(), all, "each leaf has its turn");
+    }
 }

@@ -84,12 +84,14 @@ impl Doubt {
         }
     }
 
-    /// It has something else in these parts, and there in these leaves.
+    /// It has something else in these parts, and there in these leaves. If that is not the whole of
+    /// it, nothing is known of others.
     pub fn end_leaves(
         &mut self,
         from: NodeId,
         (range, parts): (&Range, &[(Leaf, Leaf)]),
         differing: &[Leaf],
+        is_whole: bool,
     ) {
         if !self.is_asked(from, range) || mutant!("epidemic_doubts_until_all_is_equal") {
             return;
@@ -98,8 +100,19 @@ impl Doubt {
         debug_assert!(
             differing.iter().all(|leaf| parts.iter().any(|it| (it.0..=it.1).contains(leaf)))
         );
-        let (first, last) = range.leaves();
-        self.end((first.0..=last.0).filter(|leaf| !differing.contains(&Leaf(*leaf))));
+        let all = [range.leaves()];
+        let known = if is_whole { &all[..] } else { parts };
+        let known = known.iter().flat_map(|(first, last)| first.0..=last.0);
+        self.end(known.filter(|leaf| !differing.contains(&Leaf(*leaf))));
+    }
+
+    /// Nothing else is this node's to answer for any more.
+    pub fn keep_within(&mut self, range: &Range) {
+        if !self.words.is_empty() {
+            let (first, last) = range.leaves();
+            self.end((0..=u16::MAX).filter(|leaf| !(first.0..=last.0).contains(leaf)));
+            self.asked = None;
+        }
     }
 
     /// It is told all that this node has in a leaf.
@@ -133,7 +146,7 @@ mod tests {
         doubt.end_equal(stranger, &Range::ALL);
         assert_eq!(doubt.count(), 1 << 16, "that one was not asked");
         let parts = [(Leaf(0), Leaf(9))];
-        doubt.end_leaves(other, (&Range::ALL, &parts), &[Leaf(3), Leaf(5)]);
+        doubt.end_leaves(other, (&Range::ALL, &parts), &[Leaf(3), Leaf(5)], true);
         assert!(doubt.count() == 2 && doubt.has(Leaf(3)) && doubt.has(Leaf(5)));
         doubt.end_listed(other, Leaf(3));
         assert!(doubt.has(Leaf(3)), "not all of it was listed");
@@ -142,5 +155,26 @@ mod tests {
         assert!(!doubt.has(Leaf(3)) && doubt.has(Leaf(5)));
         doubt.end_equal(other, &Range::ALL);
         assert!(doubt.count() == 0 && doubt.words.is_empty());
+    }
+
+    #[test]
+    fn of_what_was_not_told_nothing_is_known() {
+        let (mut doubt, other) = (Doubt::default(), NodeId(2));
+        doubt.begin(&Range::ALL);
+        doubt.ask(other, Range::ALL);
+        let parts = [(Leaf(8), Leaf(9)), (Leaf(0), Leaf(3))];
+        doubt.end_leaves(other, (&Range::ALL, &parts), &[Leaf(3)], false);
+        assert_eq!(doubt.count(), (1 << 16) - 5);
+        assert!(doubt.has(Leaf(3)) && doubt.has(Leaf(4)) && !doubt.has(Leaf(9)));
+        // A node that answers for a half alone has nothing else to doubt.
+        let half = Range::of_leaf(Leaf(4));
+        doubt.keep_within(&half);
+        assert!(doubt.count() == 1 && doubt.has(Leaf(4)));
+        doubt.end_equal(other, &half);
+        assert_eq!(doubt.count(), 1, "that was asked before");
+        doubt.ask(other, half);
+        doubt.end_equal(other, &half);
+        doubt.keep_within(&Range::ALL);
+        assert!(doubt.words.is_empty());
     }
 }

@@ -85,6 +85,10 @@ impl Epidemic {
     /// A period of repair has passed: who has the ranges now is told what is in some of their
     /// leaves.
     pub(in crate::epidemic) fn on_former_round(&mut self, cx: &mut Context<'_>) {
+        // Who has lost its place does not know how long it was away, nor how old these are.
+        if self.state.ready.is_none() {
+            return;
+        }
         let (store, cyclon) = (&self.state.store, &self.state.cyclon);
         for former in self.state.former.iter().filter(|former| !self.is_old(former)) {
             let range = former.range;

@@ -132,6 +132,7 @@ impl Epidemic {
         invariant!(changed.from != Some(changed.to), "a change is to another number");
         let range = self.state.range().expect("a node with a number of slices has a slice");
         self.take_back(&range);
+        self.state.doubt.keep_within(&range);
         if let Standing::Joining(joining) = &mut self.state.standing
             && joining.takes_place
         {

@@ -152,21 +152,24 @@ impl Epidemic {
         let time = |event: Option<EventKey>| event.map_or(LogicalTime(0), |event| event.time).0;
         let away = time(page.horizon.last).saturating_sub(time(last));
         let is_late = last.is_some() && away > grace && !mutant!("epidemic_away_ignored");
-        if joining.takes_place && page.is_ready && is_late {
+        // What others have purged is not taken from who has not heard yet that it was away; unless
+        // nobody is ready for long, as when all members of a slice have started. Then what they
+        // have on disk says who was away.
+        let is_early = joining.since.is_none_or(|since| round < since + 2 * patience);
+        let is_unready = donor.is_member && !page.is_ready;
+        let tells_time =
+            page.is_ready || is_unready && !is_early && !mutant!("epidemic_unready_tell_no_time");
+        if joining.takes_place && tells_time && is_late {
             probe!("epidemic/away_too_long");
             joining.restart();
             return self.drop_all(cx);
         }
         let reached = time(page.horizon.last);
-        if page.is_ready && self.drop_behind(&range, reached) {
+        if tells_time && self.drop_behind(&range, reached) {
             return self.flush(cx);
         }
         let Standing::Joining(joining) = &mut self.state.standing else { return };
         let Some(donor) = joining.donors.get_mut(&from.node) else { return };
-        // What others have purged is not taken from who has not heard yet that it was away; unless
-        // nobody is ready for long, as when all members of a slice have started.
-        let is_early = joining.since.is_none_or(|since| round < since + 2 * patience);
-        let is_unready = donor.is_member && !page.is_ready;
         if is_early && is_unready && !mutant!("epidemic_old_copy_merged") {
             probe!("epidemic/unready_early");
             self.state.questions += 1;
@@ -174,6 +177,25 @@ impl Epidemic {
             return;
         }
         donor.asked_at = round;
+        let lags = time(last).saturating_sub(time(page.horizon.last)) > grace;
+        if is_unready && lags && !mutant!("epidemic_unready_tell_no_time") {
+            // It was away for longer than tombstones are kept: nothing of it is taken.
+            donor.whole = Some(Said { horizon: page.horizon, is_ready: false });
+            return;
+        }
+        self.take_page(from, (range, page), cx);
+        invariant!(self.state.writes.is_empty(), "all that was changed was written");
+    }
+
+    /// A page that counts is taken, and what is left is asked for.
+    fn take_page(
+        &mut self,
+        from: Incarnation,
+        (range, page): (Range, SnapshotB),
+        cx: &mut Context<'_>,
+    ) {
+        let Standing::Joining(joining) = &mut self.state.standing else { return };
+        let Some(donor) = joining.donors.get_mut(&from.node) else { return };
         let said = Said { horizon: page.horizon.clone(), is_ready: page.is_ready };
         let begun = donor.begun.get_or_insert(said);
         if begun.is_ready != page.is_ready && !mutant!("epidemic_donor_becomes_ready") {
@@ -197,7 +219,6 @@ impl Epidemic {
         self.state.seen.forget_up_to(page.forgotten, &mut self.state.writes);
         self.merge(page.records, page.ids);
         self.flush(cx);
-        invariant!(self.state.writes.is_empty(), "all that was changed was written");
     }
 }
 

@@ -153,19 +153,17 @@ fn a_cluster_that_grows_and_shrinks_moves_ranges_and_loses_nothing() {
     assert!(reads > 20 && stale == 0, "{stale} of {reads} reads were stale");
 }
 
-/// Who was away for longer than tombstones are kept may have what all others have purged.
-#[test]
-fn who_was_away_for_too_long_brings_nothing_back() {
-    let (mut world, mut judge) = (World::new(12, Level::Strong, 23), Judge::default());
+/// A world in which one node was away for longer than tombstones are kept: it has a key that all
+/// others have deleted and purged.
+fn been_away(seed: u64) -> (World, NodeId) {
+    let mut world = World::new(12, Level::Strong, seed);
     (world.settings.grace, world.settings.window) = (40, 20);
     let nodes = world.up();
     nodes.iter().for_each(|node| world.start(*node));
     world.settle();
     assert!(matches!(world.done("x", put("1")), Outcome::Written { .. }));
     world.run(40);
-    let key = crate::epidemic::keys::wire_key(b"x");
-    let has = |world: &World, node: NodeId| world.state(node).store.held(&key, None).is_some();
-    let away = nodes.into_iter().find(|node| has(&world, *node)).expect("somebody has it");
+    let away = nodes.into_iter().find(|node| has_x(&world, *node)).expect("somebody has it");
     world.stop(away);
     world.run(30);
     assert!(matches!(world.done("x", What::Delete), Outcome::Deleted { .. }));
@@ -175,16 +173,45 @@ fn who_was_away_for_too_long_brings_nothing_back() {
         world.run(2);
     }
     world.run(60);
+    (world, away)
+}
+
+fn has_x(world: &World, node: NodeId) -> bool {
+    let key = crate::epidemic::keys::wire_key(b"x");
+    world.state(node).store.held(&key, None).is_some()
+}
+
+fn nobody_has_it_again(world: &mut World) {
+    world.settle();
+    world.run(60);
+    let back = world.up().into_iter().filter(|node| has_x(world, *node)).count();
+    assert_eq!(back, 0, "{back} nodes have again what was deleted");
+    Judge::quiescent(world);
+}
+
+/// Who was away for longer than tombstones are kept may have what all others have purged.
+#[test]
+fn who_was_away_for_too_long_brings_nothing_back() {
+    let (mut world, away) = been_away(23);
+    let mut judge = Judge::default();
     world.start(away);
-    assert!(has(&world, away), "it finds it on its disk");
+    assert!(has_x(&world, away), "it finds it on its disk");
     // Meanwhile members compare what they have, with it too.
     world.cut = Some(Box::new(|_, _, message| matches!(message, Message::SnapshotB(_))));
     world.run(60);
     world.cut = None;
-    world.settle();
-    world.run(60);
-    let back = world.up().into_iter().filter(|node| has(&world, *node)).count();
-    assert_eq!(back, 0, "{back} nodes have again what was deleted");
+    nobody_has_it_again(&mut world);
     judge.look(&world);
-    Judge::quiescent(&world);
+}
+
+/// Also if all of them start at one time, so that nobody is ready to say how late it is.
+#[test]
+fn who_was_away_for_too_long_brings_nothing_back_when_all_start() {
+    let (mut world, away) = been_away(24);
+    let others: Vec<NodeId> = world.up().into_iter().filter(|node| *node != away).collect();
+    others.iter().for_each(|node| world.stop(*node));
+    world.start(away);
+    others.iter().for_each(|node| world.start(*node));
+    assert!(has_x(&world, away), "it finds it on its disk");
+    nobody_has_it_again(&mut world);
 }

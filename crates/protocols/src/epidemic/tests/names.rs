@@ -112,3 +112,16 @@ fn what_has_seen_nothing_waits_for_no_place() {
         assert!(matches!(world.wait(ticket), Outcome::Written { .. }));
     }
 }
+
+/// Who cannot send it now does not know what became of it the first time.
+#[test]
+fn a_write_that_is_sent_again_is_never_told_to_have_changed_nothing() {
+    let (mut world, began) = forgetful(73);
+    let node = world.any();
+    world.stop(node);
+    world.start(node);
+    world.cut = Some(std::boxed::Box::new(|_, _, _| true));
+    let age = world.now - began;
+    let again = world.ask_again(node, (ID, age), "x", put("1"));
+    assert_eq!(world.wait(again), Outcome::Refused(Refusal::OutcomeUnknown));
+}

@@ -244,7 +244,7 @@ fn a_host_that_knows_no_keyspaces_says_that_it_is_starting(place: &Place) {
     assert_eq!(client.told(&[b"PING"]), "PONG");
     let http = place.cluster.http(4);
     let answer = ask_once(&http, "GET /v1/kv/default/k\nAccept: */*", b"");
-    assert_eq!((answer.status, answer.kind().as_str()), (503, "no_quorum"));
+    assert_eq!((answer.status, answer.kind().as_str()), (503, "overloaded"));
     let what = answer.json()["error"]["what"].clone();
     assert_eq!(what, "the host has not learnt yet which keyspaces there are");
     let ready = ask_once(&http, "GET /readyz\nAccept: */*", b"");
