@@ -198,7 +198,8 @@ fn every_figure_of_dataflagons_is_made_and_holes_are_counted() {
     let text = output.display().to_string();
     let figures = "marks,10,3,7,8,growth,memory";
     let run = ["dataflagons", "--quick", "--threads", "2", "--figure", figures];
-    let said = lab(&[&run[..], &["--output", &text]].concat());
+    let small = ["--nodes", "20", "--seconds", "6", "--output", &text];
+    let said = lab(&[&run[..], &small].concat());
     assert_eq!(said.status.code(), Some(0), "{said:?}");
     for name in ["marks", "fig10", "fig3", "fig7", "fig8", "growth", "memory"] {
         let read = |ending: &str| {

@@ -103,6 +103,8 @@ impl Joining {
             || (waited >= patience && ready >= 1 && members < DONORS)
             || (waited >= 2 * patience && ready >= 1)
             || (waited >= 2 * patience && !is_coming && all >= members.min(DONORS))
+            // Who has started with what it had does not wait for good for one that is cut off.
+            || (waited >= 4 * patience && !is_coming && all >= 1 && self.floor.is_some())
     }
 }
 
