@@ -27,7 +27,7 @@ usage: cargo xtask COMMAND
        --no-build   skip building each pure crate alone
        --tighten    lower the ratchet's exceptions to what they are now
   sweep [ARGUMENT...]             build the simulator and run it; arguments are the
-                                  simulator's own (default: --seeds 0..200)
+                                  simulator's own (default: --seeds 0..130)
   proto                           write the code of the native API's schema anew
   mutants [NAME...]               run the planted bugs of xtask/mutants.txt (default: all)
   clients [ARGUMENT...]           run the real clients; arguments are those of

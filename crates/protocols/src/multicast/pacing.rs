@@ -76,7 +76,7 @@ impl Pacer {
             Pace::Demand => true,
             Pace::Time { slots_per_s, .. } => {
                 let is_far = lacks > slots_per_s && !mutant!("multicast_far_behind_by_time");
-                let is_early = until > self.due(now_ms) && !mutant!("multicast_waits_for_clocks");
+                let is_early = until > self.due(now_ms);
                 is_far || is_early
             }
         };
