@@ -6,8 +6,8 @@ use crate::events::json;
 use crate::resp::commands::CHANNEL;
 use crate::resp::error;
 use crate::resp::reply::{Encoder, Protocol};
-use alloc::collections::VecDeque;
 use alloc::string::String;
+use alloc::vec::Vec;
 use quorate_kernel::ids::LaneId;
 use quorate_kernel::limits::CLIENT_QUEUE_BYTES_MAX;
 use quorate_kernel::mutant;
@@ -17,7 +17,7 @@ use quorate_kernel::watch::{Event, Watch};
 /// Events that wait for the replies of earlier commands.
 #[derive(Debug, Default)]
 pub(super) struct Untold {
-    texts: VecDeque<String>,
+    texts: Vec<String>,
     bytes: usize,
 }
 
@@ -71,7 +71,7 @@ impl Session {
     fn tell(&mut self, event: &Event) {
         let text = json(event);
         self.untold.bytes += text.len();
-        self.untold.texts.push_back(text);
+        self.untold.texts.push(text);
         self.tell_waiting();
     }
 

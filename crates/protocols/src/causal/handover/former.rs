@@ -12,9 +12,9 @@
 //! know the record of its own decree waits for it. If there were several, the first comes first.
 
 use super::join::ask;
-use super::scan::list;
+use super::scan::answer;
 use crate::causal::map::{Map, Shape};
-use crate::causal::message::{Message, Pair, TellClock};
+use crate::causal::message::Pair;
 use crate::causal::replicate::replica::Replica;
 use crate::causal::{Causal, Context};
 use crate::dots::clock::{Clock, Entry};
@@ -177,16 +177,10 @@ impl Causal {
             invariant!(replica.record.is_leaving, "only who leaves is a former holder");
             let is_later = held.is_none_or(|birth| birth > replica.actor().birth);
             invariant!(is_later, "a replica is in one place");
-            let (page, end) = list(replica, &shape.hashes(&shape.homes(at)), limits, key, cx);
-            let message = Message::ScanB {
-                pair: Pair { from: replica.actor(), to: at, map: map.version },
-                to: pair.from,
-                step,
-                clock: TellClock::of(&replica.clock),
-                page,
-                next: end.to_vec(),
-            };
-            cx.fx.send(from, message);
+            let hashes = shape.hashes(&shape.homes(at));
+            let asked = Pair { map: map.version, ..pair };
+            let answer = answer(replica, (asked, step), (&hashes, limits, key), cx);
+            cx.fx.send(from, answer);
         }
     }
 

@@ -39,16 +39,28 @@ impl Causal {
         // From here on this replica waits for the newcomer before it drops a dot.
         replica.flush(cx);
         let hashes = shape.hashes(&shape.shared(at, pair.from.partition));
-        let (page, end) = list(replica, &hashes, limits, key, cx);
-        let message = Message::ScanB {
-            pair: Pair { from: replica.actor(), to: pair.from.partition, map: map.version },
-            to: pair.from,
-            step,
-            clock: TellClock::of(&replica.clock),
-            page,
-            next: end.to_vec(),
-        };
-        cx.fx.send(from, message);
+        let asked = Pair { map: map.version, ..pair };
+        let answer = answer(replica, (asked, step), (&hashes, limits, key), cx);
+        cx.fx.send(from, answer);
+    }
+}
+
+/// The answer to whoever scans: what a replica has of the keys from one on with these hashes, by
+/// the map that the question is answered with.
+pub(super) fn answer(
+    replica: &Replica,
+    (asked, step): (Pair, u64),
+    (hashes, limits, key): (&RangeInclusive<u64>, Limits, &Bytes),
+    cx: &Context<'_>,
+) -> Message {
+    let (page, end) = list(replica, hashes, limits, key, cx);
+    Message::ScanB {
+        pair: Pair { from: replica.actor(), to: asked.from.partition, map: asked.map },
+        to: asked.from,
+        step,
+        clock: TellClock::of(&replica.clock),
+        page,
+        next: end.to_vec(),
     }
 }
 
