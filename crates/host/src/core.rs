@@ -92,17 +92,18 @@ impl Core {
             note_failure(&mut directory, failure);
         }
         let finished = disk.finish().map_err(HostError::from);
-        if served.is_ok() && finished.is_ok() {
-            // A merge may go on for longer than whoever stops this host waits.
-            directory.note_clean()?;
-        }
-        let closed = disk.close().map_err(HostError::from);
+        // A merge may go on for longer than whoever stops this host waits.
+        let noted = match served.is_ok() && finished.is_ok() {
+            true => directory.note_clean().map_err(HostError::from),
+            false => Ok(()),
+        };
+        let closed = finished.and(disk.close().map_err(HostError::from));
         // It reads what the directory holds.
         drop(node);
         if let Err(failure) = &closed {
             note_failure(&mut directory, failure);
         }
-        served.and(closed)?;
+        served.and(closed).and(noted)?;
         let (node, path) = (directory.identity().node, directory.path().to_path_buf());
         if is_removed { Err(HostError::Removed { node, path }) } else { Ok(()) }
     }

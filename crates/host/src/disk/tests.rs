@@ -74,3 +74,16 @@ fn what_is_synced_is_told_before_the_log_is_closed() {
     merged.send(()).expect("it goes on");
     assert_eq!(disk.close(), Ok(()));
 }
+
+#[test]
+fn a_last_sync_that_fails_is_told_when_all_should_be_synced() {
+    let (_poll, report) = report();
+    let (work, waiting) = channel::<Work>();
+    let failed = Fatal::Disk("no room".to_owned());
+    let told = failed.clone();
+    let disk = Disk::over(work, report, Durable::default(), move |_| {
+        assert!(waiting.recv().is_err(), "nothing was handed over");
+        Err(told)
+    });
+    assert_eq!(disk.expect("a thread").finish(), Err(failed));
+}
