@@ -53,6 +53,8 @@ pub struct Joining {
     /// For which range it asks.
     pub(super) range: Option<Range>,
     pub(super) donors: BTreeMap<NodeId, Donor>,
+    /// In which round a page of a donor that is ready has come last.
+    pub(super) heard_ready: Option<u64>,
     /// What has had its turn since `floor`.
     pub(super) deferred: Deferred,
 }
@@ -62,14 +64,22 @@ impl Standing {
     #[must_use]
     pub fn joining(takes_place: bool, floor: Option<EventKey>) -> Standing {
         let (donors, deferred) = (BTreeMap::new(), Deferred::default());
-        let (since, range) = (None, None);
-        Standing::Joining(Joining { takes_place, floor, since, range, donors, deferred })
+        let (since, range, heard_ready) = (None, None, None);
+        Standing::Joining(Joining {
+            takes_place,
+            floor,
+            since,
+            range,
+            donors,
+            heard_ready,
+            deferred,
+        })
     }
 }
 
 impl Joining {
     pub(super) fn restart(&mut self) {
-        (self.range, self.since) = (None, None);
+        (self.range, self.since, self.heard_ready) = (None, None, None);
         self.donors.clear();
     }
 
@@ -84,8 +94,15 @@ impl Joining {
     }
 
     /// Whether enough is here in this round, where so many members are known, and whether there is
-    /// nobody else at all.
-    fn is_enough(&self, round: u64, patience: u64, members: usize, is_alone: bool) -> bool {
+    /// nobody else at all. `own` is how many copies acknowledged writes have, of a node that has
+    /// started with what it had.
+    fn is_enough(
+        &self,
+        (round, patience): (u64, u64),
+        members: usize,
+        is_alone: bool,
+        own: Option<usize>,
+    ) -> bool {
         if mutant!("epidemic_join_at_once") {
             return true;
         }
@@ -103,8 +120,21 @@ impl Joining {
             || (waited >= patience && ready >= 1 && members < DONORS)
             || (waited >= 2 * patience && ready >= 1)
             || (waited >= 2 * patience && !is_coming && all >= members.min(DONORS))
-            // Who has started with what it had does not wait for good for one that is cut off.
-            || (waited >= 4 * patience && !is_coming && all >= 1 && self.floor.is_some())
+            || (waited >= 4 * patience && self.suffices(round, patience, own, (members, all)))
+    }
+
+    /// Whether what has come and what the node had suffices without those that are cut off: they
+    /// are too few to have something acknowledged alone, and nobody ready was heard for long.
+    fn suffices(
+        &self,
+        round: u64,
+        patience: u64,
+        own: Option<usize>,
+        (members, all): (usize, usize),
+    ) -> bool {
+        let is_heard = self.heard_ready.is_some_and(|heard| round < heard + 2 * patience);
+        let are_few = own.is_some_and(|copies| members.saturating_sub(all) < copies);
+        all >= 1 && are_few && !is_heard && !mutant!("epidemic_waits_for_who_is_cut_off")
     }
 }
 
@@ -175,7 +205,9 @@ impl Epidemic {
         let is_cut_off =
             self.state.hints.iter().any(is_other) && !mutant!("epidemic_cut_off_joins");
         let is_alone = self.state.cyclon.view().is_empty() && !is_cut_off;
+        let copies = self.state.last.map(|_| usize::from(self.settings.acks));
         let Standing::Joining(joining) = &mut self.state.standing else { return };
+        let own = copies.filter(|_| joining.takes_place);
         // TTL must be that of the cluster, so it must have been heard how large that is.
         if joining.takes_place && (!may_resume || round < COUNTED_ROUNDS) {
             return;
@@ -189,7 +221,7 @@ impl Epidemic {
             joining.range = Some(target);
         }
         joining.since.get_or_insert(round);
-        if joining.is_enough(round, PATIENCE_TTLS * ttl, known, is_alone) {
+        if joining.is_enough((round, PATIENCE_TTLS * ttl), known, is_alone, own) {
             return self.take_over(target, cx);
         }
         self.ask_donors(target, round, cx);

@@ -148,6 +148,9 @@ impl Epidemic {
         if donor.number != page.number && !mutant!("epidemic_late_page_taken") {
             return;
         }
+        if page.is_ready {
+            joining.heard_ready = Some(round);
+        }
         // How long this node was away: tombstones may be purged that it has not heard of.
         let time = |event: Option<EventKey>| event.map_or(LogicalTime(0), |event| event.time).0;
         let away = time(page.horizon.last).saturating_sub(time(last));

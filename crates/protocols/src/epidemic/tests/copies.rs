@@ -10,8 +10,10 @@ use crate::epidemic::replica::range::{Range, position};
 use crate::epidemic::replica::store::Record;
 use crate::epidemic::replica::version::{RequestId, Version};
 use crate::epto::{EventKey, Horizon};
+use crate::gossip::cyclon::Peer;
 use bytes::Bytes;
 use quorate_kernel::ids::NodeId;
+use quorate_kernel::operation::Outcome;
 use quorate_kernel::process::Process;
 use std::boxed::Box;
 use std::collections::BTreeSet;
@@ -135,4 +137,31 @@ fn who_hears_nobody_keeps_nobody_waiting_and_who_hears_others_is_not_ready_at_on
     assert_eq!(parts(&world, node), 0);
     let (world, node, _) = asker(65);
     assert_eq!(parts(&world, node), 1, "it takes over what it shall answer for");
+}
+
+/// Two of three have all that was acknowledged.
+#[test]
+fn who_has_started_with_what_it_had_does_not_wait_for_who_is_cut_off() {
+    let mut world = World::new(3, Level::Strong, 67);
+    world.settle();
+    assert!(matches!(world.done("x", put("1")), Outcome::Written { .. }));
+    world.run(40);
+    let [one, other, away] = world.up()[..] else { panic!("there are three") };
+    [one, other].into_iter().for_each(|node| world.stop(node));
+    world.cut = Some(Box::new(move |from, to, _| [from, to].contains(&away)));
+    [one, other].into_iter().for_each(|node| world.start(node));
+    let told = Peer { who: world.me(away), age: 0, address: "".into() };
+    for _ in 0..100 {
+        world.run(4);
+        // They are told again and again that it is there.
+        for node in [one, other] {
+            let host = world.hosts.get_mut(&node).expect("it is there");
+            host.engine.state.slices.on_members(core::slice::from_ref(&told));
+        }
+    }
+    for node in [one, other] {
+        assert_eq!(world.state(node).slices.members().len(), 2, "both others are known");
+        assert!(world.state(node).is_whole(), "it waits for who is cut off");
+        assert!(world.state(node).store.held(&wire_key(b"x"), None).is_some());
+    }
 }
