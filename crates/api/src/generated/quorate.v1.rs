@@ -55,8 +55,8 @@ pub mod place {
         /// Behind this token of an earlier answer of the keyspace. Where writes have an order.
         #[prost(bytes, tag = "1")]
         After(::prost::bytes::Bytes),
-        /// This version, which the client chooses. Where writes have no order: the first value of a version
-        /// stays, another one is refused.
+        /// This version, which the client chooses. Where writes have no order: of two values of a version
+        /// the one with the larger hash stays in the end, the other is refused.
         #[prost(uint64, tag = "2")]
         Version(u64),
     }
