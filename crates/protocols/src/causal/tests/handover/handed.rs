@@ -4,9 +4,9 @@ use crate::causal::handover::leave::DOTS_MAX;
 use crate::causal::tests::losses::closing::run;
 use crate::causal::tests::traps::{CausalWorld, bytes, calm, delete, deliver_all, get, put};
 use crate::testing::siblings::Move;
-use crate::testing::world::{Setup, World};
+use crate::testing::world::{Flight, Setup, World};
 use bytes::Bytes;
-use quorate_kernel::operation::Outcome;
+use quorate_kernel::operation::{Operation, Outcome};
 use quorate_kernel::time::Span;
 use std::format;
 use std::vec::Vec;
@@ -131,4 +131,31 @@ fn a_delete_that_was_handed_over_outlives_who_took_it() {
     for node in 3..=5 {
         assert_eq!(get(&mut world, node, "k").0, [] as [Bytes; 0], "node {node}");
     }
+}
+
+/// It was the nearest replica when it was chosen, and has done nothing when it says so.
+#[test]
+fn a_write_that_reaches_who_has_just_given_its_key_away_is_done_by_another() {
+    let setup = Setup { members: 3, spares: 2, ..Setup::default() };
+    let mut world: CausalWorld = World::new(&setup);
+    calm(&mut world, Span::secs(1));
+    let write = Operation::put_over(bytes("k"), bytes("v"), Bytes::new(), None);
+    let number = world.request(5, write, Span::secs(1));
+    let next = |world: &mut CausalWorld, name: &str, from: u64, to: u64| {
+        let is_meant =
+            |flight: &Flight| (flight.name, flight.from.node.0, flight.to.0) == (name, from, to);
+        let place = world.flights.iter().position(is_meant).expect("it is in flight");
+        world.deliver(place);
+    };
+    next(&mut world, "ReadA", 5, 1);
+    next(&mut world, "ReadB", 1, 5);
+    (1..=4).for_each(|node| world.place(node, &[Move { out: 1, into: 4, gone: false }]));
+    next(&mut world, "WriteA", 5, 1);
+    // It says so before it is known where its partitions went.
+    next(&mut world, "WriteB", 1, 5);
+    assert_eq!(world.answers[number].1, None, "another one is asked");
+    deliver_all(&mut world);
+    let outcome = world.answers[number].1.clone();
+    assert!(matches!(outcome, Some(Outcome::Written { .. })), "{outcome:?}");
+    assert_eq!(get(&mut world, 2, "k").0, [bytes("v")]);
 }
