@@ -51,7 +51,7 @@ class Host:
         """
         with self._lock:
             known = self._status
-        if known is not None and (not keyspace or engine_of(known, keyspace)):
+        if known is not None and (not keyspace or _tells_of(known, keyspace)):
             return known
         request = admin_pb2.StatusRequest()
         told: admin_pb2.StatusResponse = self.admin.Status(request, timeout=within)
@@ -98,7 +98,12 @@ class Hosts:
             host.channel.close()
 
 
-def engine_of(status: admin_pb2.StatusResponse, keyspace: str) -> str:
-    """The engine of a keyspace; empty if it was not told of."""
-    found = (known.engine for known in status.keyspaces if known.name == keyspace)
-    return next(found, "")
+def can(
+    status: admin_pb2.StatusResponse, keyspace: str, capability: admin_pb2.Capability.ValueType
+) -> bool:
+    """Whether a keyspace can do something; not if it was not told of."""
+    return any(capability in known.can for known in status.keyspaces if known.name == keyspace)
+
+
+def _tells_of(status: admin_pb2.StatusResponse, keyspace: str) -> bool:
+    return any(known.name == keyspace for known in status.keyspaces)

@@ -1,13 +1,13 @@
 """How a call is made until it is done, refused, or nobody can say.
 
 A read is asked of one host after another. A write is sent with a request id, under which a host
-does it once. What follows when no answer comes is up to the keyspace's engine:
+does it once. What follows when no answer comes is up to what the keyspace can do:
 
-- linearizable: it is sent again to the same host, in the same start, under the same id. Only that
-  one can tell what became of it; if it cannot, the outcome is unknown. Sent to another host an old
-  value could come back over a newer one.
-- causal: it is sent on to the next host under the same id, which stays with the version: versions
-  of one id are one value. The outcome is unknown only when the time is over.
+- One value for each key: it is sent again to the same host, in the same start, under the same id.
+  Only that one can tell what became of it; if it cannot, the outcome is unknown. Sent to another
+  host an old value could come back over a newer one.
+- Values side by side: it is sent on to the next host under the same id, which stays with the
+  version: versions of one id are one value. The outcome is unknown only when the time is over.
 
 An order of an operator has no id, and is not given again once it may have been taken.
 """
@@ -22,16 +22,15 @@ from typing import Any
 
 import grpc
 
-from quorate._hosts import Host, Hosts, engine_of
+from quorate._hosts import Host, Hosts, can
 from quorate._verdict import Next, Verdict, judge
 from quorate.errors import OutcomeUnknown, QuorateError, Unreachable
-from quorate.v1 import common_pb2
+from quorate.v1 import admin_pb2, common_pb2
 
 #: The pause before the second try; each next one is twice as long.
 _PAUSE = 0.010
 #: The longest pause between two tries.
 _PAUSE_MAX = 0.500
-_CAUSAL = "causal"
 
 #: Makes a call at a host within some seconds.
 Call = Callable[[Host, float], Any]
@@ -123,7 +122,8 @@ def _until_answered(
 def write(hosts: Hosts, timeout: float, keyspace: str, is_foldable: bool, call: Write) -> Any:
     """Has a write done once.
 
-    `is_foldable`: on a causal keyspace, doing it at two hosts comes to the same as doing it once.
+    `is_foldable`: where values stand side by side, doing it at two hosts comes to the same as doing
+    it once.
     """
     tries = Tries(hosts, timeout)
     while True:
@@ -131,7 +131,7 @@ def write(hosts: Hosts, timeout: float, keyspace: str, is_foldable: bool, call: 
         if verdict is not None:
             tries.go_on(verdict.error or Unreachable(verdict.why))
             continue
-        is_anywhere = is_foldable and engine_of(status, keyspace) == _CAUSAL
+        is_anywhere = is_foldable and can(status, keyspace, admin_pb2.CAPABILITY_SIBLINGS)
         sent = _Sent(tries, call, status.coordinator, is_anywhere)
         answer = _anywhere(sent) if is_anywhere else _at_one(sent)
         if not isinstance(answer, QuorateError):

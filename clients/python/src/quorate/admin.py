@@ -107,11 +107,13 @@ class Admin:
         self,
         name: str,
         *,
-        engine: str = "linearizable",
+        engine: str = "",
         settings: Mapping[str, str] | None = None,
         timeout: float | None = None,
     ) -> None:
         """Makes a keyspace, with the engine's defaults but for these settings.
+
+        `engine`: its name; empty is the cluster's usual one, the linearizable engine.
 
         Refused with Kind.EXISTS if the name is taken.
         """

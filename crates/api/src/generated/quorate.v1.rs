@@ -3561,7 +3561,7 @@ pub struct Keyspace {
     /// Its name.
     #[prost(string, tag = "1")]
     pub name: ::prost::alloc::string::String,
-    /// Its engine: "linearizable" or "causal".
+    /// The name of its engine. Ask `can` what that means for clients.
     #[prost(string, tag = "2")]
     pub engine: ::prost::alloc::string::String,
     /// How durable data is before a write is acknowledged: "sync", "periodic=50ms" or "memory".
@@ -3586,6 +3586,9 @@ pub struct Keyspace {
     /// order and is only for measuring.
     #[prost(string, tag = "9")]
     pub mode: ::prost::alloc::string::String,
+    /// What clients can do with it.
+    #[prost(enumeration = "Capability", repeated, tag = "10")]
+    pub can: ::prost::alloc::vec::Vec<i32>,
 }
 /// Asks how the host is.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
@@ -3915,6 +3918,72 @@ pub struct WatchResponse {
     /// Where the host's cluster door was last heard of.
     #[prost(string, tag = "5")]
     pub address: ::prost::alloc::string::String,
+}
+/// What clients can do with a keyspace. Who does not know one may pass it over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum Capability {
+    /// Not said.
+    Unspecified = 0,
+    /// Read, write and delete one value for each key.
+    Values = 1,
+    /// Read all values that were written side by side, and replace those that were read. A write with
+    /// an id that was done at two hosts is one write all the same.
+    Siblings = 2,
+    /// Choose for each read how many replicas answer it.
+    Replies = 3,
+    /// List the keys.
+    Listing = 4,
+    /// Be told how a read was served.
+    Explaining = 5,
+    /// Read and write several keys in one step.
+    Transactions = 6,
+    /// Change a value where it stands: add to a number, append.
+    Changes = 7,
+    /// Have keys that end by themselves.
+    Expiry = 8,
+    /// Have a tree of nodes, sessions, and nodes that end with these.
+    Tree = 9,
+    /// Be given receipts: a place in the order, and how many replicas have said so.
+    Receipts = 10,
+}
+impl Capability {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "CAPABILITY_UNSPECIFIED",
+            Self::Values => "CAPABILITY_VALUES",
+            Self::Siblings => "CAPABILITY_SIBLINGS",
+            Self::Replies => "CAPABILITY_REPLIES",
+            Self::Listing => "CAPABILITY_LISTING",
+            Self::Explaining => "CAPABILITY_EXPLAINING",
+            Self::Transactions => "CAPABILITY_TRANSACTIONS",
+            Self::Changes => "CAPABILITY_CHANGES",
+            Self::Expiry => "CAPABILITY_EXPIRY",
+            Self::Tree => "CAPABILITY_TREE",
+            Self::Receipts => "CAPABILITY_RECEIPTS",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "CAPABILITY_UNSPECIFIED" => Some(Self::Unspecified),
+            "CAPABILITY_VALUES" => Some(Self::Values),
+            "CAPABILITY_SIBLINGS" => Some(Self::Siblings),
+            "CAPABILITY_REPLIES" => Some(Self::Replies),
+            "CAPABILITY_LISTING" => Some(Self::Listing),
+            "CAPABILITY_EXPLAINING" => Some(Self::Explaining),
+            "CAPABILITY_TRANSACTIONS" => Some(Self::Transactions),
+            "CAPABILITY_CHANGES" => Some(Self::Changes),
+            "CAPABILITY_EXPIRY" => Some(Self::Expiry),
+            "CAPABILITY_TREE" => Some(Self::Tree),
+            "CAPABILITY_RECEIPTS" => Some(Self::Receipts),
+            _ => None,
+        }
+    }
 }
 /// Where a host is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]

@@ -7,7 +7,7 @@ use quorate_host::engines;
 use quorate_host::metrics::{Shared, Stage};
 use quorate_host::ring::report::{self, Row, cell};
 use quorate_host::ring::{KeyspaceReport, Report};
-use quorate_kernel::engine;
+use quorate_kernel::engine::{self, Capability};
 use quorate_kernel::ids::LaneId;
 use quorate_kernel::keyspace::Keyspace as Record;
 use quorate_kernel::rules::Alter;
@@ -32,6 +32,22 @@ fn keyspace(keyspace: &Keyspace) -> v1::Keyspace {
         scan: Some(keyspaces::promise(keyspace)),
         is_ready: keyspace.cells.is_ready(),
         mode: keyspace.entry.mode().to_owned(),
+        can: keyspace.entry.engine.can.iter().map(|can| capability(*can).into()).collect(),
+    }
+}
+
+fn capability(capability: Capability) -> v1::Capability {
+    match capability {
+        Capability::Values => v1::Capability::Values,
+        Capability::Siblings => v1::Capability::Siblings,
+        Capability::Replies => v1::Capability::Replies,
+        Capability::Listing => v1::Capability::Listing,
+        Capability::Explaining => v1::Capability::Explaining,
+        Capability::Transactions => v1::Capability::Transactions,
+        Capability::Changes => v1::Capability::Changes,
+        Capability::Expiry => v1::Capability::Expiry,
+        Capability::Tree => v1::Capability::Tree,
+        Capability::Receipts => v1::Capability::Receipts,
     }
 }
 

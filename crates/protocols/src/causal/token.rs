@@ -44,13 +44,7 @@ impl Tokens {
     /// The tokens of a cluster with this secret.
     #[must_use]
     pub fn new(secret: &[u8], cluster: ClusterId) -> Tokens {
-        Tokens::with_key(Tokens::key_of(secret), cluster)
-    }
-
-    /// The key that a secret is for tokens. It does not give the secret away.
-    #[must_use]
-    pub fn key_of(secret: &[u8]) -> [u8; 32] {
-        blake3::derive_key("quorate 2026 causal context tokens", secret)
+        Tokens::with_key(crate::engines::signing_key(secret), cluster)
     }
 
     /// The tokens signed by this key.

@@ -54,8 +54,7 @@ impl Kind {
             Kind::Function => 140,
             Kind::Columns => 140,
             Kind::Folder => 15,
-            Kind::Names => 1,
-            Kind::Asserts => 0,
+            Kind::Names | Kind::Asserts => 0,
             Kind::Worlds => 3,
         }
     }

@@ -3,20 +3,21 @@
 //! An engine is a folder and a line: what others need to know of it they ask its value. So its
 //! name stands in its folder, on that line, and in its twins: a judge, a workload, scenarios and a
 //! client's surface that are called after it, with the line that makes each of them known to the
-//! compiler. Every other place is an exception, and exceptions only shrink. Comments and tests may
-//! name whom they like.
+//! compiler. Every other place is an exception, and there is none. Comments and tests may name whom
+//! they like.
 
 use super::lengths::{Kind, Measure, Place};
 use crate::tidy::engines;
 use crate::tidy::source::{Source, line_of};
 use crate::tidy::tree::Tree;
+use std::collections::BTreeSet;
 
 /// The folders below which a file or folder that is called after an engine is its own.
 const TWINS: [&str; 4] =
     ["crates/protocols/src", "crates/check/src", "crates/sim/src/workload", "crates/client/src"];
 
-/// The one line, and what makes the folders known to the compiler.
-const LINES: [&str; 2] = [engines::LIST, "crates/protocols/src/lib.rs"];
+/// Where a client in another language would ask for an engine by its name, as a string.
+const PYTHON: &str = "clients/python/src";
 
 /// Words of papers that have an engine's name in them and mean no engine: what was seen of a key
 /// ("causal context": dotted version vectors, DottedDB).
@@ -52,11 +53,25 @@ pub fn measure(tree: &Tree) -> Vec<(Place, Measure)> {
             over.push(((Kind::Names, path.to_owned()), measure));
         }
     }
+    over.extend(tree.below(PYTHON, ".py").filter_map(|(path, text)| {
+        let measure = strings(text, &engines)?;
+        Some(((Kind::Names, path.to_owned()), measure))
+    }));
     over
 }
 
+/// How often engines' names are strings in a file of Python.
+fn strings(text: &str, engines: &BTreeSet<String>) -> Option<Measure> {
+    let is_named = |line: &str| {
+        let code = line.split('#').next().expect("a split has a first part");
+        engines.iter().any(|name| code.contains(&format!("\"{name}\"")))
+    };
+    let lines = || (1..).zip(text.lines()).filter(|(_, line)| is_named(line));
+    lines().next().map(|(line, _)| Measure { length: lines().count(), line })
+}
+
 /// Whether what is named at a place of a file is made known there to the compiler: as a module of
-/// a twin, or in the list of scenarios by the name of one.
+/// a twin, in the list of engines, or in the list of scenarios by the name of one.
 fn makes_known(tree: &Tree, path: &str, text: &str, at: usize) -> bool {
     let (list, scenarios) = SCENARIOS;
     if path == list {
@@ -66,6 +81,10 @@ fn makes_known(tree: &Tree, path: &str, text: &str, at: usize) -> bool {
     }
     let begin = text[..at].rfind('\n').map_or(0, |before| before + 1);
     let line = text[begin..].lines().next().expect("the name is on it");
+    let behind = text[at..].trim_start_matches(char::is_alphanumeric);
+    if path == engines::LIST && (line.starts_with("use ") || behind.starts_with("::ENGINE")) {
+        return true;
+    }
     let is_module = ["mod ", "pub mod ", "pub(crate) mod ", "pub use "];
     let is_above =
         |twin: &str| path == format!("{twin}/lib.rs") || path == format!("{twin}/mod.rs");
@@ -89,5 +108,5 @@ fn is_of(path: &str, name: &str) -> bool {
     let is_twin = |folder: &str| {
         path.strip_prefix(folder).is_some_and(|rest| rest.split('/').any(is_called_so))
     };
-    LINES.contains(&path) || TWINS.into_iter().any(is_twin)
+    TWINS.into_iter().any(is_twin)
 }

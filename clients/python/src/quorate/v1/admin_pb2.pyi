@@ -9,12 +9,37 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
+class Capability(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    CAPABILITY_UNSPECIFIED: _ClassVar[Capability]
+    CAPABILITY_VALUES: _ClassVar[Capability]
+    CAPABILITY_SIBLINGS: _ClassVar[Capability]
+    CAPABILITY_REPLIES: _ClassVar[Capability]
+    CAPABILITY_LISTING: _ClassVar[Capability]
+    CAPABILITY_EXPLAINING: _ClassVar[Capability]
+    CAPABILITY_TRANSACTIONS: _ClassVar[Capability]
+    CAPABILITY_CHANGES: _ClassVar[Capability]
+    CAPABILITY_EXPIRY: _ClassVar[Capability]
+    CAPABILITY_TREE: _ClassVar[Capability]
+    CAPABILITY_RECEIPTS: _ClassVar[Capability]
+
 class Stage(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     STAGE_UNSPECIFIED: _ClassVar[Stage]
     STAGE_STARTING: _ClassVar[Stage]
     STAGE_SERVING: _ClassVar[Stage]
     STAGE_STOPPING: _ClassVar[Stage]
+CAPABILITY_UNSPECIFIED: Capability
+CAPABILITY_VALUES: Capability
+CAPABILITY_SIBLINGS: Capability
+CAPABILITY_REPLIES: Capability
+CAPABILITY_LISTING: Capability
+CAPABILITY_EXPLAINING: Capability
+CAPABILITY_TRANSACTIONS: Capability
+CAPABILITY_CHANGES: Capability
+CAPABILITY_EXPIRY: Capability
+CAPABILITY_TREE: Capability
+CAPABILITY_RECEIPTS: Capability
 STAGE_UNSPECIFIED: Stage
 STAGE_STARTING: Stage
 STAGE_SERVING: Stage
@@ -31,7 +56,7 @@ class KeyspacesResponse(_message.Message):
     def __init__(self, keyspaces: _Optional[_Iterable[_Union[Keyspace, _Mapping]]] = ...) -> None: ...
 
 class Keyspace(_message.Message):
-    __slots__ = ("name", "engine", "durability", "replicas", "value_bytes_max", "order", "scan", "is_ready", "mode")
+    __slots__ = ("name", "engine", "durability", "replicas", "value_bytes_max", "order", "scan", "is_ready", "mode", "can")
     NAME_FIELD_NUMBER: _ClassVar[int]
     ENGINE_FIELD_NUMBER: _ClassVar[int]
     DURABILITY_FIELD_NUMBER: _ClassVar[int]
@@ -41,6 +66,7 @@ class Keyspace(_message.Message):
     SCAN_FIELD_NUMBER: _ClassVar[int]
     IS_READY_FIELD_NUMBER: _ClassVar[int]
     MODE_FIELD_NUMBER: _ClassVar[int]
+    CAN_FIELD_NUMBER: _ClassVar[int]
     name: str
     engine: str
     durability: str
@@ -50,7 +76,8 @@ class Keyspace(_message.Message):
     scan: _kv_pb2.ScanPromise
     is_ready: bool
     mode: str
-    def __init__(self, name: _Optional[str] = ..., engine: _Optional[str] = ..., durability: _Optional[str] = ..., replicas: _Optional[int] = ..., value_bytes_max: _Optional[int] = ..., order: _Optional[_Union[_kv_pb2.ScanOrder, str]] = ..., scan: _Optional[_Union[_kv_pb2.ScanPromise, _Mapping]] = ..., is_ready: _Optional[bool] = ..., mode: _Optional[str] = ...) -> None: ...
+    can: _containers.RepeatedScalarFieldContainer[Capability]
+    def __init__(self, name: _Optional[str] = ..., engine: _Optional[str] = ..., durability: _Optional[str] = ..., replicas: _Optional[int] = ..., value_bytes_max: _Optional[int] = ..., order: _Optional[_Union[_kv_pb2.ScanOrder, str]] = ..., scan: _Optional[_Union[_kv_pb2.ScanPromise, _Mapping]] = ..., is_ready: _Optional[bool] = ..., mode: _Optional[str] = ..., can: _Optional[_Iterable[_Union[Capability, str]]] = ...) -> None: ...
 
 class StatusRequest(_message.Message):
     __slots__ = ()

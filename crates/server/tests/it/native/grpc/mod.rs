@@ -13,9 +13,9 @@ use quorate_api::v1::kv_client::KvClient;
 use quorate_api::v1::reading::State;
 use quorate_api::v1::scan_response::Part;
 use quorate_api::v1::{
-    BatchGetRequest, Coordinator, DeleteRequest, DeleteResponse, Entry, Error, GetRequest,
-    GetResponse, KeyspacesRequest, Kind, PutRequest, PutResponse, Repeat, RingRequest, ScanOrder,
-    ScanPromise, ScanRequest, StatusRequest, WriteOptions,
+    BatchGetRequest, Capability, Coordinator, DeleteRequest, DeleteResponse, Entry, Error,
+    GetRequest, GetResponse, KeyspacesRequest, Kind, PutRequest, PutResponse, Repeat, RingRequest,
+    ScanOrder, ScanPromise, ScanRequest, StatusRequest, WriteOptions,
 };
 use std::time::{Duration, Instant};
 use tonic::transport::{Channel, Endpoint};
@@ -219,6 +219,8 @@ fn hosts_keyspaces_the_ring_and_health_are_told() {
         let names: Vec<&str> = all.keyspaces.iter().map(|it| it.name.as_str()).collect();
         assert_eq!(names, ["default", "days"]);
         assert_eq!(all.keyspaces[1].order(), ScanOrder::Key);
+        let can = |asked| all.keyspaces[0].can().any(|capability| capability == asked);
+        assert!(can(Capability::Values) && can(Capability::Listing) && !can(Capability::Tree));
         let ring = admin.ring(RingRequest {}).await.expect("it answers").into_inner();
         assert_eq!(ring.hosts.len(), 3);
         let node = status.coordinator.expect("it says who it is").node;
