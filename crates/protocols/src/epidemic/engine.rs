@@ -144,7 +144,7 @@ impl Epidemic {
         &mut self,
         from: Incarnation,
         entries: Vec<Peer>,
-        told: crate::slices::Told,
+        told: crate::slices::Profile,
         cx: &mut Context<'_>,
     ) {
         invariant!(from.node != self.state.me.node, "nobody is his own neighbour");
@@ -162,7 +162,7 @@ impl Epidemic {
         &mut self,
         from: Incarnation,
         entries: Vec<Peer>,
-        told: crate::slices::Told,
+        told: crate::slices::Profile,
         cx: &mut Context<'_>,
     ) {
         invariant!(from.node != self.state.me.node, "nobody is his own neighbour");

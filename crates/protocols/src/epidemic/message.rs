@@ -7,7 +7,7 @@ use super::replica::store::{Entry, Record};
 use super::replica::version::{RequestId, Version};
 use crate::epto::{self, EventKey, Horizon, Sequence};
 use crate::gossip::cyclon::Peer;
-use crate::slices::Told;
+use crate::slices::Profile;
 use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::error::WireError;
@@ -39,14 +39,14 @@ pub enum Message {
         /// Some of the sender's neighbours, and itself.
         entries: Vec<Peer>,
         /// What it knows of slices.
-        told: Told,
+        told: Profile,
     },
     /// The answer.
     ShuffleReply {
         /// Some of the sender's neighbours.
         entries: Vec<Peer>,
         /// What it knows of slices.
-        told: Told,
+        told: Profile,
     },
     /// Each period, to two members of the sender's slice: whom it knows there.
     Members(Vec<Peer>),

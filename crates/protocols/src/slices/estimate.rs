@@ -2,7 +2,7 @@
 
 use super::floor::{self, Least};
 use super::position::{Groups, LOG2_MAX};
-use super::{Changed, Told};
+use super::{Changed, Profile};
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 use quorate_kernel::ids::NodeId;
@@ -96,7 +96,7 @@ impl Bounds {
 #[derive(Clone, Copy, Debug)]
 struct Word {
     from: NodeId,
-    told: Told,
+    told: Profile,
     /// In periods.
     age: u16,
 }
@@ -163,7 +163,7 @@ impl Estimate {
 
     /// A partner tells of itself. A joiner takes the number that most of the first have; of two
     /// that equally many have, the smaller: there a slice has more members.
-    pub fn hear(&mut self, from: NodeId, told: Told) -> Option<Changed> {
+    pub fn hear(&mut self, from: NodeId, told: Profile) -> Option<Changed> {
         if self.heard.len() == HEARD_MAX {
             self.heard.pop_front();
         }
@@ -283,8 +283,8 @@ const _: () = assert!(Bounds::USUAL.is_sound() && VOTES <= COUNTS_MIN && COUNTS_
 mod tests {
     use super::*;
 
-    fn told(count: u32, groups: Option<Groups>) -> Told {
-        Told { count: Some(count), groups, least: None }
+    fn told(count: u32, groups: Option<Groups>) -> Profile {
+        Profile { count: Some(count), groups, least: None }
     }
 
     /// In a small view the same one is met again and again.

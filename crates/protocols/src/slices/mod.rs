@@ -64,7 +64,7 @@ const EMPTY_AGES: u16 = 16;
 
 /// What the two sides of a Cyclon exchange tell of themselves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Told {
+pub struct Profile {
     /// The number of slices that the sender goes by; none while it has not settled for one.
     pub groups: Option<Groups>,
     /// How many nodes there are, as it counts and hears; none while its view is being filled.
@@ -127,11 +127,11 @@ impl Slices {
 
     /// What an exchange tells of this node.
     #[must_use]
-    pub fn told(&self) -> Told {
+    pub fn told(&self) -> Profile {
         let is_filled = self.estimate.is_filled();
         let own = self.own_count().filter(|_| is_filled);
         let count = own.map(|own| self.estimate.blended(own));
-        Told { groups: self.groups(), count, least: self.floor.told() }
+        Profile { groups: self.groups(), count, least: self.floor.told() }
     }
 
     /// Whether the members of the own slice had the time to be heard of since it changed.
@@ -178,7 +178,12 @@ impl Slices {
     }
 
     /// A Cyclon exchange has brought entries, and what the partner tells of itself.
-    pub fn on_exchange(&mut self, from: NodeId, entries: &[Peer], told: Told) -> Option<Changed> {
+    pub fn on_exchange(
+        &mut self,
+        from: NodeId,
+        entries: &[Peer],
+        told: Profile,
+    ) -> Option<Changed> {
         invariant!(from != self.me, "nobody is its own partner");
         let changed = self.estimate.hear(from, told);
         if changed.is_some() {

@@ -2,7 +2,7 @@
 
 use super::estimate::{Bounds, Estimate};
 use super::position::{Groups, Position};
-use super::{Changed, Slices, Told};
+use super::{Changed, Profile, Slices};
 use crate::gossip::cyclon::{Cyclon, Peer, Shape};
 use quorate_kernel::ids::{Incarnation, NodeId, Start};
 use quorate_kernel::rng::Rng;
@@ -256,8 +256,8 @@ fn few_nodes_are_one_slice() {
 #[test]
 fn a_joiner_takes_what_most_have_and_not_the_largest() {
     let mut estimate = Estimate::new(Bounds::USUAL);
-    let told = |log2| Told { groups: Groups::power(log2), ..Told::default() };
-    assert!(estimate.hear(NodeId(1), Told::default()).is_none(), "another joiner says nothing");
+    let told = |log2| Profile { groups: Groups::power(log2), ..Profile::default() };
+    assert!(estimate.hear(NodeId(1), Profile::default()).is_none(), "another joiner says nothing");
     assert!(estimate.hear(NodeId(2), told(5)).is_none());
     assert!(estimate.hear(NodeId(3), told(9)).is_none());
     let changed = estimate.hear(NodeId(4), told(5)).expect("three have told");
@@ -271,7 +271,7 @@ fn a_number_changes_once_in_the_time_that_a_view_takes_to_be_filled() {
     let mut changes = Vec::new();
     let mut nodes = 300;
     for period in 0..100_u16 {
-        let told = Told { groups: Groups::power(5), count: Some(nodes), least: None };
+        let told = Profile { groups: Groups::power(5), count: Some(nodes), least: None };
         let heard = estimate.hear(NodeId(u64::from(period)), told);
         let changed = heard.into_iter().chain(estimate.on_period(Some(nodes), None));
         changes.extend(changed.map(|_| period));

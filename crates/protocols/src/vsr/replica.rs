@@ -61,7 +61,7 @@ impl Replica {
                 self.on_get_state(from, nonce, (view, first), cx);
             }
             Message::NewState { nonce, asked, view, is_whole, before, entries, commit, end } => {
-                let told = super::log::transfer::Told {
+                let told = super::log::transfer::NewStateHead {
                     nonce,
                     asked,
                     view,

@@ -18,7 +18,7 @@ use tokio_stream::{Stream, StreamExt};
 use tonic::{Request, Response, Status};
 
 type Answered<T> = Result<Response<T>, Status>;
-type Told<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
+type Streamed<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
 
 #[tonic::async_trait]
 impl Tree for Native {
@@ -103,20 +103,23 @@ impl Tree for Native {
         done.map(Response::new).map_err(|problem| self.status_of(problem))
     }
 
-    type OpenSessionStream = Told<OpenSessionResponse>;
+    type OpenSessionStream = Streamed<OpenSessionResponse>;
 
     async fn open_session(
         &self,
         request: Request<OpenSessionRequest>,
-    ) -> Answered<Told<OpenSessionResponse>> {
+    ) -> Answered<Streamed<OpenSessionResponse>> {
         let opened = Native::open_session(self, request.into_inner()).await;
         let opened = opened.map_err(|problem| self.status_of(problem))?;
         Ok(Response::new(self.told(opened)))
     }
 
-    type WatchStream = Told<WatchNodeResponse>;
+    type WatchStream = Streamed<WatchNodeResponse>;
 
-    async fn watch(&self, request: Request<WatchNodeRequest>) -> Answered<Told<WatchNodeResponse>> {
+    async fn watch(
+        &self,
+        request: Request<WatchNodeRequest>,
+    ) -> Answered<Streamed<WatchNodeResponse>> {
         let mut asking = asking(&request);
         // A deadline of the call ends the whole stream.
         asking.within = None;
@@ -128,7 +131,10 @@ impl Tree for Native {
 
 impl Native {
     /// A stream as gRPC has it.
-    fn told<T>(&self, stream: impl Stream<Item = Result<T, Problem>> + Send + 'static) -> Told<T> {
+    fn told<T>(
+        &self,
+        stream: impl Stream<Item = Result<T, Problem>> + Send + 'static,
+    ) -> Streamed<T> {
         let native = self.clone();
         Box::pin(stream.map(move |next| next.map_err(|problem| native.status_of(problem))))
     }

@@ -4,7 +4,7 @@
 //! closes when it goes.
 
 use super::sessions::{MOVES_EVERY, TIMEOUT_MS};
-use super::told::{Told, heard_every};
+use super::told::{SessionEvents, heard_every};
 use crate::native::problem::{self, Problem};
 use crate::native::service::{Asking, Native};
 use quorate_api::v1;
@@ -25,7 +25,7 @@ pub const WATCHING: &str = "watching";
 /// ends.
 pub struct Changes {
     owner: Owner,
-    told: Told,
+    told: SessionEvents,
     alive: Interval,
     first: Option<v1::WatchNodeResponse>,
 }

@@ -4,7 +4,7 @@
 //! password: whoever guesses the number of a session can do nothing with it.
 
 use super::closing::Closing;
-use super::told::{Opened, Told};
+use super::told::{Opened, SessionEvents};
 use super::words::is_same;
 use super::{failures, words};
 use crate::native::problem::{self, Problem};
@@ -279,7 +279,7 @@ impl Native {
 /// A session as its client has it: first which it is, then nothing until it ends.
 pub struct SessionStream {
     native: Native,
-    told: Told,
+    told: SessionEvents,
     name: Name,
     number: u64,
     closed: Closing,

@@ -13,7 +13,7 @@ use tokio::sync::mpsc::Receiver;
 use tokio::time::timeout_at;
 
 /// What is told of a session, from the moment on at which it was asked for.
-pub struct Told {
+pub struct SessionEvents {
     from: Receiver<Happened>,
     /// What came together with what was told last.
     waiting: VecDeque<SessionEvent>,
@@ -36,11 +36,11 @@ impl Native {
         &self,
         keyspace: &Served,
         connect: Connect,
-    ) -> Result<(Told, Opened), Problem> {
+    ) -> Result<(SessionEvents, Opened), Problem> {
         let watch = Watch::Session(connect);
         let begun = self.calls.watch(keyspace.keyspace().lane, watch);
         let from = begun.map_err(|refusal| problem::refused(&refusal))?;
-        let mut told = Told { from, waiting: VecDeque::new(), is_over: false };
+        let mut told = SessionEvents { from, waiting: VecDeque::new(), is_over: false };
         let deadline = tokio::time::Instant::now() + self.timeout() + GRACE;
         let first = std::future::poll_fn(|cx| told.poll(cx));
         match timeout_at(deadline, first).await {
@@ -55,7 +55,7 @@ impl Native {
     }
 }
 
-impl Told {
+impl SessionEvents {
     /// What is told next. An error is the end of it.
     pub fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<SessionEvent, Problem>>> {
         loop {
@@ -99,12 +99,12 @@ mod tests {
     use quorate_kernel::operation::Refusal;
     use tokio::sync::mpsc::channel;
 
-    async fn next(told: &mut Told) -> Option<Result<SessionEvent, Problem>> {
+    async fn next(told: &mut SessionEvents) -> Option<Result<SessionEvent, Problem>> {
         std::future::poll_fn(|cx| told.poll(cx)).await
     }
 
-    fn told(from: Receiver<Happened>) -> Told {
-        Told { from, waiting: VecDeque::new(), is_over: false }
+    fn told(from: Receiver<Happened>) -> SessionEvents {
+        SessionEvents { from, waiting: VecDeque::new(), is_over: false }
     }
 
     #[tokio::test]

@@ -10,7 +10,7 @@ use crate::epidemic::replica::store::{Entry, Record};
 use crate::epidemic::replica::version::{RequestId, Version};
 use crate::epto::{EventKey, Horizon, LogicalTime, Sequence};
 use crate::gossip::cyclon::Peer;
-use crate::slices::Told;
+use crate::slices::Profile;
 use crate::slices::position::Position;
 use bytes::{Bytes, BytesMut};
 use proptest::prelude::*;
@@ -49,7 +49,7 @@ fn all() -> Vec<Message> {
     let (key, version) = (wire_key(b"k"), Version::Explicit(4));
     let wrote = Came::Wrote { version, existed: false };
     let read = Came::Read { version: None, value: None, is_degraded: true };
-    let told = Told { count: Some(40), ..Told::default() };
+    let told = Profile { count: Some(40), ..Profile::default() };
     let forgotten = Vec::from([(RequestId(1), Came::Forgotten)]);
     let act = FlaskAct::Put(4, Bytes::from_static(b"v"));
     let flask = Flask { id: RequestId(1), attempt: 2, entry: who(), hops: 3, key, act };
@@ -70,7 +70,7 @@ fn all() -> Vec<Message> {
     let found = Found { source, sequence, range: Some(range), records, left, ids: ids.clone() };
     Vec::from([
         Message::Shuffle { entries: Vec::from([peer(5)]), told },
-        Message::ShuffleReply { entries: Vec::new(), told: Told::default() },
+        Message::ShuffleReply { entries: Vec::new(), told: Profile::default() },
         Message::Members(Vec::from([peer(0)])),
         Message::Did { event: event(), members: 6, results: Vec::from([(RequestId(1), read)]) },
         Message::Flask(flask),
@@ -125,7 +125,7 @@ fn messages_come_back_as_they_were() {
 fn what_no_correct_node_says_is_refused() {
     let strange = Bytes::from_static(b"no key with its hash");
     let range = Range { first: Position(9), last: Position(3) };
-    let told = Told::default();
+    let told = Profile::default();
     let held = std::vec![entry(Version::Explicit(1)); 16 * LISTED_MAX + 1];
     for message in [
         Message::Members(Vec::from([peer(ADDRESS_BYTES_MAX + 1)])),

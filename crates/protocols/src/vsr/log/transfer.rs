@@ -20,7 +20,7 @@ use quorate_kernel::probe;
 
 /// What a `NewState` tells beside entries.
 #[derive(Clone, Copy, Debug)]
-pub struct Told {
+pub struct NewStateHead {
     /// The question's.
     pub nonce: u64,
     /// Where the entries were asked to begin.
@@ -138,7 +138,7 @@ impl Replica {
     pub(crate) fn on_new_state(
         &mut self,
         from: Incarnation,
-        told: Told,
+        told: NewStateHead,
         entries: Vec<Entry>,
         cx: &mut Context<'_>,
     ) {
@@ -191,7 +191,7 @@ impl Replica {
     }
 
     /// The logs differ at the position before what was asked for: what is committed is equal.
-    fn on_mismatch(&mut self, source: NodeId, told: &Told, cx: &mut Context<'_>) {
+    fn on_mismatch(&mut self, source: NodeId, told: &NewStateHead, cx: &mut Context<'_>) {
         probe!("vsr/logs_differ");
         invariant!(self.commit <= self.log.end(), "what is committed is in the log");
         if told.before.op > self.commit {
@@ -216,7 +216,7 @@ impl Replica {
 
     /// Whether what has come is equal to what is committed here. The log is equal up to the
     /// position before.
-    fn agrees(&self, told: &Told, entries: &[Entry]) -> bool {
+    fn agrees(&self, told: &NewStateHead, entries: &[Entry]) -> bool {
         let known = self.commit.since(told.before.op) as usize;
         let places = (told.before.op.0 + 1..).map(Op);
         let mut both = entries.iter().take(known).zip(places);
@@ -225,7 +225,7 @@ impl Replica {
 
     /// Both are committed, and differ: what is here was lost with its epoch, or the other one is no
     /// correct peer.
-    fn on_disagreement(&mut self, source: NodeId, told: &Told, cx: &mut Context<'_>) {
+    fn on_disagreement(&mut self, source: NodeId, told: &NewStateHead, cx: &mut Context<'_>) {
         if told.view.epoch <= self.epoch() {
             return cx.out.push(Action::Refuse("what is committed is equal everywhere"));
         }
@@ -239,7 +239,7 @@ impl Replica {
     /// position before. Answered is up to where it is equal now, and what follows there.
     fn take_committed(
         &mut self,
-        told: &Told,
+        told: &NewStateHead,
         entries: Vec<Entry>,
         cx: &mut Context<'_>,
     ) -> (Op, Vec<Entry>) {
@@ -373,7 +373,7 @@ impl Replica {
     }
 
     /// Goes on with a transfer that has not ended.
-    fn ask_on(&mut self, source: NodeId, told: &Told, cx: &mut Context<'_>) {
+    fn ask_on(&mut self, source: NodeId, told: &NewStateHead, cx: &mut Context<'_>) {
         if self.stage.is_some() || self.log.end() < told.end {
             let is_later = told.view.epoch > self.epoch();
             if is_later { self.ask(source, cx) } else { self.ask_further(source, cx) }
