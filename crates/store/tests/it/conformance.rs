@@ -4,6 +4,7 @@ use crate::host::{
     Pairs, batch, contents, delete, fast_clock, identity, key, new_directory, put, serve,
 };
 use crate::image::Image;
+use crate::lives::torn;
 use quorate_kernel::error::Fatal;
 use quorate_kernel::ids::Lsn;
 use quorate_kernel::rng::Rng;
@@ -22,6 +23,12 @@ pub trait Subject: Sized {
     fn restart(self) -> (Self, Lsn);
     /// Is killed and opens again; tells what was recovered.
     fn kill(self) -> (Self, Lsn);
+    /// Makes what was applied survive a loss of power.
+    fn sync_all(&mut self);
+    /// Loses power and opens again; tells what was recovered.
+    fn lose_power(self, rng: &mut Rng) -> (Self, Lsn);
+    /// A sync fails, the process ends for it and opens again; tells what was recovered.
+    fn fail_sync(self, rng: &mut Rng) -> (Self, Lsn);
 
     fn contents(&self) -> Pairs {
         contents(self.reader())
@@ -45,13 +52,34 @@ impl Subject for MemoryStore {
     }
 
     fn restart(mut self) -> (MemoryStore, Lsn) {
-        self.sync().expect("synced");
+        self.sync_all();
         let recovered = self.reopen();
         (self, recovered)
     }
 
     fn kill(self) -> (MemoryStore, Lsn) {
         self.crash(Crash::ProcessKill, &mut Rng::new(1));
+        let recovered = self.reopen();
+        (self, recovered)
+    }
+
+    fn sync_all(&mut self) {
+        self.sync().expect("synced");
+        assert_eq!(self.durable().synced, self.durable().written);
+    }
+
+    fn lose_power(mut self, rng: &mut Rng) -> (MemoryStore, Lsn) {
+        self.crash(Crash::PowerLoss, rng);
+        assert!(self.sync().is_err(), "a crashed store refuses");
+        let recovered = self.reopen();
+        (self, recovered)
+    }
+
+    fn fail_sync(mut self, rng: &mut Rng) -> (MemoryStore, Lsn) {
+        self.fail_next_sync();
+        assert!(self.sync().is_err());
+        assert!(self.apply(&[]).is_err(), "a failed log stays failed");
+        self.crash(Crash::ProcessKill, rng);
         let recovered = self.reopen();
         (self, recovered)
     }
@@ -63,14 +91,21 @@ pub struct OnDisk {
     reader: StoreReader,
     directory: Directory,
     place: tempfile::TempDir,
+    /// What the disk held when it was synced last.
+    synced: Image,
+    /// Whether there may be groups in the log.
+    is_written: bool,
 }
 
 impl OnDisk {
-    fn open(place: tempfile::TempDir) -> (OnDisk, Lsn) {
+    fn open(place: tempfile::TempDir, may_be_torn: bool) -> (OnDisk, Lsn) {
         let (directory, opened) = serve(place.path(), fast_clock()).expect("opened");
         let Opened { log, reader, recovered, cut, .. } = opened;
-        assert_eq!(cut, None, "nothing was torn");
-        (OnDisk { log, reader, directory, place }, recovered)
+        assert!(may_be_torn || cut.is_none(), "nothing was torn: {cut:?}");
+        // What was recovered was synced.
+        let synced = Image::of(place.path());
+        let is_written = recovered > Lsn(0);
+        (OnDisk { log, reader, directory, place, synced, is_written }, recovered)
     }
 }
 
@@ -79,12 +114,13 @@ impl Subject for OnDisk {
     type Reader = StoreReader;
 
     fn new() -> OnDisk {
-        let (subject, recovered) = OnDisk::open(new_directory());
+        let (subject, recovered) = OnDisk::open(new_directory(), false);
         assert_eq!(recovered, Lsn(0));
         subject
     }
 
     fn log(&mut self) -> &mut StoreLog {
+        self.is_written = true;
         &mut self.log
     }
 
@@ -96,13 +132,34 @@ impl Subject for OnDisk {
         self.log.close().expect("closed");
         drop(self.reader);
         self.directory.stop_cleanly().expect("stopped");
-        OnDisk::open(self.place)
+        OnDisk::open(self.place, false)
     }
 
     fn kill(self) -> (OnDisk, Lsn) {
         // What is copied is what the operating system has; closing would write more.
         self.log.settle().expect("tables are written");
-        OnDisk::open(Image::of(self.place.path()).restore())
+        OnDisk::open(Image::of(self.place.path()).restore(), false)
+    }
+
+    fn sync_all(&mut self) {
+        self.log.sync().expect("synced");
+        self.synced = Image::of(self.place.path());
+    }
+
+    /// Of the pages that were written since the last sync some are on the disk and some are not.
+    fn lose_power(self, rng: &mut Rng) -> (OnDisk, Lsn) {
+        if rng.below(2) == 0 {
+            self.log.settle().expect("tables are written");
+        }
+        let now = Image::of(self.place.path());
+        // Where nothing was ever written there is nothing to tear.
+        let image = if self.is_written { torn(&self.synced, &now, rng) } else { now };
+        OnDisk::open(image.restore(), true)
+    }
+
+    /// Nobody knows what the disk holds of what was to be synced.
+    fn fail_sync(self, rng: &mut Rng) -> (OnDisk, Lsn) {
+        self.lose_power(rng)
     }
 }
 

@@ -99,7 +99,7 @@ impl Model {
 
 /// What a disk may hold after a loss of power: of the segment that is written to, each page as it
 /// was when it was synced last, or as it was written since.
-fn torn(synced: &Image, now: &Image, rng: &mut Rng) -> Image {
+pub fn torn(synced: &Image, now: &Image, rng: &mut Rng) -> Image {
     let (mut image, mut synced) = (now.clone(), synced.clone());
     let (name, _) = newest(&mut image);
     if !synced.files.contains_key(&name) {

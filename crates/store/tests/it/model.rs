@@ -1,7 +1,7 @@
 //! Both stores against an ordered map, with crashes.
 
 use crate::conformance::{OnDisk, Subject};
-use crate::host::{Pairs, State, batch, contents, delete, delete_entry, put, put_entry, trim};
+use crate::host::{Pairs, State, batch, delete, delete_entry, put, put_entry, trim};
 use proptest::prelude::*;
 use quorate_kernel::ids::Lsn;
 use quorate_kernel::rng::Rng;
@@ -9,7 +9,7 @@ use quorate_kernel::storage::{Batch, Log, Write};
 use quorate_store::{Crash, MemoryStore};
 
 /// Names and values are one byte each, so that writes often meet.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 enum Change {
     Put(u8, u8),
     Delete(u8),
@@ -20,6 +20,11 @@ enum Change {
 }
 
 impl Change {
+    /// A group with this alone.
+    fn step(self) -> Step {
+        Step::Apply(vec![vec![self]])
+    }
+
     fn write(&self) -> Write {
         let place = |at: u8| (u64::from(at / 8), u64::from(at % 8));
         match *self {
@@ -105,58 +110,34 @@ impl Model {
     }
 }
 
-fn run_memory(steps: &[Step]) {
-    let (mut store, mut model) = (MemoryStore::new(), Model::new());
+/// Takes the steps, and compares after each; returns how many batches were lost in all.
+fn run<S: Subject>(steps: &[Step]) -> usize {
+    let (mut store, mut model, mut lost) = (S::new(), Model::new(), 0);
     for step in steps {
-        match step {
-            Step::Apply(group) => store.apply(&model.batches(group)).expect("applied"),
+        let written = model.written();
+        let (reopened, least) = match step {
+            Step::Apply(group) => {
+                store.log().apply(&model.batches(group)).expect("applied");
+                assert_eq!(&store.contents(), model.now());
+                continue;
+            }
             Step::Sync => {
-                store.sync().expect("synced");
-                model.synced = model.written();
+                store.sync_all();
+                model.synced = written;
+                continue;
             }
-            Step::Restart | Step::Kill => {
-                let (next, recovered) = store.kill();
-                store = next;
-                model.recover(recovered, model.written());
-            }
-            Step::PowerLoss(seed) => {
-                store.crash(Crash::PowerLoss, &mut Rng::new(*seed));
-                assert!(store.sync().is_err(), "a crashed store refuses");
-                model.recover(store.reopen(), model.synced);
-            }
-            Step::FailedSync(seed) => {
-                store.fail_next_sync();
-                assert!(store.sync().is_err());
-                assert!(store.apply(&[]).is_err(), "a failed log stays failed");
-                store.crash(Crash::ProcessKill, &mut Rng::new(*seed));
-                model.recover(store.reopen(), model.synced);
-            }
-        }
-        assert_eq!(&contents(&store), model.now());
-        assert_eq!(store.durable().written.0 as usize, model.written());
-        assert_eq!(store.durable().synced.0 as usize, model.synced);
-    }
-}
-
-fn run_on_disk(steps: &[Step]) {
-    let (mut store, mut model) = (OnDisk::new(), Model::new());
-    for step in steps {
-        match step {
-            Step::Apply(group) => store.log().apply(&model.batches(group)).expect("applied"),
-            Step::Sync => store.log().sync().expect("synced"),
-            Step::Restart => {
-                let (next, recovered) = store.restart();
-                store = next;
-                model.recover(recovered, model.written());
-            }
-            Step::Kill | Step::PowerLoss(_) | Step::FailedSync(_) => {
-                let (next, recovered) = store.kill();
-                store = next;
-                model.recover(recovered, model.written());
-            }
-        }
+            Step::Restart => (store.restart(), written),
+            Step::Kill => (store.kill(), written),
+            Step::PowerLoss(seed) => (store.lose_power(&mut Rng::new(*seed)), model.synced),
+            Step::FailedSync(seed) => (store.fail_sync(&mut Rng::new(*seed)), model.synced),
+        };
+        let recovered;
+        (store, recovered) = reopened;
+        model.recover(recovered, least);
+        lost += written - model.written();
         assert_eq!(&store.contents(), model.now());
     }
+    lost
 }
 
 proptest! {
@@ -164,7 +145,7 @@ proptest! {
 
     #[test]
     fn the_memory_store_is_an_ordered_map(steps in steps()) {
-        run_memory(&steps);
+        run::<MemoryStore>(&steps);
     }
 }
 
@@ -173,8 +154,64 @@ proptest! {
 
     #[test]
     fn the_store_on_disk_is_an_ordered_map(steps in steps()) {
-        run_on_disk(&steps);
+        run::<OnDisk>(&steps);
     }
+}
+
+/// Ends of a store, each for the memory store, whose crashes the simulator draws, and for the log
+/// on a disk: whether anything may be lost at all.
+const ENDS: [(&str, bool, fn(u64) -> Vec<Step>); 9] = {
+    use Change::{Delete, Put, PutEntry, Trim};
+    use Step::{Apply, FailedSync, Kill, PowerLoss, Restart, Sync};
+    [
+        ("a process is killed", false, |_| after(3, &[Kill, Put(1, 1).step(), Kill])),
+        ("a synced store loses power", false, |seed| after(3, &[Sync, PowerLoss(seed)])),
+        ("a store that was stopped loses power", false, |seed| {
+            after(3, &[Restart, PowerLoss(seed)])
+        }),
+        ("what was recovered is synced", false, |seed| after(3, &[Kill, PowerLoss(seed)])),
+        ("a tail is not synced", true, |seed| after(9, &[PowerLoss(seed)])),
+        ("a tail is lost twice", true, |seed| {
+            [after(5, &[Sync]), after(5, &[PowerLoss(seed)]), after(5, &[PowerLoss(!seed)])]
+                .concat()
+        }),
+        ("a group is lost in whole batches", true, |seed| {
+            let group = (0..4).map(|at| vec![Put(0, at), Delete(at), Put(5, at)]).collect();
+            after(2, &[Sync, Apply(group), PowerLoss(seed)])
+        }),
+        ("entries come back with the trim that is lost", true, |seed| {
+            let entries = (0..6).map(|at| vec![PutEntry(at, 1)]).collect();
+            let after = [Trim(4), PutEntry(2, 9), Put(1, 1)].map(Change::step);
+            [&[Apply(entries), Sync], &after[..], &[PowerLoss(seed)]].concat()
+        }),
+        ("a sync fails", true, |seed| {
+            let later = after(7, &[FailedSync(seed), Put(1, 1).step(), Kill]);
+            [after(2, &[Sync]), later].concat()
+        }),
+    ]
+};
+
+/// So many groups of one write, and then these steps.
+fn after(groups: u8, then: &[Step]) -> Vec<Step> {
+    let writes = (0..groups).map(|at| Change::Put(at % 4, at).step());
+    writes.chain(then.iter().cloned()).collect()
+}
+
+fn ends_as_it_may<S: Subject>(seeds: u64) {
+    for (name, may_lose, steps) in ENDS {
+        let lost: usize = (0..seeds).map(|seed| run::<S>(&steps(seed))).sum();
+        assert_eq!(lost > 0, may_lose, "{name}: {lost} batches were lost");
+    }
+}
+
+#[test]
+fn the_memory_store_ends_as_a_disk_may() {
+    ends_as_it_may::<MemoryStore>(50);
+}
+
+#[test]
+fn the_store_on_disk_ends_as_it_may() {
+    ends_as_it_may::<OnDisk>(8);
 }
 
 #[test]
