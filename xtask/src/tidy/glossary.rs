@@ -1,8 +1,8 @@
 //! The glossary says what each word means once.
 //!
-//! It is the table under the heading `## Words` of the architecture. A word in two rows means two
-//! things, or one thing twice. Nor is a type called by a bare word of asking that another one has:
-//! what is asked of whom is said by its name.
+//! It is the table under the heading `## Words` of the architecture, and no other table there has
+//! words for rows. A word in two rows means two things, or one thing twice. Nor is a type called by
+//! a bare word of asking that another one has: what is asked of whom is said by its name.
 
 use super::Finding;
 use super::source::{Source, line_of};
@@ -66,6 +66,12 @@ fn check_table(tree: &Tree) -> Vec<Finding> {
             findings.push(Finding::new(PATH, index + 1, message));
         }
     }
+    for (index, _) in
+        text.lines().enumerate().filter(|(_, line)| line.starts_with("| word |")).skip(1)
+    {
+        let message = format!("words are told in one table, under `{HEADING}`");
+        findings.push(Finding::new(PATH, index + 1, message));
+    }
     if known.is_empty() {
         let message = format!("a glossary is missing: a table under `{HEADING}`");
         findings.push(Finding::new(PATH, 1, message));
@@ -77,6 +83,15 @@ fn check_table(tree: &Tree) -> Vec<Finding> {
 mod tests {
     use super::super::tests::{fires, passes};
     use super::*;
+
+    #[test]
+    fn words_are_told_in_one_table() {
+        let words = "## Words\n\n| word | what it is |\n|---|---|\n| host | one |\n";
+        let other = format!("{words}\n## Roll\n| who | what |\n|---|---|\n| host | one |\n");
+        passes(check, &[(PATH, &other)]);
+        let second = other.replace("| who |", "| word |");
+        fires(check, &[(PATH, &second)], &format!("{PATH}:8"), "words are told in one table");
+    }
 
     #[test]
     fn a_bare_word_of_asking_is_of_one_type() {
