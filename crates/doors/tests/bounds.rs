@@ -80,3 +80,19 @@ fn long_patterns_and_many_names_are_refused() {
     assert!(!world.session.wants_input());
     world.settle();
 }
+
+/// Of arguments without bytes it is their number that takes memory.
+#[test]
+fn the_places_of_many_arguments_and_values_count_as_memory() {
+    let mut world = World::default();
+    let count = 10_000;
+    let empty = "$0\r\n\r\n".repeat(count - 1);
+    world.receive(format!("*{}\r\n$4\r\nMGET\r\n{empty}", count + 1).as_bytes());
+    let begun = world.session.begun_bytes(&world.input);
+    assert!(begun > empty.len() + 8 * (count - 10), "{begun} bytes, the places included");
+    world.receive(b"$1\r\nk\r\n");
+    let held = world.session.held_bytes();
+    assert!(held > empty.len() + (8 + size_of::<Option<Bytes>>()) * (count - 10), "{held} bytes");
+    assert_eq!(world.settle(), format!("*{count}\r\n{}", "$-1\r\n".repeat(count)).as_bytes());
+    assert_eq!(world.session.held_bytes(), 0);
+}

@@ -27,7 +27,7 @@ use quorate_doors::Clock;
 use quorate_kernel::error::Fatal;
 use quorate_kernel::ids::Ticket;
 use quorate_kernel::keyspace::Keyspaces;
-use quorate_kernel::limits::{UNREAD_FOR, UNSYNCED_BYTES_MAX};
+use quorate_kernel::limits::UNREAD_FOR;
 use quorate_kernel::operation::Outcome;
 use quorate_kernel::ring::Closing;
 use quorate_kernel::time::{Time, WallTime};
@@ -220,7 +220,7 @@ impl Core {
 
     /// Clients are read only while the disk keeps up, and once the host has met the others.
     fn may_read_clients(&self) -> bool {
-        self.links.is_speaking() && self.node.unsynced_bytes() < UNSYNCED_BYTES_MAX
+        self.links.is_speaking() && self.node.keeps_up()
     }
 
     fn take_events(&mut self, events: &Events) {
@@ -248,7 +248,7 @@ impl Core {
         }
         let Core { node, table, links, clock, pending, .. } = self;
         self.operators.take(clock.now, &mut Sight { node, table, links, pending });
-        self.links.set_unsynced(self.node.unsynced_bytes());
+        self.links.set_waiting(self.node.waiting_bytes());
         self.links.read(&mut self.pending.inputs);
         if self.may_read_clients() {
             self.callers.take(self.clock.now, &mut self.pending);
@@ -324,7 +324,7 @@ impl Core {
         let now = Instant::now();
         self.maintained = now;
         self.shared.beat();
-        self.shared.unsynced_bytes.set(self.node.unsynced_bytes() as u64);
+        self.shared.unsynced_bytes.set(self.node.waiting_bytes() as u64);
         self.accept_again();
         self.links.maintain(now);
         if let Some(seen) = self.links.take_seen() {

@@ -41,7 +41,7 @@ pub const TRANSFER_LISTED_MAX: usize = 4 * LIST_KEYS_MAX;
 pub const TRANSFER_PULLS_MAX: usize = 2 * LIST_KEYS_MAX;
 /// The most keys of a slot that was given up that are deleted in one turn.
 pub const SWEEP_KEYS_MAX: usize = 256;
-/// About how many bytes of values are read for that in one turn.
+/// About how many bytes are read for that in one turn.
 pub const SWEEP_BYTES_MAX: usize = 1 << 20;
 /// The most parts of a piece of data that one member compares with another.
 pub const COMPARED_PARTS_MAX: usize = 64;
@@ -87,12 +87,13 @@ pub const PAGE_READS_MAX: usize = 64;
 pub const PAGE_BYTES_MAX: usize = 1024 * 1024;
 /// The most keys of which a lane remembers the one version that they have.
 pub const INDEX_KEYS_MAX: usize = 1 << 18;
-/// The most unsynced bytes a node holds before it stops taking client requests.
+/// The most bytes that wait for a node's disk, writes and what rests on them, before it stops taking
+/// client requests.
 pub const UNSYNCED_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// How long what clients have sent lies with a host before it tells its lanes that it is not read.
 pub const UNREAD_FOR: Span = Span::millis(25);
-/// The most unsynced bytes a node holds before frames of keyspaces that other hosts send are
-/// dropped: what its own clients have in hand by then must still find room.
+/// The most such bytes before frames of keyspaces that other hosts send are dropped: what its own
+/// clients have in hand by then must still find room.
 pub const PEER_UNSYNCED_BYTES_MAX: usize = 4 * UNSYNCED_BYTES_MAX;
 /// The longest value in bytes that a node's table keeps beside the store; of a longer one it knows
 /// the head.

@@ -3,11 +3,15 @@
 //! Batches are numbered without a gap, so what waits for batch `n` stands in the bucket `n -
 //! first`. Two lines wait: for a batch to be synced, and (data of `periodic` keyspaces) for it to
 //! be written.
+//!
+//! What waits is counted in bytes. The gate refuses nothing: while the disk does not keep up, the
+//! host takes no more from clients and from keyspaces of other hosts.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use quorate_kernel::effects::{Note, Recipients};
 use quorate_kernel::ids::{Lsn, Ticket};
+use quorate_kernel::mutant;
 use quorate_kernel::operation::Outcome;
 use quorate_kernel::storage::Durable;
 use quorate_kernel::wire::Body;
@@ -23,6 +27,19 @@ pub enum Held {
     Answer(Ticket, Outcome),
     /// Something the node shall be told.
     Note(u16, Note),
+}
+
+impl Held {
+    /// About how many bytes of memory it takes. A value that several answers share counts for each
+    /// of them; a message of a lane to itself counts where its client is counted.
+    fn bytes(&self) -> usize {
+        let beside = match self {
+            Held::Frame(_, _, body) => body.frame_bytes(),
+            Held::Answer(_, outcome) => outcome.bytes(),
+            Held::Local(..) | Held::Note(..) => 0,
+        };
+        size_of::<Held>() + beside
+    }
 }
 
 /// What must have happened before something may leave.
@@ -43,34 +60,49 @@ impl Needs {
     }
 }
 
+/// Who waits for one batch.
+#[derive(Debug)]
+struct Bucket<T> {
+    items: Vec<T>,
+    /// How many bytes they take together.
+    bytes: usize,
+}
+
 /// One line of waiters in buckets by batch.
 #[derive(Debug)]
 struct Line<T> {
     passed: Lsn,
-    buckets: VecDeque<Vec<T>>,
+    buckets: VecDeque<Bucket<T>>,
     spare: Vec<Vec<T>>,
+    /// How many bytes all that wait take together.
+    bytes: usize,
 }
 
 impl<T> Line<T> {
     fn new(passed: Lsn) -> Line<T> {
-        Line { passed, buckets: VecDeque::new(), spare: Vec::new() }
+        Line { passed, buckets: VecDeque::new(), spare: Vec::new(), bytes: 0 }
     }
 
-    fn hold(&mut self, until: Lsn, item: T) {
+    fn hold(&mut self, until: Lsn, item: T, bytes: usize) {
         let bucket = (until.0 - self.passed.0 - 1) as usize;
         while self.buckets.len() <= bucket {
-            self.buckets.push_back(self.spare.pop().unwrap_or_default());
+            let items = self.spare.pop().unwrap_or_default();
+            self.buckets.push_back(Bucket { items, bytes: 0 });
         }
-        self.buckets[bucket].push(item);
+        let bucket = &mut self.buckets[bucket];
+        bucket.items.push(item);
+        bucket.bytes += bytes;
+        self.bytes += bytes;
     }
 
     fn pass(&mut self, upto: Lsn, free: &mut dyn FnMut(T)) {
         assert!(upto >= self.passed, "syncs complete in order");
         while self.passed < upto {
             self.passed.0 += 1;
-            if let Some(mut bucket) = self.buckets.pop_front() {
-                bucket.drain(..).for_each(&mut *free);
-                self.spare.push(bucket);
+            if let Some(Bucket { mut items, bytes }) = self.buckets.pop_front() {
+                self.bytes -= bytes;
+                items.drain(..).for_each(&mut *free);
+                self.spare.push(items);
             }
         }
     }
@@ -96,6 +128,12 @@ impl Gate {
         Durable { written: self.written.passed, synced: self.synced.passed }
     }
 
+    /// About how many bytes of memory all that waits takes.
+    #[must_use]
+    pub fn held_bytes(&self) -> usize {
+        self.synced.bytes + self.written.bytes
+    }
+
     /// Whether what has these needs may leave.
     #[must_use]
     pub fn lets_out(&self, needs: Needs) -> bool {
@@ -105,10 +143,11 @@ impl Gate {
     /// Keeps what may not leave until its needs are met.
     pub fn hold(&mut self, needs: Needs, held: Held) {
         assert!(!self.lets_out(needs), "what may leave does not wait");
+        let bytes = if mutant!("gate_counts_nothing") { 0 } else { held.bytes() };
         if needs.synced > self.synced.passed {
-            self.synced.hold(needs.synced, (needs.written, held));
+            self.synced.hold(needs.synced, (needs.written, held), bytes);
         } else {
-            self.written.hold(needs.written, held);
+            self.written.hold(needs.written, held, bytes);
         }
     }
 
@@ -120,7 +159,8 @@ impl Gate {
         written.pass(durable.written, &mut |held| free.push_back(held));
         synced.pass(durable.synced, &mut |(needs_written, held)| {
             if needs_written > written.passed {
-                written.hold(needs_written, held);
+                let bytes = held.bytes();
+                written.hold(needs_written, held, bytes);
             } else {
                 free.push_back(held);
             }
@@ -131,6 +171,7 @@ impl Gate {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec;
 
     fn answer(n: u64) -> Held {
         Held::Answer(Ticket(n), Outcome::written())
@@ -167,5 +208,30 @@ mod tests {
         gate.pass(Durable { written: Lsn(9), synced: Lsn(9) }, &mut free);
         assert_eq!(tickets(&mut free), [3]);
         assert_eq!(gate.durable(), Durable { written: Lsn(9), synced: Lsn(9) });
+        assert_eq!(gate.held_bytes(), 0);
+    }
+
+    #[test]
+    fn what_waits_is_counted_until_it_leaves_also_where_it_waits_twice() {
+        let mut gate = Gate::new(Durable { written: Lsn(5), synced: Lsn(5) });
+        let mut free = VecDeque::new();
+        let mut hold = |synced, written, length: usize| {
+            let before = gate.held_bytes();
+            let answer = Outcome::value(Some(vec![7; length].into()));
+            let needs = Needs { synced: Lsn(synced), written: Lsn(written) };
+            gate.hold(needs, Held::Answer(Ticket(1), answer));
+            gate.held_bytes() - before - length
+        };
+        let beside = hold(6, 0, 0);
+        assert!(beside > 0, "also an answer without a value takes room");
+        assert_eq!((hold(6, 9, 1000), hold(0, 6, 100), hold(7, 0, 10)), (beside, beside, beside));
+        let mut pass = |synced, written| {
+            gate.pass(Durable { written: Lsn(written), synced: Lsn(synced) }, &mut free);
+            (free.drain(..).count(), gate.held_bytes())
+        };
+        assert_eq!(pass(5, 6), (1, 3 * beside + 1010));
+        assert_eq!(pass(6, 8), (1, 2 * beside + 1010), "one waits for its data as well");
+        assert_eq!(pass(7, 8), (1, beside + 1000));
+        assert_eq!(pass(9, 9), (1, 0));
     }
 }

@@ -298,13 +298,6 @@ impl Node {
         if self.has_to_sweep() { Some(self.now) } else { self.timers.next() }
     }
 
-    /// How many bytes of writes the disk has not taken yet. The host stops reading from clients
-    /// above [`quorate_kernel::limits::UNSYNCED_BYTES_MAX`].
-    #[must_use]
-    pub fn unsynced_bytes(&self) -> usize {
-        self.unsynced_bytes
-    }
-
     /// How far the log has come.
     #[must_use]
     pub fn progress(&self) -> Durable {

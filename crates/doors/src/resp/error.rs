@@ -92,8 +92,8 @@ pub(crate) enum CommandError {
     /// Values are byte strings and nothing else.
     #[error("ERR {command} works on {lack}, but a {engine} keyspace holds plain byte strings")]
     WrongType { command: String, lack: Lack, engine: &'static str },
-    /// A `MULTI`, or a command behind one, was refused; what follows must not run on its own.
-    #[error("ERR not executed: the MULTI before it, or a command of it, was refused; send DISCARD")]
+    /// A `MULTI` was refused; what follows must not run on its own.
+    #[error("ERR not executed: the MULTI before it was refused; send DISCARD")]
     AfterMulti,
     /// A command that is not about plain values of keys that it names.
     #[error("ERR {command} cannot be done in a transaction; DISCARD ends it")]
@@ -140,6 +140,11 @@ impl CommandError {
                 | CommandError::Database
                 | CommandError::Text(_)
         )
+    }
+
+    /// Whether there are too few or too many arguments.
+    pub(crate) fn is_of_arity(&self) -> bool {
+        matches!(self, CommandError::Arity(_))
     }
 
     /// The error for a command that does not exist, with the arguments Redis would repeat.

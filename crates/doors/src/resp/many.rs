@@ -117,6 +117,11 @@ impl Many {
         self.issued < self.total()
     }
 
+    /// How many bytes of memory its list of values takes, whatever these have.
+    pub(crate) fn room(&self) -> usize {
+        size_of_val(&self.values[..])
+    }
+
     /// How many bytes of values it holds.
     pub(crate) fn held(&self) -> usize {
         self.held

@@ -254,7 +254,7 @@ impl CommandReply {
         CommandReply::Encoded(rope.to_bytes())
     }
 
-    /// How many bytes the answer keeps alive while it waits.
+    /// How many bytes the answer keeps alive while it waits, what its lists take included.
     pub(crate) fn size(&self) -> usize {
         match self {
             CommandReply::Simple(_)
@@ -262,14 +262,14 @@ impl CommandReply {
             | CommandReply::Bulk(None)
             | CommandReply::NoList => 0,
             CommandReply::Bulk(Some(bytes)) | CommandReply::Encoded(bytes) => bytes.len(),
+            // What the list takes is counted with the command.
             CommandReply::Values(values) => values.iter().flatten().map(Bytes::len).sum(),
-            CommandReply::Keys(keys) | CommandReply::Page(_, keys) => {
-                keys.iter().map(Bytes::len).sum()
+            CommandReply::Keys(keys) | CommandReply::Page(_, keys) => listed(keys),
+            CommandReply::Siblings(context, values) => context.len() + listed(values),
+            CommandReply::List(answers) => {
+                let room = answers.len() * size_of::<CommandReply>();
+                room + answers.iter().map(CommandReply::size).sum::<usize>()
             }
-            CommandReply::Siblings(context, values) => {
-                context.len() + values.iter().map(Bytes::len).sum::<usize>()
-            }
-            CommandReply::List(answers) => answers.iter().map(CommandReply::size).sum(),
             CommandReply::Error(text) => text.len(),
         }
     }
@@ -313,6 +313,11 @@ impl CommandReply {
             CommandReply::Encoded(bytes) => out.out.push(bytes),
         }
     }
+}
+
+/// How many bytes a list of keys or values keeps alive.
+fn listed(list: &[Bytes]) -> usize {
+    size_of_val(list) + list.iter().map(Bytes::len).sum::<usize>()
 }
 
 fn keys_array(out: &mut Encoder<'_>, keys: Vec<Bytes>) {
@@ -370,6 +375,6 @@ mod tests {
         let page = || CommandReply::Page(u64::MAX, alloc::vec![Bytes::from_static(b"k")]);
         let text = "*2\r\n$20\r\n18446744073709551615\r\n*1\r\n$1\r\nk\r\n";
         assert_eq!(both(|e| page().write(e))[0], text);
-        assert_eq!(page().size(), 1);
+        assert_eq!(page().size(), 1 + size_of::<Bytes>());
     }
 }

@@ -191,6 +191,7 @@ impl Session {
             }
             Plan::Many(many) => {
                 self.barrier = many.is_watch();
+                let bytes = bytes + many.room();
                 self.queue(Work::Many(Box::new(many)), lane, bytes, is_silent);
                 self.issue(out);
             }

@@ -22,6 +22,15 @@ pub(crate) enum ReplyMode {
     Skip,
 }
 
+/// What was refused of a transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Aborted {
+    /// The `MULTI`: its client may not know yet, and has no transaction.
+    Multi,
+    /// A command behind it. Those that follow are queued as in Redis, for nothing.
+    Command,
+}
+
 /// What a connection remembers between its commands.
 #[derive(Debug, Default)]
 pub(crate) struct Client {
@@ -37,9 +46,8 @@ pub(crate) struct Client {
     pub(crate) queue: Option<Queue>,
     /// What `EXEC` shall check.
     pub(crate) watched: Watched,
-    /// A `MULTI`, or a command behind it, was refused: what follows, up to `EXEC` or `DISCARD`, must
-    /// not run on its own.
-    pub(crate) is_aborted: bool,
+    /// What was refused, so that what follows, up to `EXEC` or `DISCARD`, must not run on its own.
+    pub(crate) aborted: Option<Aborted>,
     /// The client wants to be told what happens.
     pub(crate) is_following: bool,
     /// The client asked to be closed.
@@ -91,13 +99,18 @@ impl Client {
         Some((queue, chosen))
     }
 
+    /// Whether a `MULTI` was done, and no `EXEC` or `DISCARD` since.
+    pub(crate) fn is_in_multi(&self) -> bool {
+        self.queue.is_some() || self.aborted == Some(Aborted::Command)
+    }
+
     /// Back to how the connection started, as `RESET` does.
     pub(crate) fn reset(&mut self) {
         self.protocol = Protocol::Resp2;
         self.keyspace = 0;
         self.name.clear();
         self.replies = ReplyMode::On;
-        self.is_aborted = false;
+        self.aborted = None;
         self.queue = None;
         self.watched = Watched::default();
         self.is_following = false;

@@ -14,7 +14,7 @@ use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use core::fmt::Write;
 use quorate_kernel::limits::{REPLY_BYTES_MAX, SCAN_KEYS_MAX};
 use quorate_kernel::mutant;
@@ -33,7 +33,7 @@ pub(super) fn over_limit(command: &str, instead: &str, bytes_max: usize) -> Stri
 /// What a command that lists keys makes of the pages.
 #[derive(Debug)]
 pub(crate) enum List {
-    /// All keys that match.
+    /// All keys that match, in memory of their own.
     Keys { pattern: Bytes, found: Vec<Bytes>, held: usize },
     /// One page of keys, but all keys of its last token: a client's cursor is a number, which
     /// names no key. `is_empty` if a type was asked for that no key has.
@@ -51,7 +51,7 @@ pub(crate) struct Pages {
     list: List,
     from: Cursor,
     limit: u32,
-    /// How many bytes of keys it may hold.
+    /// How many bytes it may hold: of `KEYS` with what the list takes, as it may be long.
     held_max: usize,
 }
 
@@ -89,10 +89,12 @@ impl Pages {
         Operation::Scan { from: self.from.clone(), limit: self.limit }
     }
 
-    /// How many bytes of keys it holds.
+    /// How many bytes the keys hold that it has found.
     pub(crate) fn held(&self) -> usize {
         match &self.list {
-            List::Keys { held, .. } | List::Scan { held, .. } => *held,
+            List::Keys { found, held, .. } | List::Scan { found, held, .. } => {
+                size_of_val(&found[..]) + *held
+            }
             _ => 0,
         }
     }
@@ -141,13 +143,13 @@ impl Pages {
         };
         match &mut self.list {
             List::Keys { pattern, found, held } => {
-                for key in keys {
-                    if glob::matches(pattern, &key) {
-                        *held += key.len();
-                        found.push(key);
-                    }
+                let begin = found.len();
+                found.extend(keys.into_iter().filter(|key| glob::matches(pattern, key)));
+                if !mutant!("keys_keep_their_pages") {
+                    stand_alone(&mut found[begin..]);
                 }
-                if *held > self.held_max {
+                *held += found[begin..].iter().map(Bytes::len).sum::<usize>();
+                if size_of_val(&found[..]) + *held > self.held_max {
                     let text = over_limit("KEYS", "keys with SCAN", self.held_max);
                     return Some(CommandReply::Error(text));
                 }
@@ -188,6 +190,15 @@ impl Pages {
                 }
             },
         }
+    }
+}
+
+/// Copies keys out of the page that they came with: a few would keep all of it.
+fn stand_alone(keys: &mut [Bytes]) {
+    let mut room = BytesMut::with_capacity(keys.iter().map(Bytes::len).sum());
+    for key in keys {
+        room.extend_from_slice(key);
+        *key = room.split().freeze();
     }
 }
 

@@ -198,7 +198,11 @@ impl Cells {
         let written = shared.written_bytes.get();
         out.counter("wal_written_bytes", "Bytes of keys and values applied to the log", written)?;
         let unsynced = shared.unsynced_bytes.get();
-        out.gauge("unsynced_bytes", "Bytes written and not yet durable", unsynced)?;
+        out.gauge(
+            "unsynced_bytes",
+            "Bytes that wait for the disk: writes, and what rests on them",
+            unsynced,
+        )?;
         let help = "Bytes taken on the disk; garbage is a part of the tables, at most so much";
         out.gauges("disk_bytes", help, |each| {
             let kinds = [

@@ -151,10 +151,10 @@ impl Links {
         &mut self.faults
     }
 
-    /// Says how many bytes of writes wait for the disk. While they are too many, what keyspaces of
-    /// other hosts ask is dropped, since it brings more of them; protocols ask again. The overlay
-    /// and the catalog go on: they write little.
-    pub fn set_unsynced(&mut self, bytes: usize) {
+    /// Says how many bytes wait for the disk. While they are too many, what keyspaces of other
+    /// hosts ask is dropped, since it brings more of them; protocols ask again. The overlay and the
+    /// catalog go on: they write and answer little.
+    pub fn set_waiting(&mut self, bytes: usize) {
         self.has_backlog = bytes >= PEER_UNSYNCED_BYTES_MAX;
     }
 

@@ -293,6 +293,29 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// About how many bytes of memory it holds beside its own size.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        match self {
+            Outcome::Values { values, context } => values.bytes() + context.len(),
+            Outcome::Written { context } | Outcome::Deleted { context, .. } => context.len(),
+            Outcome::Page { keys, .. } => {
+                keys.iter().map(|key| size_of::<Bytes>() + key.len()).sum()
+            }
+            Outcome::Transacted(told) => {
+                told.iter().map(|told| size_of::<ItemOutcome>() + told.bytes()).sum()
+            }
+            Outcome::Tree(reply) => reply.told.as_ref().map_or(0, tree::Told::bytes),
+            Outcome::More(events) => events.iter().map(Event::bytes).sum(),
+            // Operators are told these.
+            Outcome::Explained(_)
+            | Outcome::Examined(_)
+            | Outcome::Noted
+            | Outcome::Closed { .. }
+            | Outcome::Refused(_) => 0,
+        }
+    }
+
     /// A read of one value; `None` if the key is absent.
     #[must_use]
     pub fn value(value: Option<Bytes>) -> Outcome {

@@ -13,7 +13,7 @@ use bytes::Bytes;
 pub use item::{ADMIN, ALL, Acl, CREATE, DELETE, Id, Item, Kind, READ, WRITE};
 use serde::{Deserialize, Serialize};
 pub use session::{Changed, Connect, Followed, Password, Refollow, SessionEvent, SessionId, What};
-pub use told::{Failure, Stat, Told, TreeReply, Zxid};
+pub use told::{Failure, Stat, Told, TreeReply, Zxid, bytes_listed};
 
 /// What a client asks of a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]

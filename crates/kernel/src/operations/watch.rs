@@ -96,6 +96,18 @@ impl Change {
 }
 
 impl Event {
+    /// About how many bytes of memory it takes.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let texts = match self {
+            Event::Keyspace { name, engine, .. } => name.len() + engine.len(),
+            Event::Host { address, .. } => address.len(),
+            Event::Session(SessionEvent::Changed(changed)) => changed.path.len(),
+            Event::Current | Event::Session(_) => 0,
+        };
+        size_of::<Event>() + texts
+    }
+
     /// What happened, in one word for every door: `current`, `keyspace-created`, `host-left`.
     #[must_use]
     pub fn word(&self) -> String {

@@ -7,6 +7,7 @@ use crate::host::Host;
 use alloc::sync::Arc;
 use quorate_kernel::effects::Note;
 use quorate_kernel::ids::Lsn;
+use quorate_kernel::limits::UNSYNCED_BYTES_MAX;
 use quorate_kernel::news::News;
 
 impl Node {
@@ -14,6 +15,19 @@ impl Node {
     #[must_use]
     pub fn newest(&self) -> Lsn {
         Lsn(self.batch.lsn.0 - u64::from(self.batch.writes.is_empty()))
+    }
+
+    /// How many bytes wait for the disk: writes that it has not taken, and about as many as what
+    /// rests on them takes at the gate.
+    #[must_use]
+    pub fn waiting_bytes(&self) -> usize {
+        self.unsynced_bytes + self.gate.held_bytes()
+    }
+
+    /// Whether the disk keeps up. The host reads from no client while it does not.
+    #[must_use]
+    pub fn keeps_up(&self) -> bool {
+        self.waiting_bytes() < UNSYNCED_BYTES_MAX
     }
 
     /// Lets everything out that may leave, and delivers what lanes sent to themselves.

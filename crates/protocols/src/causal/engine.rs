@@ -137,6 +137,7 @@ impl Process for Causal {
             Timer::Sync => self.on_sync_time(cx),
             Timer::Strip => self.on_strip_time(cx),
             Timer::StripMore => self.on_strip_more(cx),
+            Timer::Sweep => self.sweep(cx),
         }
     }
 

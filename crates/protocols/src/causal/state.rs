@@ -10,6 +10,7 @@ use crate::dots::dot::Partition;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use bytes::Bytes;
 use quorate_kernel::ids::{Incarnation, NodeId, Start};
 use quorate_kernel::keyspace::{Keyspace, Settlement, Tenure};
 use quorate_kernel::limits::WRITES_REMEMBERED_MAX;
@@ -51,6 +52,8 @@ pub(super) struct Volatile {
     pub former: Option<(u64, Vec<Tenure>)>,
     /// Behind which replica the round of exchanges goes on; none at its begin.
     pub sync_from: Option<Partition>,
+    /// The birth of the replica being swept away, and the stored key up to which nothing is left.
+    pub swept: Option<(u32, Bytes)>,
     /// What the catalog is to be told once it is so, of a partition that this host has or had since
     /// that decree; and when it was told last.
     pub owed: BTreeMap<(Partition, u64, Settlement), Option<Time>>,

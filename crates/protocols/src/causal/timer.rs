@@ -11,9 +11,12 @@ pub enum Timer {
     Strip,
     /// It is time for the next pages of a pass of stripping.
     StripMore,
+    /// More of what was given up may be deleted.
+    Sweep,
 }
 
-const ALL: [Timer; 4] = [Timer::Operations, Timer::Sync, Timer::Strip, Timer::StripMore];
+const ALL: [Timer; 5] =
+    [Timer::Operations, Timer::Sync, Timer::Strip, Timer::StripMore, Timer::Sweep];
 
 impl quorate_kernel::process::Timer for Timer {
     fn code(self) -> u32 {

@@ -27,7 +27,7 @@ use super::reply::CommandReply;
 use super::requests::frame::Command;
 use super::shared::{Shared, selected};
 use super::single::Single;
-use super::state::Client;
+use super::state::{Aborted, Client};
 use super::transaction::Transaction;
 use super::work::{Flush, Pages};
 use crate::host::{Clock, Serving};
@@ -113,16 +113,19 @@ pub(crate) fn dispatch(cx: &mut Cx<'_>, command: &mut Command) -> Plan {
     };
     cx.client.last_command = spec.name;
     let is_queued = !transactions::ends_transaction(spec.name);
-    let handled = if is_queued && cx.client.is_aborted {
-        Err(CommandError::AfterMulti)
-    } else if is_queued && cx.client.queue.is_some() {
-        queue(cx, spec, command).inspect_err(|_| abort(cx))
-    } else {
-        let handled = follow::check(cx, spec.name).and_then(|()| spec.run(cx, command));
-        if matches!(handled, Err(CommandError::Arity(_))) && !mutant!("arity_aborts_nothing") {
-            abort(cx);
+    let handled = match cx.client.aborted.filter(|_| is_queued) {
+        Some(Aborted::Multi) => Err(CommandError::AfterMulti),
+        Some(Aborted::Command) => transactions::after_refusal(cx, spec, command),
+        None if is_queued && cx.client.queue.is_some() => {
+            queue(cx, spec, command).inspect_err(|_| abort(cx))
         }
-        handled.and_then(|plan| together(cx, spec, plan))
+        None => {
+            let handled = follow::check(cx, spec.name).and_then(|()| spec.run(cx, command));
+            if matches!(handled, Err(CommandError::Arity(_))) && !mutant!("arity_aborts_nothing") {
+                abort(cx);
+            }
+            handled.and_then(|plan| together(cx, spec, plan))
+        }
     };
     handled.unwrap_or_else(|error| Plan::Now(CommandReply::Error(error.to_string())))
 }
@@ -142,12 +145,13 @@ fn together(cx: &Cx<'_>, spec: &Spec, plan: Plan) -> Handled {
 /// Keeps a command for `EXEC`: most of those that are not about keys would be done now, and not
 /// then.
 fn queue(cx: &mut Cx<'_>, spec: &Spec, command: &mut Command) -> Handled {
-    let bytes = command.size();
+    let (bytes, has_arity) = (command.size(), spec.takes(command.len()));
     let plan = match spec.keys {
         NO_KEYS => transactions::beside_keys(cx, spec, command)?,
         _ => {
             let plan = match spec.run(cx, command) {
-                Err(error) if error.is_of_argument() => {
+                // A number of arguments that its arity lets pass is one of those.
+                Err(error) if error.is_of_argument() || has_arity && error.is_of_arity() => {
                     Plan::Now(CommandReply::Error(error.to_string()))
                 }
                 handled => handled?,
@@ -160,12 +164,14 @@ fn queue(cx: &mut Cx<'_>, spec: &Spec, command: &mut Command) -> Handled {
         let since = cx.is_relative.then_some(cx.clock.wall);
         queue.push(spec.name, (plan, since), bytes, cx.client.keyspace)?;
     }
-    Ok(Plan::Now(CommandReply::Simple("QUEUED")))
+    Ok(transactions::queued())
 }
 
 /// A command behind a `MULTI` was refused: nothing of it is done.
 fn abort(cx: &mut Cx<'_>) {
-    cx.client.is_aborted |= cx.client.end_queue().is_some();
+    if cx.client.end_queue().is_some() {
+        cx.client.aborted = Some(Aborted::Command);
+    }
 }
 
 fn unknown(cx: &mut Cx<'_>, command: &Command) -> Plan {

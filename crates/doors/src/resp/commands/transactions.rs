@@ -1,13 +1,16 @@
 //! `MULTI`, `EXEC` and `DISCARD`; `WATCH` and `UNWATCH`.
 
 use super::spec::{ALL_KEYS, Handler, Keys, NO_KEYS, Run, Spec};
+use super::unable::refused::reason;
 use super::{Cx, Handled, Plan, check_key};
 use crate::resp::error::CommandError;
 use crate::resp::many::{Each, Many};
 use crate::resp::reply::CommandReply;
 use crate::resp::requests::frame::Command;
 use crate::resp::shared::{find, selected};
+use crate::resp::state::Aborted;
 use crate::resp::transaction::Queue;
+use alloc::string::ToString;
 use quorate_kernel::engine::Capability;
 use quorate_kernel::limits::TRANSACTION_ITEMS_MAX;
 use quorate_kernel::operation::Refusal;
@@ -44,6 +47,11 @@ pub(crate) fn ends_transaction(name: &str) -> bool {
 /// there: one whose reply is known already, or that concerns the transaction itself.
 pub(crate) fn beside_keys(cx: &mut Cx<'_>, spec: &Spec, command: &mut Command) -> Handled {
     match spec.name {
+        // Its arity lets more pass, as in Redis, which finds out at `EXEC`.
+        "ping" if command.len() > 2 => {
+            let error = CommandError::Arity(spec.name.into()).to_string();
+            Ok(Plan::Now(CommandReply::Error(error)))
+        }
         "ping" | "echo" => spec.run(cx, command),
         // It counts from the next command on, and is taken back if the transaction is not done.
         "select" if command.len() == 2 => {
@@ -53,7 +61,29 @@ pub(crate) fn beside_keys(cx: &mut Cx<'_>, spec: &Spec, command: &mut Command) -
         // `EXEC` ends all watching anyway.
         "unwatch" if command.len() == 1 => Ok(Plan::Now(CommandReply::OK)),
         "select" | "unwatch" => Err(CommandError::Arity(spec.name.into())),
-        _ => Err(CommandError::NotInMulti { command: spec.name.to_ascii_uppercase() }),
+        _ => Err(not_in_multi(spec)),
+    }
+}
+
+fn not_in_multi(spec: &Spec) -> CommandError {
+    CommandError::NotInMulti { command: spec.name.to_ascii_uppercase() }
+}
+
+/// The reply to a command that waits for `EXEC`.
+pub(crate) fn queued() -> Plan {
+    Plan::Now(CommandReply::Simple("QUEUED"))
+}
+
+/// A command of a transaction of which another one was refused before: nothing of it is kept. As in
+/// Redis its client hears of no more than what is wrong with it by itself, and of the rest at
+/// `EXEC`.
+pub(crate) fn after_refusal(cx: &Cx<'_>, spec: &Spec, command: &Command) -> Handled {
+    let stands_beside = ["ping", "echo", "select", "unwatch"].contains(&spec.name);
+    match spec.run {
+        _ if !spec.takes(command.len()) => Err(CommandError::Arity(spec.name.into())),
+        Run::Refused(lack) => Err(reason(cx, spec.name, lack)),
+        _ if spec.keys == NO_KEYS && !stands_beside => Err(not_in_multi(spec)),
+        _ => Ok(queued()),
     }
 }
 
@@ -64,13 +94,14 @@ fn require(cx: &Cx<'_>, command: &str) -> Result<(), CommandError> {
 /// Begins to queue. If it is refused, what a client has already sent behind it, up to `EXEC`, must
 /// not run on its own.
 fn multi(cx: &mut Cx<'_>, _command: &mut Command) -> Handled {
-    if cx.client.queue.is_some() {
+    if cx.client.is_in_multi() {
         return Err(CommandError::Text("ERR MULTI calls can not be nested"));
     }
-    let able = require(cx, "MULTI");
-    cx.client.is_aborted |= able.is_err();
-    able?;
-    if cx.client.is_aborted {
+    if let Err(lacking) = require(cx, "MULTI") {
+        cx.client.aborted = Some(Aborted::Multi);
+        return Err(lacking);
+    }
+    if cx.client.aborted.is_some() {
         return Err(CommandError::AfterMulti);
     }
     cx.client.queue = Some(Queue::new(cx.client.keyspace));
@@ -79,7 +110,7 @@ fn multi(cx: &mut Cx<'_>, _command: &mut Command) -> Handled {
 
 fn exec(cx: &mut Cx<'_>, _command: &mut Command) -> Handled {
     let queue = cx.client.end_queue();
-    if core::mem::take(&mut cx.client.is_aborted) {
+    if cx.client.aborted.take().is_some() {
         cx.client.watched = Default::default();
         return Err(CommandError::ExecAbort);
     }
@@ -109,7 +140,7 @@ fn exec(cx: &mut Cx<'_>, _command: &mut Command) -> Handled {
 
 fn discard(cx: &mut Cx<'_>, _command: &mut Command) -> Handled {
     let was_queued = cx.client.end_queue().is_some();
-    if !core::mem::take(&mut cx.client.is_aborted) && !was_queued {
+    if cx.client.aborted.take().is_none() && !was_queued {
         return Err(CommandError::Text("ERR DISCARD without MULTI"));
     }
     cx.client.watched = Default::default();
@@ -119,10 +150,10 @@ fn discard(cx: &mut Cx<'_>, _command: &mut Command) -> Handled {
 /// Reads the keys; what they have is what `EXEC` checks. If it is refused, what a client has sent
 /// behind it already, up to `EXEC`, must not be done unchecked.
 fn watch(cx: &mut Cx<'_>, command: &mut Command) -> Handled {
-    if cx.client.queue.is_some() {
+    if cx.client.is_in_multi() {
         return Err(CommandError::Text("ERR WATCH inside MULTI is not allowed"));
     }
-    if cx.client.is_aborted {
+    if cx.client.aborted.is_some() {
         return Err(CommandError::AfterMulti);
     }
     let plan = may_watch(cx, command).map(|()| Many::new(Each::Watch, core::mem::take(command)));

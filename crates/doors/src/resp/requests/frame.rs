@@ -30,10 +30,10 @@ impl Command {
         self.spans.len()
     }
 
-    /// How many bytes of input the command keeps alive.
+    /// How many bytes the command keeps alive: of input, and of what is noted of many arguments.
     #[must_use]
     pub fn size(&self) -> usize {
-        self.bytes.len()
+        self.bytes.len() + self.spans.room()
     }
 
     /// Copies a short command out of all that was read with it: it waits for long, and that would
@@ -80,6 +80,11 @@ impl Spans {
     /// How many there are.
     pub(crate) fn len(&self) -> usize {
         self.count as usize
+    }
+
+    /// How many bytes of memory they take beside the room for a few.
+    pub(crate) fn room(&self) -> usize {
+        self.many.capacity() * size_of::<(u32, u32)>()
     }
 
     /// Adds the place of the next argument. Commands are far shorter than 4 GiB.
@@ -135,5 +140,6 @@ mod tests {
             assert_eq!(command.shared(index), [letter][..]);
         }
         assert_eq!(command.args().count(), 26);
+        assert!(command.size() >= 26 + (26 - ROOM) * 8, "their places count");
     }
 }

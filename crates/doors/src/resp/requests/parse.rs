@@ -102,6 +102,12 @@ impl Parser {
         self.at + self.bulk.map_or(0, |length| length + 2)
     }
 
+    /// How many bytes of memory are taken for what is known of it.
+    #[must_use]
+    pub fn room(&self) -> usize {
+        self.spans.room()
+    }
+
     /// Takes the next whole command off the front of `input`; `None` if there is none yet. Between
     /// two calls `input` may only be appended to.
     ///

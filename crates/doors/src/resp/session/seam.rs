@@ -112,7 +112,8 @@ impl door::Session for Session {
     }
 
     fn begun_bytes(&self, input: &BytesMut) -> usize {
-        if input.is_empty() { 0 } else { input.len().max(self.parser.announced()) }
+        let begun = input.len().max(self.parser.announced()) + self.parser.room();
+        if input.is_empty() { 0 } else { begun }
     }
 
     fn held_bytes(&self) -> usize {

@@ -232,12 +232,12 @@ fn while_the_disk_is_far_behind_frames_of_keyspaces_are_dropped_and_counted() {
     host.links.speak();
     other.links.speak();
     let lanes = [LaneId::KEYSPACES, LaneId::OVERLAY];
-    for (unsynced, taken, dropped) in [
+    for (waiting, taken, dropped) in [
         (UNSYNCED_BYTES_MAX, vec![lanes[0], lanes[1]], 0),
         (PEER_UNSYNCED_BYTES_MAX, vec![lanes[1]], 1),
         (PEER_UNSYNCED_BYTES_MAX - 1, vec![lanes[0], lanes[1]], 1),
     ] {
-        host.links.set_unsynced(unsynced);
+        host.links.set_waiting(waiting);
         host.inputs.clear();
         lanes.iter().for_each(|lane| other.links.send(&other.frame(*lane, 2)));
         until(|| {
@@ -245,7 +245,7 @@ fn while_the_disk_is_far_behind_frames_of_keyspaces_are_dropped_and_counted() {
             host.turn();
             host.lanes().last() == taken.last()
         });
-        assert_eq!(host.lanes(), taken, "{unsynced} bytes");
+        assert_eq!(host.lanes(), taken, "{waiting} bytes");
         assert_eq!(host.links.shared.rejected(RejectReason::Backlog), dropped);
     }
 }

@@ -73,6 +73,30 @@ pub enum Told {
     Many(Vec<Result<Told, Failure>>),
 }
 
+impl Told {
+    /// About how many bytes it has.
+    #[must_use]
+    pub fn bytes(&self) -> usize {
+        let all = |texts: &[String]| texts.iter().map(|text| bytes_listed(text)).sum();
+        let acl = |acl: &Acl| acl.id.scheme.len() + acl.id.id.len() + 32;
+        64 + match self {
+            Told::Created { path, .. } => path.len(),
+            Told::Data { data, .. } => data.as_ref().map_or(0, Bytes::len),
+            Told::Children { names, .. } => all(names),
+            Told::Paths(paths) => all(paths),
+            Told::Acl { acl: list, .. } => list.iter().map(acl).sum(),
+            Told::Many(many) => many.iter().flatten().map(Told::bytes).sum(),
+            _ => 0,
+        }
+    }
+}
+
+/// About how many bytes one text of a list has.
+#[must_use]
+pub fn bytes_listed(text: &str) -> usize {
+    text.len() + 4
+}
+
 /// How a node is. Counts wrap, as clients know it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stat {

@@ -4,6 +4,7 @@
 pub mod names;
 pub mod replica;
 pub(crate) mod strip;
+mod sweep;
 pub(crate) mod twins;
 pub mod unstripped;
 pub(crate) mod version_cache;

@@ -1,9 +1,9 @@
-//! What is done in the background: contexts are stripped, dots that everybody has seen are dropped,
-//! what was given up is swept away. And what the console is shown.
+//! What is done in the background: contexts are stripped, and dots that everybody has seen are
+//! dropped. And what the console is shown.
 
 use super::replica::Replica;
 use crate::causal::handover::former::Owing;
-use crate::causal::keys::{garbage_key, hash_of};
+use crate::causal::keys::hash_of;
 use crate::causal::map::{Map, Shape};
 use crate::causal::timer::Timer;
 use crate::causal::{Causal, Context};
@@ -12,10 +12,9 @@ use alloc::string::ToString;
 use alloc::vec::Vec;
 use bytes::Bytes;
 use core::ops::Bound;
-use quorate_kernel::limits::{STRIP_KEYS_MAX, SWEEP_KEYS_MAX};
+use quorate_kernel::limits::STRIP_KEYS_MAX;
 use quorate_kernel::mutant;
 use quorate_kernel::process::Inspect;
-use quorate_kernel::storage::Class;
 use quorate_kernel::time::Span;
 
 /// How long after a page of a pass the next one comes: long enough for clients in between.
@@ -28,7 +27,7 @@ const PAGE_KEYS: usize = 256;
 pub(crate) const LOOKS_MAX: usize = 2 * PAGE_KEYS;
 
 impl Causal {
-    /// It is time to strip (DottedDB Alg. 3, `strip_causality`) and to collect. What can be
+    /// It is time to strip (DottedDB Alg. 3, `strip_causality`), to collect and to sweep. What can be
     /// stripped is, in one pass of pages; a pass that has come to objects that cannot goes on at
     /// the next such time, as it may look at many in vain.
     pub(crate) fn on_strip_time(&mut self, cx: &mut Context<'_>) {
@@ -73,24 +72,6 @@ impl Causal {
         if self.durable.replicas.values().any(|replica| replica.rounds.has_more_to_strip()) {
             cx.fx.arm(Timer::StripMore, cx.now + MORE);
         }
-    }
-
-    /// Deletes some of what replicas that were given up have left.
-    fn sweep(&mut self, cx: &mut Context<'_>) {
-        let Some(birth) = self.durable.garbage.first().copied() else { return };
-        let (from, mut keys) = (birth.to_be_bytes(), Vec::new());
-        cx.table.scan(Class::Data, &from, &mut |key, _| {
-            let is_its = key.starts_with(&from) && keys.len() < SWEEP_KEYS_MAX;
-            if is_its {
-                keys.push(Bytes::copy_from_slice(key));
-            }
-            is_its
-        });
-        if keys.len() < SWEEP_KEYS_MAX {
-            self.durable.garbage.remove(&birth);
-            cx.fx.delete_state(garbage_key(birth));
-        }
-        keys.into_iter().for_each(|key| cx.fx.delete(key));
     }
 
     /// Shows the state.

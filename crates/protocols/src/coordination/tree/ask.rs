@@ -1,7 +1,6 @@
 //! What is asked of the tree, and changes nothing.
 
 use super::acl;
-use super::bytes::{bytes_listed, bytes_told};
 use super::command::{Answer, Question, Who};
 use super::machine::Tree;
 use super::object::{Meta, Node, Object, Session};
@@ -15,7 +14,7 @@ use quorate_kernel::limits::{
 use quorate_kernel::mutant;
 use quorate_kernel::path::Path;
 use quorate_kernel::tree::{
-    self as words, Failure, Item, Refollow, SessionId, Told, TreeReply, What, Zxid,
+    self as words, Failure, Item, Refollow, SessionId, Told, TreeReply, What, Zxid, bytes_listed,
 };
 
 /// The most bytes of an answer: it must fit a message between hosts, whatever it is.
@@ -53,7 +52,7 @@ fn each(items: &[Item], who: &Who, on: &Execution<'_, Tree>) -> Vec<Result<Told,
     let mut room = ROOM;
     let mut read = |item: &Item| {
         let told = one_within(room, item, who, on);
-        let bytes = told.as_ref().map_or(0, bytes_told);
+        let bytes = told.as_ref().map_or(0, Told::bytes);
         let is_bound = !mutant!("tree_answers_without_bound");
         let is_full = is_bound && (bytes > room || matches!(told, Err(Failure::Quota)));
         room = if is_full { 0 } else { room.saturating_sub(bytes) };

@@ -2,7 +2,6 @@
 
 use super::command::{Answer, Change, Command, Question, Who};
 use alloc::string::String;
-use bytes::Bytes;
 use quorate_kernel::limits::{TRANSACTION_BYTES_MAX, TREE_COUNTED_MAX};
 use quorate_kernel::tree::{Acl, Failure, Id, Item, Told, TreeReply};
 
@@ -63,7 +62,7 @@ impl Answer {
     #[must_use]
     pub fn bytes(&self) -> usize {
         match self {
-            Answer::Told(TreeReply { told: Ok(told), .. }) => bytes_told(told),
+            Answer::Told(TreeReply { told: Ok(told), .. }) => told.bytes(),
             Answer::Changed { changed, .. } => changed.iter().map(|(path, _)| path.len() + 8).sum(),
             Answer::Paths { paths, .. } => paths.iter().map(|path| path.len() + 4).sum(),
             _ => 0,
@@ -116,26 +115,4 @@ fn bytes_of(item: &Item) -> usize {
         _ => 0,
     };
     item.path().len() + item.data_bytes() + more
-}
-
-/// About how many bytes one text of a list has.
-#[must_use]
-pub fn bytes_listed(text: &str) -> usize {
-    text.len() + 4
-}
-
-/// About how many bytes an answer has.
-#[must_use]
-pub fn bytes_told(told: &Told) -> usize {
-    let all = |texts: &[String]| texts.iter().map(|text| bytes_listed(text)).sum();
-    let acl = |acl: &Acl| acl.id.scheme.len() + acl.id.id.len() + 32;
-    64 + match told {
-        Told::Created { path, .. } => path.len(),
-        Told::Data { data, .. } => data.as_ref().map_or(0, Bytes::len),
-        Told::Children { names, .. } => all(names),
-        Told::Paths(paths) => all(paths),
-        Told::Acl { acl: list, .. } => list.iter().map(acl).sum(),
-        Told::Many(many) => many.iter().flatten().map(bytes_told).sum(),
-        _ => 0,
-    }
 }

@@ -6,8 +6,10 @@ use crate::linearizable::timer::Timer;
 use crate::linearizable::{Context, Linearizable};
 use alloc::vec::Vec;
 use bytes::Bytes;
-use quorate_kernel::limits::SWEEP_KEYS_MAX;
+use quorate_kernel::limits::{SWEEP_BYTES_MAX, SWEEP_KEYS_MAX};
+use quorate_kernel::mutant;
 use quorate_kernel::probe;
+use quorate_kernel::process::Table;
 use quorate_kernel::storage::Class;
 use quorate_kernel::time::Span;
 use quorate_kernel::view::{Range, View};
@@ -52,7 +54,7 @@ impl Linearizable {
         // would be dear: a store passes everything that was deleted there.
         let reached = self.volatile.sweep.reached.take();
         let reached = reached.filter(|(s, r, _)| (*s, *r) == (slot, range)).map(|(.., key)| key);
-        let doomed = doomed(slot, &range, reached.as_ref(), cx);
+        let doomed = doomed(slot, &range, reached.as_ref(), cx.table);
         let Some(last) = doomed.last() else {
             probe!("linearizable/swept");
             self.durable.garbage.remove(&(slot, range));
@@ -68,22 +70,70 @@ impl Linearizable {
 }
 
 /// The next keys of a slot to be deleted.
-fn doomed(slot: Slot, range: &Range, reached: Option<&Bytes>, cx: &Context<'_>) -> Vec<Bytes> {
-    let mut doomed = Vec::new();
+fn doomed(slot: Slot, range: &Range, reached: Option<&Bytes>, table: &dyn Table) -> Vec<Bytes> {
+    let (mut doomed, mut bytes, mut is_full) = (Vec::new(), 0, false);
     let at = reached.and_then(|stored| slot.data_key(stored)).map(token_of);
     let is_before =
         |(first, last): &(u64, u64)| at.is_some_and(|at| !(*first..=*last).contains(&at));
     for (first, last) in segments(range).skip_while(is_before) {
         let inside = reached.filter(|_| at.is_some_and(|at| (first..=last).contains(&at)));
         let from = inside.cloned().unwrap_or_else(|| slot.first_at(first));
-        cx.table.scan(Class::Data, &from, &mut |stored, _| {
-            let key = slot.data_key(stored);
-            let is_inside = key.is_some_and(|key| token_of(key) <= last);
-            if is_inside && doomed.len() < SWEEP_KEYS_MAX {
-                doomed.push(Bytes::copy_from_slice(stored));
+        table.scan(Class::Data, &from, &mut |stored, value| {
+            if slot.data_key(stored).is_none_or(|key| token_of(key) > last) {
+                return false;
             }
-            is_inside && doomed.len() < SWEEP_KEYS_MAX
+            doomed.push(Bytes::copy_from_slice(stored));
+            // A scan reads the values too.
+            bytes += stored.len() + value.len();
+            let is_long = bytes >= SWEEP_BYTES_MAX && !mutant!("sweeps_by_number");
+            is_full = doomed.len() >= SWEEP_KEYS_MAX || is_long;
+            !is_full
         });
+        if is_full {
+            break;
+        }
     }
     doomed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::disk::Disk;
+
+    /// How many keys are deleted at a time where each of these tokens has so many, with values of
+    /// this length.
+    fn pieces(tokens: &[u64], count: u32, value_bytes: usize) -> Vec<usize> {
+        // It goes over the end of the ring.
+        let range = Range { low: u64::MAX - 10, high: 10 };
+        let mut disk = Disk::new(false, false);
+        let value = Bytes::from(alloc::vec![0; value_bytes]);
+        for (slot, tokens) in [(Slot(6), tokens), (Slot(7), tokens), (Slot(7), &[11][..])] {
+            for (token, key) in tokens.iter().flat_map(|token| (0..count).map(move |n| (token, n)))
+            {
+                let key = [token.to_be_bytes().as_slice(), &key.to_be_bytes()].concat();
+                disk.write(Class::Data, &slot.stored(&key), Some(&value));
+            }
+        }
+        let (before, mut pieces, mut reached) = (disk.keys(), Vec::new(), None);
+        loop {
+            let keys = doomed(Slot(7), &range, reached.as_ref(), &disk);
+            let Some(last) = keys.last().cloned() else { break };
+            pieces.push(keys.len());
+            reached = Some(last);
+            keys.iter().for_each(|key| disk.write(Class::Data, key, None));
+        }
+        let gone = tokens.len() * count as usize;
+        assert_eq!(before - disk.keys(), gone, "all of the range, and nothing else");
+        pieces
+    }
+
+    #[test]
+    fn what_was_given_up_is_deleted_in_pieces_of_some_keys_and_bytes() {
+        assert_eq!(pieces(&[9, u64::MAX], 0, 10), []);
+        let rest = 600 - 2 * SWEEP_KEYS_MAX;
+        assert_eq!(pieces(&[9, u64::MAX], 300, 10), [SWEEP_KEYS_MAX, SWEEP_KEYS_MAX, rest]);
+        assert_eq!(pieces(&[9, u64::MAX], 5, SWEEP_BYTES_MAX / 4), [4, 4, 2]);
+        assert_eq!(pieces(&[9, u64::MAX], 1, 2 * SWEEP_BYTES_MAX), [1, 1]);
+    }
 }
