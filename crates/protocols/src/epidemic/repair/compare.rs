@@ -298,7 +298,8 @@ impl Epidemic {
     }
 }
 
-fn bytes_of(record: &Record) -> usize {
+/// About how long a record is in a message.
+pub(super) fn bytes_of(record: &Record) -> usize {
     record.key.len() + record.value.as_ref().map_or(0, Bytes::len)
 }
 

@@ -1,5 +1,6 @@
 //! Snapshots: how a node that joins gets what members of its slice have, page by page.
 
+use super::compare::bytes_of;
 use super::join::{DONORS, PATIENCE_TTLS, Standing};
 use crate::epidemic::message::{Message, PAGE_BYTES, RECORDS_MAX, Rest, SnapshotB};
 use crate::epidemic::replica::range::Range;
@@ -109,7 +110,7 @@ impl Epidemic {
         let mut listed = after.begin().map_or(Vec::new(), list).into_iter().peekable();
         while let Some(Entry { key, version, .. }) = listed.next() {
             let record = state.store.record(&key, version, cx.table).expect("it is listed");
-            bytes += key.len() + record.value.as_ref().map_or(0, Bytes::len);
+            bytes += bytes_of(&record);
             records.push(record);
             // A page ends between two keys.
             if listed.peek().is_none_or(|next| next.key != key) {
