@@ -5,6 +5,7 @@ use super::replica::range::{Leaf, PARTS_MAX, Range};
 use super::replica::seen::Done;
 use super::replica::store::{Entry, Record};
 use super::replica::version::{RequestId, Version};
+pub use super::said::Came;
 use crate::epto::{self, EventKey, Horizon, Sequence};
 use crate::gossip::cyclon::Peer;
 use crate::slices::Profile;
@@ -139,43 +140,6 @@ pub enum Message {
     MissingA(Vec<(Incarnation, Sequence)>),
     /// The answer, of those that the sender has delivered.
     MissingB(Vec<Found>),
-}
-
-/// What came of a request at a replica.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Came {
-    /// The write is done, under this version.
-    Wrote {
-        /// The version.
-        version: Version,
-        /// Whether the key had a value before.
-        existed: bool,
-    },
-    /// The key has this.
-    Read {
-        /// The version; none if the key was never written, as far as the replica knows.
-        version: Option<Version>,
-        /// The value; none if it was never written, or deleted.
-        value: Option<Bytes>,
-        /// Whether a hole was known that may concern the key.
-        is_degraded: bool,
-    },
-    /// Another value is there under the version that the client has chosen, which stays, or all
-    /// that are kept are larger.
-    Refused,
-    /// The write was sent again, and the replica does not remember so far back whether it was done:
-    /// it has not done it now.
-    Forgotten,
-}
-
-impl Came {
-    fn is_sound(&self) -> bool {
-        match self {
-            Came::Wrote { version, .. } => version.is_sound(),
-            Came::Read { version, .. } => version.is_none_or(Version::is_sound),
-            Came::Refused | Came::Forgotten => true,
-        }
-    }
 }
 
 /// A request without order.
