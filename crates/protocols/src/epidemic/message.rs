@@ -147,10 +147,12 @@ pub enum Message {
 pub struct Flask {
     /// Its name.
     pub id: RequestId,
-    /// How often it was sent on its way; each time it goes to every node anew.
+    /// How often its entry has sent it on its way while its client waited.
     pub attempt: u8,
     /// Whom replicas answer.
     pub entry: Incarnation,
+    /// Which of all that its entry has sent on their way: each goes to every node anew.
+    pub number: u64,
     /// How many nodes have passed it on.
     pub hops: u8,
     /// The key's wire form.

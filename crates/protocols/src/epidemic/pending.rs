@@ -199,8 +199,9 @@ impl Epidemic {
             }
             Way::Flask(key, act) => {
                 pending.sent = Some(self.state.round);
-                let (attempt, entry) = (pending.attempt, self.state.me);
-                let flask = Flask { id, attempt, entry, hops: 0, key, act };
+                self.state.tries += 1;
+                let (attempt, entry, number) = (pending.attempt, self.state.me, self.state.tries);
+                let flask = Flask { id, attempt, entry, number, hops: 0, key, act };
                 self.pass(self.state.me, flask, cx);
             }
         }

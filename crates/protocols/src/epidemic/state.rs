@@ -67,6 +67,8 @@ pub struct State {
     pub(super) pending: BTreeMap<RequestId, Pending>,
     /// Those of them that no clock was moved behind yet as far as their clients had seen.
     pub(super) unplaced: BTreeSet<RequestId>,
+    /// How many requests without order this node has sent on their way in this start.
+    pub(super) tries: u64,
     pub(super) passed: Passed,
     /// What this input writes.
     pub(super) writes: Vec<Write>,
@@ -152,6 +154,7 @@ impl State {
             waiting: Waiting::default(),
             pending: BTreeMap::new(),
             unplaced: BTreeSet::new(),
+            tries: 0,
             passed: Passed::default(),
             writes: Vec::new(),
             counters: Counters::default(),

@@ -52,7 +52,7 @@ fn all() -> Vec<Message> {
     let told = Profile { count: Some(40), ..Profile::default() };
     let forgotten = Vec::from([(RequestId(1), Came::Forgotten), (RequestId(2), Came::Overloaded)]);
     let act = FlaskAct::Put(4, Bytes::from_static(b"v"));
-    let flask = Flask { id: RequestId(1), attempt: 2, entry: who(), hops: 3, key, act };
+    let flask = Flask { id: RequestId(1), attempt: 2, entry: who(), number: 9, hops: 3, key, act };
     let (range, key, ids) = (Range::ALL, wire_key(b"k"), Vec::from([done()]));
     let page = SnapshotB {
         number: 4,
