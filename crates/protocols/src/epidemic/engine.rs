@@ -249,9 +249,7 @@ impl Process for Epidemic {
                 self.on_leaves(from, (range, &parts), sums, ids, cx);
             }
             Message::Equal { range } => self.on_equal(from, range),
-            Message::Listed { leaf, after, until, held } => {
-                self.on_listed(from, (leaf, after, until), held, cx);
-            }
+            Message::Listed { page, after, held } => self.on_listed(from, page, after, held, cx),
             Message::Records { page, records, ids, wanted } => {
                 self.on_former_records(page.clone(), wanted.is_empty());
                 self.on_records(from, (page, records), ids, &wanted, cx);

@@ -102,20 +102,18 @@ pub enum Message {
     },
     /// A leaf that differs: all that the sender has between two keys.
     Listed {
-        /// Which leaf.
-        leaf: Leaf,
-        /// Behind this key.
+        /// Which page of a leaf.
+        page: Page,
+        /// It begins behind this key.
         after: Option<Bytes>,
-        /// Up to this one; to the end of the leaf without.
-        until: Option<Bytes>,
         /// The keys with their versions, ascending.
         held: Vec<Entry>,
     },
     /// What the receiver lacks, and what the sender would like. The answer to a `Listed` comes even
     /// if nothing differs: who hands a range over waits for it.
     Records {
-        /// Which page of a leaf it answers, by the leaf and its last key.
-        page: Option<(Leaf, Option<Bytes>)>,
+        /// Which page of a leaf it answers.
+        page: Option<Page>,
         /// Records that are newer than what was listed, or were asked for.
         records: Vec<Record>,
         /// What their requests, and others of their keys, came to.
@@ -140,6 +138,18 @@ pub enum Message {
     MissingA(Vec<(Incarnation, Sequence)>),
     /// The answer, of those that the sender has delivered.
     MissingB(Vec<Found>),
+}
+
+/// What a node has listed of a leaf, and is answered: a part of it may look like the whole, and an
+/// answer to an earlier question like one to this.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Page {
+    /// Names the question.
+    pub number: u64,
+    /// The leaf.
+    pub leaf: Leaf,
+    /// Its last key; none where it is the end of the leaf.
+    pub until: Option<Bytes>,
 }
 
 /// A request without order.
@@ -298,8 +308,8 @@ impl Message {
                 range.is_sound() && is_short && is_cut
             }
             Message::Equal { range } => range.is_sound(),
-            Message::Listed { after, until, held, .. } => {
-                let mut ends = after.iter().chain(until);
+            Message::Listed { page, after, held } => {
+                let mut ends = after.iter().chain(&page.until);
                 let is_sound = |one: &Entry| is_wire_key(&one.key) && one.version.is_sound();
                 let are_sound = held.len() <= 16 * LISTED_MAX && held.iter().all(is_sound);
                 are_sound && ends.all(|key| is_wire_key(key))

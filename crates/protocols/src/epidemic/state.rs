@@ -48,7 +48,8 @@ pub struct State {
     /// The last event whose effects are stored.
     pub(super) last: Option<EventKey>,
     pub(super) standing: Standing,
-    /// How many snapshots this node has asked for in this start: each has its number.
+    /// How many snapshots this node has asked for in this start, and how many pages of leaves it
+    /// has listed: each has its number.
     pub(super) questions: u64,
     /// Whether it is ready only because nobody else was there.
     pub(super) is_alone: bool,
@@ -92,9 +93,17 @@ pub struct Former {
     pub since: LogicalTime,
     /// Who had it too.
     pub members: Vec<NodeId>,
-    /// The leaves of which nobody has said yet that it has all, with the key up to which somebody
-    /// has.
-    pub open: BTreeMap<Leaf, Option<Bytes>>,
+    /// The leaves of which nobody has said yet that it has all.
+    pub open: BTreeMap<Leaf, Open>,
+}
+
+/// A leaf that is handed over, page by page.
+#[derive(Clone, Debug, Default)]
+pub struct Open {
+    /// Somebody has all up to this key.
+    pub after: Option<Bytes>,
+    /// The first question about what is behind it.
+    pub asked: Option<u64>,
 }
 
 /// What is counted.

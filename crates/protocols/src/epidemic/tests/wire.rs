@@ -2,7 +2,7 @@
 
 use crate::epidemic::keys::wire_key;
 use crate::epidemic::message::{
-    Came, Flask, FlaskAct, Found, LISTED_MAX, Message, Rest, SnapshotB,
+    Came, Flask, FlaskAct, Found, LISTED_MAX, Message, Page, Rest, SnapshotB,
 };
 use crate::epidemic::replica::range::{Leaf, Range};
 use crate::epidemic::replica::seen::Done;
@@ -42,6 +42,10 @@ fn entry(version: Version) -> Entry {
 
 fn peer(address: usize) -> Peer {
     Peer { who: who(), age: 3, address: "a".repeat(address).into() }
+}
+
+fn page_of(leaf: Leaf) -> Page {
+    Page { number: 8, leaf, until: None }
 }
 
 /// One message of each kind.
@@ -92,13 +96,12 @@ fn all() -> Vec<Message> {
         },
         Message::Equal { range },
         Message::Listed {
-            leaf: Leaf(3),
+            page: page_of(Leaf(3)),
             after: Some(key.clone()),
-            until: None,
             held: Vec::from([entry(version)]),
         },
         Message::Records {
-            page: Some((Leaf(3), None)),
+            page: Some(page_of(Leaf(3))),
             records: Vec::from([record()]),
             ids,
             wanted: Vec::from([(key.clone(), version)]),
@@ -133,13 +136,8 @@ fn what_no_correct_node_says_is_refused() {
         Message::Equal { range },
         compare(Vec::new(), None),
         compare(std::vec![0; 65], None),
-        Message::Listed {
-            leaf: Leaf(0),
-            after: Some(strange.clone()),
-            until: None,
-            held: Vec::new(),
-        },
-        Message::Listed { leaf: Leaf(0), after: None, until: None, held },
+        Message::Listed { page: page_of(Leaf(0)), after: Some(strange.clone()), held: Vec::new() },
+        Message::Listed { page: page_of(Leaf(0)), after: None, held },
         Message::Records {
             page: None,
             records: Vec::from([Record { key: strange, ..record() }]),
@@ -205,12 +203,7 @@ fn of_the_far_future() -> Vec<Message> {
         Message::Flasked { id: RequestId(1), members: 6, result: read },
         compare(Vec::from([1; 64]), last),
         Message::Leaves { range, parts: Vec::new(), sums: Vec::new(), ids: ids.clone() },
-        Message::Listed {
-            leaf: Leaf(0),
-            after: None,
-            until: None,
-            held: Vec::from([entry(version)]),
-        },
+        Message::Listed { page: page_of(Leaf(0)), after: None, held: Vec::from([entry(version)]) },
         records(version, Vec::new()),
         records(sound, ids),
         page(Horizon { last, ..Horizon::default() }, Rest::Nothing),
