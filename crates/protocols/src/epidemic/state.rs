@@ -36,6 +36,8 @@ pub struct State {
     pub(super) round: u64,
     /// When the last one was.
     pub(super) round_at: Time,
+    /// When the next one is due.
+    pub(super) round_due: Time,
     /// Who may be asked when the view is empty.
     pub(super) hints: Vec<Peer>,
     pub(super) cyclon: Cyclon,
@@ -143,6 +145,7 @@ impl State {
             me,
             round: 0,
             round_at: Time(0),
+            round_due: Time(0),
             hints: Vec::new(),
             cyclon: Cyclon::new(me.node, settings.shape()),
             measured: Measured::default(),
