@@ -20,7 +20,7 @@ use serde::{Serialize, de::DeserializeOwned};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// The version of the frame layout and of every message in it.
-pub const VERSION: u8 = 14;
+pub const VERSION: u8 = 15;
 /// The bytes of a frame before its head.
 pub const PREFIX_BYTES: usize = 45;
 /// How many raw tails a message can have.

@@ -6,6 +6,9 @@
 //! §4), so only K grows: TTL stands in each event, and follows from the number of nodes alone. Nor
 //! does a node change its round, which must be the same everywhere; how long messages take is shown
 //! to the operator, who can alter it.
+//!
+//! A node that stands still finds answers late that came in time. So answers count when the round
+//! is over in which they came, if the node's own timer was not late by then.
 
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
@@ -25,6 +28,8 @@ const MILLION: u64 = 1_000_000;
 #[derive(Clone, Debug, Default)]
 pub struct Measured {
     open: BTreeMap<NodeId, (u64, Time)>,
+    /// How long the answers of this round took: they count if it ends in time.
+    fresh: Vec<Span>,
     /// How long each answer took; none if none came.
     ended: VecDeque<Option<Span>>,
 }
@@ -37,8 +42,15 @@ impl Measured {
         }
     }
 
-    /// A round has passed.
-    pub fn on_round(&mut self, round: u64) {
+    /// A round has passed. If this node's timer was late nothing is known of the network: neither
+    /// from what was found here since, nor from what is still to be answered.
+    pub fn on_round(&mut self, round: u64, is_late: bool) {
+        let fresh = core::mem::take(&mut self.fresh);
+        if is_late && !mutant!("epidemic_pause_is_latency") {
+            self.open.clear();
+            return;
+        }
+        fresh.into_iter().for_each(|took| self.end(Some(took)));
         let before = self.open.len();
         self.open.retain(|_, (asked, _)| round < *asked + ANSWER_ROUNDS);
         (self.open.len()..before).for_each(|_| self.end(None));
@@ -47,7 +59,7 @@ impl Measured {
     /// A neighbour has answered.
     pub fn answer(&mut self, from: NodeId, now: Time) {
         if let Some((_, asked)) = self.open.remove(&from) {
-            self.end(Some(now - asked));
+            self.fresh.push(now - asked);
         }
     }
 
@@ -81,6 +93,7 @@ impl Measured {
     pub fn check(&self) {
         assert!(self.ended.len() <= QUESTIONS_MAX, "few questions are remembered");
         assert!(self.open.len() <= QUESTIONS_MAX, "few are open");
+        assert!(self.fresh.len() <= QUESTIONS_MAX, "few are answered in a round");
     }
 }
 
@@ -100,12 +113,37 @@ mod tests {
                 measured.answer(NodeId(round % 50), now + Span(20 + round % 8));
             }
             measured.answer(NodeId(99), now);
-            measured.on_round(round);
+            measured.on_round(round, false);
             measured.check();
         }
         let share = measured.surviving_ppm().expect("enough were asked");
         assert!((490_000..=520_000).contains(&share), "{share} of a million");
         assert_eq!(measured.latency(), Span(12));
         assert_eq!(Measured::default().latency(), Span(0));
+    }
+
+    /// Whichever comes first when a node goes on: the answer, or its timer.
+    #[test]
+    fn what_was_late_because_of_this_node_is_not_counted() {
+        for is_timer_first in [false, true] {
+            let (mut measured, other) = (Measured::default(), NodeId(1));
+            let mut now = Time(0);
+            for round in 0..100_u64 {
+                measured.ask(other, round, now);
+                let is_late = round % 10 == 3;
+                let took = Span(if is_late { 9_000 } else { 20 });
+                if is_timer_first && is_late {
+                    measured.on_round(round, true);
+                }
+                measured.answer(other, now + took);
+                if !(is_timer_first && is_late) {
+                    measured.on_round(round, is_late);
+                }
+                now = now + took + Span(100);
+            }
+            assert_eq!(measured.latency(), Span(10));
+            assert_eq!(measured.surviving_ppm(), Some(1_000_000), "nothing was lost");
+            measured.check();
+        }
     }
 }

@@ -50,8 +50,8 @@ impl Epidemic {
         self.state.hints = hints;
     }
 
-    /// One round: everything that time does.
-    fn on_round(&mut self, cx: &mut Context<'_>) {
+    /// One round: everything that time does. It may be late by more than half a round.
+    fn on_round(&mut self, is_late: bool, cx: &mut Context<'_>) {
         invariant!(self.state.writes.is_empty(), "an input begins without writes");
         let state = &mut self.state;
         let elapsed = cx.now - state.round_at;
@@ -72,7 +72,7 @@ impl Epidemic {
         // whom the other can tell.
         let fanout = self.state.epto.parameters().fanout;
         let targets = self.state.cyclon.sample(fanout, cx.rng, |_| true);
-        self.on_neighbours_round(cx);
+        self.on_neighbours_round(is_late, cx);
         if self.state.epto.has_place() {
             let (round, clock) = (self.state.round, self.state.epto.clock());
             self.state.past.note(round, cx.now, clock);
@@ -93,7 +93,7 @@ impl Epidemic {
         invariant!(self.state.writes.is_empty(), "all that was changed was written");
     }
 
-    fn on_neighbours_round(&mut self, cx: &mut Context<'_>) {
+    fn on_neighbours_round(&mut self, is_late: bool, cx: &mut Context<'_>) {
         let own = self.own();
         let told = self.state.slices.told();
         let begun = match self.stranger(cx) {
@@ -101,7 +101,7 @@ impl Epidemic {
             None => self.state.cyclon.begin(own.clone(), cx.rng),
         };
         // Views are hints: nothing rests on them.
-        self.state.measured.on_round(self.state.round);
+        self.state.measured.on_round(self.state.round, is_late);
         if let Some((to, entries)) = begun {
             self.state.measured.ask(to, self.state.round, cx.now);
             cx.fx.send_early(to, Message::Shuffle { entries, told });
@@ -218,7 +218,7 @@ impl Process for Epidemic {
         }
         // Rounds of nodes that start together shall not fall together.
         let first = Span(cx.rng.below(self.settings.round.0));
-        self.state.round_at = cx.now + first;
+        (self.state.round_at, self.state.round_due) = (cx.now + first, cx.now + first);
         cx.fx.arm(Timer::Round, cx.now + first);
     }
 
@@ -249,9 +249,7 @@ impl Process for Epidemic {
                 self.on_leaves(from, (range, &parts), sums, ids, cx);
             }
             Message::Equal { range } => self.on_equal(from, range),
-            Message::Listed { leaf, after, until, held } => {
-                self.on_listed(from, (leaf, after, until), held, cx);
-            }
+            Message::Listed { page, after, held } => self.on_listed(from, page, after, held, cx),
             Message::Records { page, records, ids, wanted } => {
                 self.on_former_records(page.clone(), wanted.is_empty());
                 self.on_records(from, (page, records), ids, &wanted, cx);
@@ -313,8 +311,10 @@ impl Process for Epidemic {
         let round = self.settings.round;
         // A tenth more or less, so that rounds of different nodes do not fall together.
         let next = round.0 - round.0 / 10 + cx.rng.below(round.0 / 5 + 1);
-        cx.fx.arm(Timer::Round, cx.now + Span(next));
-        self.on_round(cx);
+        let due = core::mem::replace(&mut self.state.round_due, cx.now + Span(next));
+        cx.fx.arm(Timer::Round, self.state.round_due);
+        let is_late = cx.now - due > Span(round.0 / 2);
+        self.on_round(is_late, cx);
     }
 
     fn on_news(&mut self, news: News<'_>, _: &mut Context<'_>) {

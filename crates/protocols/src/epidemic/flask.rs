@@ -3,7 +3,7 @@
 use super::message::{Came, Flask, FlaskAct, HOPS_MAX, Message};
 use super::replica::range::position;
 use super::replica::store::{Put, Record};
-use super::replica::version::{RequestId, Version};
+use super::replica::version::Version;
 use super::{Context, Epidemic, Level};
 use crate::slices::position::Position;
 use alloc::collections::{BTreeSet, VecDeque};
@@ -18,16 +18,21 @@ const PASSED_MAX: usize = 16_384;
 /// each time it is sent again.
 const FEW: usize = 4;
 
+/// A request on its way, by its entry and the number that it has there. The name that its client
+/// has given it will not do: what was lost on its way is sent again under it, by this entry or by
+/// another one.
+type Try = (Incarnation, u64);
+
 /// Which requests went through here.
 #[derive(Clone, Debug, Default)]
 pub struct Passed {
-    known: BTreeSet<(RequestId, u8)>,
-    order: VecDeque<(RequestId, u8)>,
+    known: BTreeSet<Try>,
+    order: VecDeque<Try>,
 }
 
 impl Passed {
     /// Notes one; returns whether it is the first time.
-    pub fn note(&mut self, name: (RequestId, u8)) -> bool {
+    pub fn note(&mut self, name: Try) -> bool {
         if !self.known.insert(name) {
             return false;
         }
@@ -55,7 +60,11 @@ impl Epidemic {
 
     /// Does a request without order if it is this slice's, and passes it on, once.
     pub(super) fn pass(&mut self, from: Incarnation, flask: Flask, cx: &mut Context<'_>) {
-        if !self.state.passed.note((flask.id, flask.attempt)) {
+        let mut name = (flask.entry, flask.number);
+        if mutant!("epidemic_try_named_by_its_write") {
+            name = (Incarnation::default(), flask.id.0 as u64 ^ u64::from(flask.attempt) << 56);
+        }
+        if !self.state.passed.note(name) {
             return;
         }
         let at = position(&flask.key);

@@ -5,6 +5,7 @@ use super::replica::range::{Leaf, PARTS_MAX, Range};
 use super::replica::seen::Done;
 use super::replica::store::{Entry, Record};
 use super::replica::version::{RequestId, Version};
+pub use super::said::Came;
 use crate::epto::{self, EventKey, Horizon, Sequence};
 use crate::gossip::cyclon::Peer;
 use crate::slices::Profile;
@@ -101,20 +102,18 @@ pub enum Message {
     },
     /// A leaf that differs: all that the sender has between two keys.
     Listed {
-        /// Which leaf.
-        leaf: Leaf,
-        /// Behind this key.
+        /// Which page of a leaf.
+        page: Page,
+        /// It begins behind this key.
         after: Option<Bytes>,
-        /// Up to this one; to the end of the leaf without.
-        until: Option<Bytes>,
         /// The keys with their versions, ascending.
         held: Vec<Entry>,
     },
     /// What the receiver lacks, and what the sender would like. The answer to a `Listed` comes even
     /// if nothing differs: who hands a range over waits for it.
     Records {
-        /// Which page of a leaf it answers, by the leaf and its last key.
-        page: Option<(Leaf, Option<Bytes>)>,
+        /// Which page of a leaf it answers.
+        page: Option<Page>,
         /// Records that are newer than what was listed, or were asked for.
         records: Vec<Record>,
         /// What their requests, and others of their keys, came to.
@@ -141,41 +140,16 @@ pub enum Message {
     MissingB(Vec<Found>),
 }
 
-/// What came of a request at a replica.
+/// What a node has listed of a leaf, and is answered: a part of it may look like the whole, and an
+/// answer to an earlier question like one to this.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Came {
-    /// The write is done, under this version.
-    Wrote {
-        /// The version.
-        version: Version,
-        /// Whether the key had a value before.
-        existed: bool,
-    },
-    /// The key has this.
-    Read {
-        /// The version; none if the key was never written, as far as the replica knows.
-        version: Option<Version>,
-        /// The value; none if it was never written, or deleted.
-        value: Option<Bytes>,
-        /// Whether a hole was known that may concern the key.
-        is_degraded: bool,
-    },
-    /// Another value is there under the version that the client has chosen, which stays, or all
-    /// that are kept are larger.
-    Refused,
-    /// The write was sent again, and the replica does not remember so far back whether it was done:
-    /// it has not done it now.
-    Forgotten,
-}
-
-impl Came {
-    fn is_sound(&self) -> bool {
-        match self {
-            Came::Wrote { version, .. } => version.is_sound(),
-            Came::Read { version, .. } => version.is_none_or(Version::is_sound),
-            Came::Refused | Came::Forgotten => true,
-        }
-    }
+pub struct Page {
+    /// Names the question.
+    pub number: u64,
+    /// The leaf.
+    pub leaf: Leaf,
+    /// Its last key; none where it is the end of the leaf.
+    pub until: Option<Bytes>,
 }
 
 /// A request without order.
@@ -183,10 +157,12 @@ impl Came {
 pub struct Flask {
     /// Its name.
     pub id: RequestId,
-    /// How often it was sent on its way; each time it goes to every node anew.
+    /// How often its entry has sent it on its way while its client waited.
     pub attempt: u8,
     /// Whom replicas answer.
     pub entry: Incarnation,
+    /// Which of all that its entry has sent on their way: each goes to every node anew.
+    pub number: u64,
     /// How many nodes have passed it on.
     pub hops: u8,
     /// The key's wire form.
@@ -332,8 +308,8 @@ impl Message {
                 range.is_sound() && is_short && is_cut
             }
             Message::Equal { range } => range.is_sound(),
-            Message::Listed { after, until, held, .. } => {
-                let mut ends = after.iter().chain(until);
+            Message::Listed { page, after, held } => {
+                let mut ends = after.iter().chain(&page.until);
                 let is_sound = |one: &Entry| is_wire_key(&one.key) && one.version.is_sound();
                 let are_sound = held.len() <= 16 * LISTED_MAX && held.iter().all(is_sound);
                 are_sound && ends.all(|key| is_wire_key(key))

@@ -199,8 +199,9 @@ impl Epidemic {
             }
             Way::Flask(key, act) => {
                 pending.sent = Some(self.state.round);
-                let (attempt, entry) = (pending.attempt, self.state.me);
-                let flask = Flask { id, attempt, entry, hops: 0, key, act };
+                self.state.tries += 1;
+                let (attempt, entry, number) = (pending.attempt, self.state.me, self.state.tries);
+                let flask = Flask { id, attempt, entry, number, hops: 0, key, act };
                 self.pass(self.state.me, flask, cx);
             }
         }
@@ -305,6 +306,9 @@ impl Epidemic {
             return self.end(id, Outcome::Refused(why), cx);
         }
         let needed = if is_first { 1 } else { acks.min(members) };
+        if pending.is_hopeless(needed, members) {
+            return self.end(id, Outcome::Refused(Refusal::Overloaded), cx);
+        }
         let tokens = &self.settings.tokens;
         let seal = |version| tokens.seal(cx.lane, version);
         if let Some(outcome) = pending.outcome(needed, &seal) {
@@ -370,6 +374,9 @@ impl Epidemic {
         let is_sent = pending.sent.is_some() || pending.attempt > 0 || is_again;
         if pending.is_write() && is_sent {
             return Outcome::Refused(Refusal::OutcomeUnknown);
+        }
+        if pending.is_overloaded() {
+            return Outcome::Refused(Refusal::Overloaded);
         }
         let small = |count: usize| u8::try_from(count).unwrap_or(u8::MAX);
         let (reached, needed) = (small(pending.reached()), self.settings.acks);

@@ -1,6 +1,6 @@
 //! What replicas have said, and the answer that follows from it.
 
-use super::message::{Came, FlaskAct};
+use super::message::FlaskAct;
 use super::ordered::batch::Act;
 use super::pending::{Pending, Way};
 use super::replica::version::Version;
@@ -10,6 +10,36 @@ use bytes::Bytes;
 use quorate_kernel::ids::NodeId;
 use quorate_kernel::operation::{Outcome, Refusal};
 use quorate_kernel::receipt::Receipt;
+use serde::{Deserialize, Serialize};
+
+/// What came of a request at a replica.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Came {
+    /// The write is done, under this version.
+    Wrote {
+        /// The version.
+        version: Version,
+        /// Whether the key had a value before.
+        existed: bool,
+    },
+    /// The key has this.
+    Read {
+        /// The version; none if the key was never written, as far as the replica knows.
+        version: Option<Version>,
+        /// The value; none if it was never written, or deleted.
+        value: Option<Bytes>,
+        /// Whether a hole was known that may concern the key.
+        is_degraded: bool,
+    },
+    /// Another value is there under the version that the client has chosen, which stays, or all
+    /// that are kept are larger.
+    Refused,
+    /// The write was sent again, and the replica does not remember so far back whether it was done:
+    /// it has not done it now.
+    Forgotten,
+    /// The read would have to wait for a hole, as too many others do already: it was not done.
+    Overloaded,
+}
 
 /// What an answer carries for its client beside the value.
 fn receipt(
@@ -35,9 +65,22 @@ impl Pending {
         matches!(&self.way, Way::Ordered(asked) if asked.act == Act::Delete)
     }
 
-    /// How many replicas have said something at one event, at most.
+    /// How many replicas have said something at one event, at most; who had no room for a read has
+    /// said nothing of it.
     pub(super) fn reached(&self) -> usize {
-        self.said.values().map(BTreeMap::len).max().unwrap_or(0)
+        self.said.values().map(told).max().unwrap_or(0)
+    }
+
+    /// Whether a replica had no room for a read.
+    pub(super) fn is_overloaded(&self) -> bool {
+        let mut said = self.said.values().flat_map(BTreeMap::values);
+        said.any(|came| *came == Came::Overloaded)
+    }
+
+    /// Whether so many of these replicas had no room for a read at one event that too few are left.
+    pub(super) fn is_hopeless(&self, needed: usize, members: usize) -> bool {
+        let full = |said: &BTreeMap<_, _>| said.len() - told(said);
+        self.said.values().any(|said| full(said) > 0 && full(said) + needed > members)
     }
 
     /// Whether a replica has another value of the version, which stays there.
@@ -63,22 +106,27 @@ impl Pending {
     /// The answer, if so many replicas have said what it takes.
     pub(super) fn outcome(&self, acks: usize, seal: &dyn Fn(Version) -> Bytes) -> Option<Outcome> {
         let is_write = self.is_write();
-        let is_enough = |said: &BTreeMap<_, _>| said.len() >= acks && !self.is_refused();
+        let is_enough = |said: &BTreeMap<_, _>| told(said) >= acks && !self.is_refused();
         let (event, said) = self.said.iter().find(|(_, said)| is_enough(said))?;
         if is_write {
             return written(said, acks, self.is_delete(), seal);
         }
         // Of what was read at one event the newest is right: others have a hole.
-        let newest = said.values().max_by_key(|came| match came {
-            Came::Read { version, .. } => *version,
+        let reads = said.values().filter_map(|came| match came {
+            Came::Read { version, value, .. } => Some((*version, value)),
             _ => None,
-        })?;
-        let Came::Read { version, value, .. } = newest else { return None };
-        let token = event.map(Version::Ordered).or(*version);
+        });
+        let (version, value) = reads.max_by_key(|(version, _)| *version)?;
+        let token = event.map(Version::Ordered).or(version);
         let is_degraded = said.values().any(|came| came.is_degraded());
-        let context = receipt(token, said.len(), is_degraded, seal);
+        let context = receipt(token, told(said), is_degraded, seal);
         Some(Outcome::Values { values: value.clone().into(), context })
     }
+}
+
+/// How many have said what came of it.
+fn told(said: &BTreeMap<NodeId, Came>) -> usize {
+    said.values().filter(|came| **came != Came::Overloaded).count()
 }
 
 /// What has come of a write. Who has forgotten whether it was done has no copy of it: if all that
@@ -107,6 +155,14 @@ fn written(
 }
 
 impl Came {
+    pub(super) fn is_sound(&self) -> bool {
+        match self {
+            Came::Wrote { version, .. } => version.is_sound(),
+            Came::Read { version, .. } => version.is_none_or(Version::is_sound),
+            Came::Refused | Came::Forgotten | Came::Overloaded => true,
+        }
+    }
+
     fn is_degraded(&self) -> bool {
         matches!(self, Came::Read { is_degraded: true, .. })
     }
@@ -117,7 +173,10 @@ impl Came {
             Came::Wrote { version, .. } | Came::Read { version: Some(version), .. } => {
                 version.time()
             }
-            Came::Read { version: None, .. } | Came::Refused | Came::Forgotten => LogicalTime(0),
+            Came::Read { version: None, .. }
+            | Came::Refused
+            | Came::Forgotten
+            | Came::Overloaded => LogicalTime(0),
         }
     }
 }

@@ -36,6 +36,8 @@ pub struct State {
     pub(super) round: u64,
     /// When the last one was.
     pub(super) round_at: Time,
+    /// When the next one is due.
+    pub(super) round_due: Time,
     /// Who may be asked when the view is empty.
     pub(super) hints: Vec<Peer>,
     pub(super) cyclon: Cyclon,
@@ -48,7 +50,8 @@ pub struct State {
     /// The last event whose effects are stored.
     pub(super) last: Option<EventKey>,
     pub(super) standing: Standing,
-    /// How many snapshots this node has asked for in this start: each has its number.
+    /// How many snapshots this node has asked for in this start, and how many pages of leaves it
+    /// has listed: each has its number.
     pub(super) questions: u64,
     /// Whether it is ready only because nobody else was there.
     pub(super) is_alone: bool,
@@ -67,6 +70,8 @@ pub struct State {
     pub(super) pending: BTreeMap<RequestId, Pending>,
     /// Those of them that no clock was moved behind yet as far as their clients had seen.
     pub(super) unplaced: BTreeSet<RequestId>,
+    /// How many requests without order this node has sent on their way in this start.
+    pub(super) tries: u64,
     pub(super) passed: Passed,
     /// What this input writes.
     pub(super) writes: Vec<Write>,
@@ -90,9 +95,17 @@ pub struct Former {
     pub since: LogicalTime,
     /// Who had it too.
     pub members: Vec<NodeId>,
-    /// The leaves of which nobody has said yet that it has all, with the key up to which somebody
-    /// has.
-    pub open: BTreeMap<Leaf, Option<Bytes>>,
+    /// The leaves of which nobody has said yet that it has all.
+    pub open: BTreeMap<Leaf, Open>,
+}
+
+/// A leaf that is handed over, page by page.
+#[derive(Clone, Debug, Default)]
+pub struct Open {
+    /// Somebody has all up to this key.
+    pub after: Option<Bytes>,
+    /// The first question about what is behind it.
+    pub asked: Option<u64>,
 }
 
 /// What is counted.
@@ -132,6 +145,7 @@ impl State {
             me,
             round: 0,
             round_at: Time(0),
+            round_due: Time(0),
             hints: Vec::new(),
             cyclon: Cyclon::new(me.node, settings.shape()),
             measured: Measured::default(),
@@ -152,6 +166,7 @@ impl State {
             waiting: Waiting::default(),
             pending: BTreeMap::new(),
             unplaced: BTreeSet::new(),
+            tries: 0,
             passed: Passed::default(),
             writes: Vec::new(),
             counters: Counters::default(),

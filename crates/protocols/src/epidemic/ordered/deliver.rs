@@ -163,7 +163,7 @@ impl Epidemic {
     }
 
     /// A read at its event. Who has a later write already cannot tell what there was; who knows of
-    /// a hole waits until it is filled.
+    /// a hole waits until it is filled, and does not read where too many wait.
     fn read_at(
         &mut self,
         event: EventKey,
@@ -184,8 +184,8 @@ impl Epidemic {
         let came = Came::Read { version, value, is_degraded };
         if self.state.holes.is_open() && !mutant!("epidemic_holes_unseen") {
             probe!("epidemic/read_waits");
-            self.state.holes.hold(HeldRead { event, id, key, came, is_void: false });
-            return None;
+            let read = HeldRead { event, id, key, came, round: self.state.round };
+            return (!self.state.holes.hold(read)).then_some(Came::Overloaded);
         }
         Some(came)
     }

@@ -3,7 +3,8 @@
 //! Sources count their events, so a node sees that one is missing when a later one of the same
 //! source is delivered. It asks members of its slice what the missing ones did to their range.
 //! Until it knows, reads wait; if nobody has said it in time they are answered, and say so
-//! ([`Doubt`](crate::epidemic::repair::doubt::Doubt)).
+//! ([`Doubt`](crate::epidemic::repair::doubt::Doubt)). A read waits for the holes that were known
+//! when it began: where others are found all the time it would wait for ever for those.
 
 use crate::epidemic::message::{Came, Found, LISTED_MAX, Message, PAGE_BYTES, RECORDS_MAX};
 use crate::epidemic::replica::range::Range;
@@ -11,6 +12,7 @@ use crate::epidemic::replica::store::Record;
 use crate::epidemic::replica::version::{RequestId, Version};
 use crate::epidemic::{Context, Epidemic};
 use crate::epto::{EventKey, Sequence};
+use alloc::collections::btree_map::Entry;
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 use bytes::Bytes;
@@ -23,6 +25,8 @@ const HOLES_MAX: usize = 4096;
 const DELIVERED_MAX: usize = 4096;
 /// The most reads that wait.
 const HELD_MAX: usize = 4096;
+/// The most bytes that they have, with what is answered.
+const HELD_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// For how many rounds reads wait for a hole to be filled.
 pub const WAIT_ROUNDS: u64 = 12;
 
@@ -61,8 +65,29 @@ pub struct HeldRead {
     pub key: Bytes,
     /// What is answered, as far as is known.
     pub came: Came,
-    /// Whether it is not known any more: something later was found.
-    pub is_void: bool,
+    /// In which round it began: it waits for no hole that was found later.
+    pub round: u64,
+}
+
+impl HeldRead {
+    /// Takes what was found of its key, if that is newer and has room.
+    fn take(&mut self, record: &Record, room: usize) {
+        let Came::Read { version, value, .. } = &mut self.came else { return };
+        if Some(record.version) > *version {
+            (*version, *value) = (Some(record.version), record.value.clone());
+        }
+        if self.bytes() > room {
+            self.came = Came::Overloaded;
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        let value = match &self.came {
+            Came::Read { value: Some(value), .. } => value.len(),
+            _ => 0,
+        };
+        size_of::<HeldRead>() + self.key.len() + value
+    }
 }
 
 /// What is missing, and what waits for it.
@@ -71,6 +96,7 @@ pub struct Holes {
     /// By their round of discovery.
     open: BTreeMap<Place, u64>,
     held: Vec<HeldRead>,
+    held_bytes: usize,
     delivered: BTreeMap<Place, Delivered>,
     order: VecDeque<Place>,
 }
@@ -82,11 +108,41 @@ impl Holes {
         !self.open.is_empty()
     }
 
-    /// A read waits; without room it is answered by others.
-    pub fn hold(&mut self, read: HeldRead) {
-        if self.held.len() < HELD_MAX {
+    /// A read waits; returns whether there was room.
+    #[must_use]
+    pub fn hold(&mut self, read: HeldRead) -> bool {
+        let bytes = self.held_bytes + read.bytes();
+        let is_small = bytes <= HELD_BYTES_MAX || mutant!("epidemic_held_without_bound");
+        let has_room = self.held.len() < HELD_MAX && is_small;
+        if has_room {
+            self.held_bytes = bytes;
             self.held.push(read);
         }
+        has_room
+    }
+
+    /// How many reads wait.
+    #[cfg(test)]
+    pub fn held(&self) -> usize {
+        self.held.len()
+    }
+
+    /// Takes out the reads that wait for nothing any more.
+    fn take_free(&mut self) -> Vec<HeldRead> {
+        if self.held.is_empty() {
+            return Vec::new();
+        }
+        let first = self.open.values().min().copied();
+        let waits = |read: &HeldRead| match first {
+            Some(_) if mutant!("epidemic_waits_for_later_holes") => true,
+            Some(first) => first <= read.round,
+            None => false,
+        };
+        let held = core::mem::take(&mut self.held);
+        let (held, free) = held.into_iter().partition(waits);
+        self.held = held;
+        self.held_bytes = self.held.iter().map(HeldRead::bytes).sum();
+        free
     }
 
     /// An event was delivered.
@@ -106,23 +162,31 @@ impl Holes {
         *self = Holes::default();
     }
 
-    /// Reads that wait are answered by what was found of their key.
+    /// Reads that wait are answered by what was found of their key. What may have replaced that
+    /// is no answer: others have one.
     pub fn found(&mut self, record: &Record) {
-        for read in self.held.iter_mut().filter(|read| read.key == record.key) {
-            let Came::Read { version, value, .. } = &mut read.came else { continue };
-            if record.version > Version::Ordered(read.event) {
-                // It may have replaced what the missing event wrote.
-                read.is_void = true;
-            } else if Some(record.version) > *version {
-                (*version, *value) = (Some(record.version), record.value.clone());
+        let bytes = &mut self.held_bytes;
+        self.held.retain_mut(|read| {
+            if read.key != record.key {
+                return true;
             }
-        }
+            *bytes -= read.bytes();
+            if record.version > Version::Ordered(read.event) {
+                return false;
+            }
+            read.take(record, HELD_BYTES_MAX.saturating_sub(*bytes));
+            *bytes += read.bytes();
+            true
+        });
     }
 
     /// Asserts what must hold between two calls.
     pub fn check(&self) {
         assert!(self.open.len() <= HOLES_MAX && self.held.len() <= HELD_MAX, "holes are bounded");
         assert!(self.is_open() || self.held.is_empty(), "nothing waits for no hole");
+        assert!(self.held_bytes <= HELD_BYTES_MAX, "what waits is bounded");
+        let bytes: usize = self.held.iter().map(HeldRead::bytes).sum();
+        assert_eq!(self.held_bytes, bytes, "what waits is counted");
         assert_eq!(self.delivered.len(), self.order.len(), "each is remembered once");
     }
 }
@@ -148,8 +212,10 @@ impl Epidemic {
                 self.doubt_all();
                 break;
             }
-            if state.holes.open.insert(place, round).is_none() {
+            // One that is found again is as old as it was.
+            if let Entry::Vacant(hole) = state.holes.open.entry(place) {
                 probe!("epidemic/hole");
+                hole.insert(round);
                 state.counters.holes += 1;
             }
         }
@@ -273,21 +339,17 @@ impl Epidemic {
         invariant!(self.state.writes.is_empty(), "all that was changed was written");
     }
 
-    /// Answers the reads that wait, if nothing is missing any more.
+    /// Answers the reads of which nothing is missing any more that was when they began.
     fn release(&mut self, cx: &mut Context<'_>) {
-        if self.state.holes.is_open() {
-            return;
-        }
         let members = self.state.told_size();
-        for mut read in core::mem::take(&mut self.state.holes.held) {
+        for mut read in self.state.holes.take_free() {
             if let Came::Read { is_degraded, .. } = &mut read.came {
-                *is_degraded = self.state.is_degraded(&read.key);
+                // What was found missing since may come before it.
+                *is_degraded = self.state.is_degraded(&read.key) || self.state.holes.is_open();
             }
-            if !read.is_void {
-                let results = Vec::from([(read.id, read.came)]);
-                let event = read.event;
-                cx.fx.send(event.source, Message::Did { event, members, results });
-            }
+            let results = Vec::from([(read.id, read.came)]);
+            let event = read.event;
+            cx.fx.send(event.source, Message::Did { event, members, results });
         }
     }
 }

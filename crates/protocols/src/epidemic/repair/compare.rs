@@ -9,7 +9,7 @@
 //! ```
 //! The larger version wins, so whatever was missed, and wherever, all become equal.
 
-use crate::epidemic::message::{LISTED_MAX, Message, PAGE_BYTES, RECORDS_MAX, SUMS_MAX};
+use crate::epidemic::message::{LISTED_MAX, Message, PAGE_BYTES, Page, RECORDS_MAX, SUMS_MAX};
 use crate::epidemic::replica::range::{Leaf, PARTS_MAX, Range, position};
 use crate::epidemic::replica::seen::Done;
 use crate::epidemic::replica::store::{Entry, Put, Record, Store};
@@ -179,10 +179,13 @@ impl Epidemic {
                 }
                 after = until;
             };
+            self.state.questions += 1;
+            let number = self.state.questions;
             if after.is_none() && until.is_none() {
-                self.state.doubt.list(from.node, leaf);
+                self.state.doubt.list(from.node, leaf, number);
             }
-            cx.fx.send(from, Message::Listed { leaf, after, until, held });
+            let page = Page { number, leaf, until };
+            cx.fx.send(from, Message::Listed { page, after, held });
         }
         invariant!(self.state.writes.is_empty(), "all that was changed was written");
     }
@@ -191,22 +194,23 @@ impl Epidemic {
     pub(in crate::epidemic) fn on_listed(
         &mut self,
         from: Incarnation,
-        (leaf, after, until): (Leaf, Option<Bytes>, Option<Bytes>),
+        page: Page,
+        after: Option<Bytes>,
         held: Vec<Entry>,
         cx: &mut Context<'_>,
     ) {
         invariant!(self.state.writes.is_empty(), "an input begins without writes");
-        let range = Range::of_leaf(leaf);
+        let range = Range::of_leaf(page.leaf);
         if !self.may_tell(&range) {
             return;
         }
         let (mine, _) = self.state.store.list(&range, after.as_ref(), usize::MAX);
-        let is_within = |key: &Bytes| until.as_ref().is_none_or(|until| key <= until);
+        let is_within = |key: &Bytes| page.until.as_ref().is_none_or(|until| key <= until);
         let mine: Vec<_> = mine.into_iter().filter(|one| is_within(&one.key)).collect();
         let wanted = newer(&held, &mine).into_iter().filter(|(key, _)| range.has(position(key)));
         let wanted = wanted.take(LISTED_MAX).collect();
         let records = self.records(&newer(&mine, &held), cx);
-        self.tell(from, Some((leaf, until)), records, wanted, cx);
+        self.tell(from, Some(page), records, wanted, cx);
         invariant!(self.state.writes.is_empty(), "what is told is not changed");
     }
 
@@ -214,7 +218,7 @@ impl Epidemic {
     pub(in crate::epidemic) fn on_records(
         &mut self,
         from: Incarnation,
-        (page, records): (Option<(Leaf, Option<Bytes>)>, Vec<Record>),
+        (page, records): (Option<Page>, Vec<Record>),
         ids: Vec<(RequestId, Done)>,
         wanted: &[(Bytes, Version)],
         cx: &mut Context<'_>,
@@ -222,8 +226,8 @@ impl Epidemic {
         invariant!(self.state.writes.is_empty(), "an input begins without writes");
         let bytes: usize = records.iter().map(bytes_of).sum();
         let is_all = records.len() < RECORDS_MAX && bytes < PAGE_BYTES;
-        if let Some((leaf, None)) = page.filter(|_| is_all) {
-            self.state.doubt.end_listed(from.node, leaf);
+        if let Some(Page { number, leaf, until: None }) = page.filter(|_| is_all) {
+            self.state.doubt.end_listed(from.node, leaf, number);
         }
         records.iter().for_each(|record| self.state.holes.found(record));
         self.merge(records, ids);
@@ -240,7 +244,7 @@ impl Epidemic {
     fn tell(
         &self,
         to: Incarnation,
-        page: Option<(Leaf, Option<Bytes>)>,
+        page: Option<Page>,
         records: Vec<Record>,
         wanted: Vec<(Bytes, Version)>,
         cx: &mut Context<'_>,
@@ -298,7 +302,8 @@ impl Epidemic {
     }
 }
 
-fn bytes_of(record: &Record) -> usize {
+/// About how long a record is in a message.
+pub(super) fn bytes_of(record: &Record) -> usize {
     record.key.len() + record.value.as_ref().map_or(0, Bytes::len)
 }
 

@@ -6,7 +6,7 @@
 //! leaves are, but for those of the last writes.
 
 use crate::epidemic::replica::range::{Leaf, Range};
-use alloc::collections::BTreeSet;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use quorate_kernel::ids::NodeId;
 use quorate_kernel::mutant;
@@ -27,8 +27,9 @@ pub struct Doubt {
 struct Comparison {
     with: NodeId,
     range: Range,
-    /// The leaves of which all was listed, and the answer has not come.
-    listed: BTreeSet<Leaf>,
+    /// The leaves of which all was listed, and the answer has not come, with the number of the
+    /// question.
+    listed: BTreeMap<Leaf, u64>,
 }
 
 impl Doubt {
@@ -68,7 +69,7 @@ impl Doubt {
     /// A member is asked whether it has the same.
     pub fn ask(&mut self, with: NodeId, range: Range) {
         if !self.words.is_empty() {
-            self.asked = Some(Comparison { with, range, listed: BTreeSet::new() });
+            self.asked = Some(Comparison { with, range, listed: BTreeMap::new() });
         }
     }
 
@@ -116,16 +117,20 @@ impl Doubt {
     }
 
     /// It is told all that this node has in a leaf.
-    pub fn list(&mut self, to: NodeId, leaf: Leaf) {
+    pub fn list(&mut self, to: NodeId, leaf: Leaf, number: u64) {
         if let Some(asked) = self.asked.as_mut().filter(|asked| asked.with == to) {
-            asked.listed.insert(leaf);
+            asked.listed.insert(leaf, number);
         }
     }
 
-    /// It has told all that is newer in a leaf.
-    pub fn end_listed(&mut self, from: NodeId, leaf: Leaf) {
+    /// It has told all that is newer in what was listed in this question, to the end of a leaf. A
+    /// part of the leaf may have been listed, in this comparison or in one before the doubt.
+    pub fn end_listed(&mut self, from: NodeId, leaf: Leaf, number: u64) {
         let asked = self.asked.as_mut().filter(|asked| asked.with == from);
-        if asked.is_some_and(|asked| asked.listed.remove(&leaf)) {
+        let Some(listed) = asked.map(|asked| &mut asked.listed) else { return };
+        let is_it = |one: &u64| *one == number || mutant!("epidemic_late_answer_ends_doubt");
+        if listed.get(&leaf).is_some_and(is_it) {
+            listed.remove(&leaf);
             self.end(core::iter::once(leaf.0));
         }
     }
@@ -148,10 +153,12 @@ mod tests {
         let parts = [(Leaf(0), Leaf(9))];
         doubt.end_leaves(other, (&Range::ALL, &parts), &[Leaf(3), Leaf(5)], true);
         assert!(doubt.count() == 2 && doubt.has(Leaf(3)) && doubt.has(Leaf(5)));
-        doubt.end_listed(other, Leaf(3));
+        doubt.end_listed(other, Leaf(3), 7);
         assert!(doubt.has(Leaf(3)), "not all of it was listed");
-        doubt.list(other, Leaf(3));
-        doubt.end_listed(other, Leaf(3));
+        doubt.list(other, Leaf(3), 7);
+        doubt.end_listed(other, Leaf(3), 6);
+        assert!(doubt.has(Leaf(3)), "that was the end of a leaf, or was asked before");
+        doubt.end_listed(other, Leaf(3), 7);
         assert!(!doubt.has(Leaf(3)) && doubt.has(Leaf(5)));
         doubt.end_equal(other, &Range::ALL);
         assert!(doubt.count() == 0 && doubt.words.is_empty());

@@ -1,13 +1,12 @@
 //! Ranges that a node has no more: it keeps them for a while, and until they are in good hands.
 
-use crate::epidemic::message::{LISTED_MAX, Message};
+use crate::epidemic::message::{LISTED_MAX, Message, Page};
 use crate::epidemic::replica::range::{Leaf, Range};
-use crate::epidemic::state::Former;
+use crate::epidemic::state::{Former, Open};
 use crate::epidemic::{Context, Epidemic};
 use crate::epto::LogicalTime;
 use crate::slices::position::{LOG2_MAX, Position};
 use alloc::vec::Vec;
-use bytes::Bytes;
 use quorate_kernel::ids::NodeId;
 use quorate_kernel::{invariant, mutant, probe};
 
@@ -23,7 +22,8 @@ impl Epidemic {
     fn give_up(&mut self, range: Range, members: Vec<NodeId>, since: LogicalTime) {
         let until = self.state.round + self.settings.keep_rounds;
         let (first, last) = range.leaves();
-        let open = self.state.store.sums(first, last).map(|(leaf, _)| (leaf, None)).collect();
+        let open =
+            self.state.store.sums(first, last).map(|(leaf, _)| (leaf, Open::default())).collect();
         let state = &mut self.state;
         state.behind.note(&range, since, &mut state.writes);
         state.former.push(Former { range, until, since, members, open });
@@ -89,44 +89,60 @@ impl Epidemic {
         if self.state.ready.is_none() {
             return;
         }
-        let (store, cyclon) = (&self.state.store, &self.state.cyclon);
-        for former in self.state.former.iter().filter(|former| !self.is_old(former)) {
+        let cyclon = &self.state.cyclon;
+        let mut questions = Vec::new();
+        for (place, former) in self.state.former.iter().enumerate() {
+            if self.is_old(former) {
+                continue;
+            }
             let range = former.range;
             let is_there = |node: &NodeId| range.has(Position::of(*node));
             let neighbours = cyclon.view().iter().map(|peer| peer.who.node);
             let known = former.members.iter().copied().chain(neighbours);
             let known: Vec<NodeId> = known.filter(is_there).collect();
-            for (leaf, after) in former.open.iter().take(LEAVES_MAX) {
-                let (leaf, after) = (*leaf, after.clone());
+            for leaf in former.open.keys().take(LEAVES_MAX) {
                 let Some(groups) = self.state.slices.groups() else { continue };
-                let slice = groups.slice(Range::of_leaf(leaf).first);
+                let slice = groups.slice(Range::of_leaf(*leaf).first);
                 let has_leaf = |node: &&NodeId| groups.slice(Position::of(**node)) == slice;
                 let members: Vec<&NodeId> = known.iter().filter(has_leaf).collect();
                 let Some(member) = cx.rng.pick(&members).map(|node| **node) else { continue };
-                let (held, until) = store.list(&Range::of_leaf(leaf), after.as_ref(), LISTED_MAX);
-                cx.fx.send(member, Message::Listed { leaf, after, until, held });
+                questions.push((place, *leaf, member));
             }
+        }
+        for (place, leaf, member) in questions {
+            self.list_former(place, leaf, member, cx);
         }
     }
 
+    /// Tells a node the next page of a leaf of a range that was given up.
+    fn list_former(&mut self, place: usize, leaf: Leaf, member: NodeId, cx: &mut Context<'_>) {
+        self.state.questions += 1;
+        let number = self.state.questions;
+        let open = self.state.former[place].open.get_mut(&leaf).expect("it is handed over");
+        open.asked.get_or_insert(number);
+        let after = open.after.clone();
+        let of_leaf = Range::of_leaf(leaf);
+        let (held, until) = self.state.store.list(&of_leaf, after.as_ref(), LISTED_MAX);
+        let page = Page { number, leaf, until };
+        cx.fx.send(member, Message::Listed { page, after, held });
+    }
+
     /// A node that is ready there answers what was listed. If it would like nothing of it, it has
-    /// all of it, or newer, durably.
-    pub(in crate::epidemic) fn on_former_records(
-        &mut self,
-        page: Option<(Leaf, Option<Bytes>)>,
-        has_all: bool,
-    ) {
-        let Some((leaf, until)) = page.filter(|_| has_all) else { return };
+    /// all of it, or newer, durably. An answer to what was asked before says nothing of this page.
+    pub(in crate::epidemic) fn on_former_records(&mut self, page: Option<Page>, has_all: bool) {
+        let Some(Page { number, leaf, until }) = page.filter(|_| has_all) else { return };
         let of_leaf = Range::of_leaf(leaf);
         invariant!(of_leaf.is_sound(), "a leaf is a range");
         for former in self.state.former.iter_mut().filter(|one| one.range.covers(&of_leaf)) {
+            let Some(open) = former.open.get_mut(&leaf) else { continue };
+            let is_of_it = open.asked.is_some_and(|asked| asked <= number);
+            if !is_of_it && !mutant!("epidemic_late_answer_ends_a_leaf") {
+                continue;
+            }
             match &until {
-                Some(_) => former.open.entry(leaf).and_modify(|after| *after = until.clone()),
-                None => {
-                    former.open.remove(&leaf);
-                    continue;
-                }
-            };
+                Some(_) => *open = Open { after: until.clone(), asked: None },
+                None => _ = former.open.remove(&leaf),
+            }
         }
         invariant!(self.state.writes.is_empty(), "what is in good hands stays for a while");
     }

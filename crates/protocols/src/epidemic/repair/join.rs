@@ -55,6 +55,8 @@ pub struct Joining {
     pub(super) donors: BTreeMap<NodeId, Donor>,
     /// In which round a page of a donor that is ready has come last.
     pub(super) heard_ready: Option<u64>,
+    /// How far the furthest donor was that was ever heard: what it has purged is purged.
+    pub(super) furthest: Option<EventKey>,
     /// What has had its turn since `floor`.
     pub(super) deferred: Deferred,
 }
@@ -64,7 +66,7 @@ impl Standing {
     #[must_use]
     pub fn joining(takes_place: bool, floor: Option<EventKey>) -> Standing {
         let (donors, deferred) = (BTreeMap::new(), Deferred::default());
-        let (since, range, heard_ready) = (None, None, None);
+        let (since, range, heard_ready, furthest) = (None, None, None, None);
         Standing::Joining(Joining {
             takes_place,
             floor,
@@ -72,6 +74,7 @@ impl Standing {
             range,
             donors,
             heard_ready,
+            furthest,
             deferred,
         })
     }
@@ -93,13 +96,30 @@ impl Joining {
         self.donors.values().filter(move |donor| donor.whole(is_ready).is_some())
     }
 
-    /// Whether enough is here in this round, where so many members are known, and whether there is
+    /// Whether somebody who is ready was heard lately.
+    pub(super) fn hears_ready(&self, round: u64, patience: u64) -> bool {
+        self.heard_ready.is_some_and(|heard| round < heard + 2 * patience)
+    }
+
+    /// How many of these members have been heard to the end. Of those that lag nothing was taken:
+    /// they count only if there is nobody else.
+    fn heard(&self, members: &[NodeId]) -> usize {
+        let is_heard = |donor: &Donor| donor.whole(false).is_some();
+        let is_done = |member: &NodeId| self.donors.get(member).is_some_and(is_heard);
+        let has_others = !members.iter().all(is_done) && !mutant!("epidemic_who_lags_is_counted");
+        let is_counted = |donor: &&Donor| {
+            (donor.is_member || members.is_empty()) && !(has_others && donor.lags())
+        };
+        self.done(false).filter(is_counted).count()
+    }
+
+    /// Whether enough is here in this round, where these members are known, and whether there is
     /// nobody else at all. `own` is how many copies acknowledged writes have, of a node that has
     /// started with what it had.
     fn is_enough(
         &self,
         (round, patience): (u64, u64),
-        members: usize,
+        members: &[NodeId],
         is_alone: bool,
         own: Option<usize>,
     ) -> bool {
@@ -111,8 +131,7 @@ impl Joining {
         // Who has all is still sending it: what others have is less.
         let is_coming = self.donors.values().any(|one| one.is_ready() && !one.is_silent(round))
             && !mutant!("epidemic_join_without_who_is_ready");
-        let is_counted = |donor: &&Donor| donor.is_member || members == 0;
-        let all = self.done(false).filter(is_counted).count();
+        let (all, members) = (self.heard(members), members.len());
         if members == 0 {
             return waited >= patience && (all >= 1 || is_alone);
         }
@@ -132,7 +151,7 @@ impl Joining {
         own: Option<usize>,
         (members, all): (usize, usize),
     ) -> bool {
-        let is_heard = self.heard_ready.is_some_and(|heard| round < heard + 2 * patience);
+        let is_heard = self.hears_ready(round, patience);
         let are_few = own.is_some_and(|copies| members.saturating_sub(all) < copies);
         all >= 1 && are_few && !is_heard && !mutant!("epidemic_waits_for_who_is_cut_off")
     }
@@ -199,7 +218,8 @@ impl Epidemic {
         let (round, ttl) = (self.state.round, u64::from(self.state.epto.parameters().ttl));
         let may_resume = self.state.epto.may_resume() || mutant!("epidemic_join_at_once");
         let missing = self.state.ready.map_or(Vec::from([range]), |ready| range.without(&ready));
-        let known = self.state.slices.members().len();
+        let known = self.state.slices.members().iter().map(|peer| peer.who.node);
+        let known: Vec<NodeId> = known.collect();
         // Who knows of others and hears none of them is cut off: it may lack all that they have.
         let is_other = |hint: &Peer| hint.who.node != self.state.me.node;
         let is_cut_off =
@@ -221,7 +241,7 @@ impl Epidemic {
             joining.range = Some(target);
         }
         joining.since.get_or_insert(round);
-        if joining.is_enough((round, PATIENCE_TTLS * ttl), known, is_alone, own) {
+        if joining.is_enough((round, PATIENCE_TTLS * ttl), &known, is_alone, own) {
             return self.take_over(target, cx);
         }
         self.ask_donors(target, round, cx);

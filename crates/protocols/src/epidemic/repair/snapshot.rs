@@ -1,5 +1,6 @@
 //! Snapshots: how a node that joins gets what members of its slice have, page by page.
 
+use super::compare::bytes_of;
 use super::join::{DONORS, PATIENCE_TTLS, Standing};
 use crate::epidemic::message::{Message, PAGE_BYTES, RECORDS_MAX, Rest, SnapshotB};
 use crate::epidemic::replica::range::Range;
@@ -33,6 +34,8 @@ pub(super) struct Donor {
 struct Said {
     horizon: Horizon,
     is_ready: bool,
+    /// Whether it was away for so long that nothing of it was taken.
+    lags: bool,
 }
 
 impl Donor {
@@ -41,6 +44,11 @@ impl Donor {
     pub fn whole(&self, is_ready: bool) -> Option<&Horizon> {
         let said = self.whole.as_ref().filter(|said| said.is_ready || !is_ready);
         said.map(|said| &said.horizon)
+    }
+
+    /// Whether nothing was taken of what it had.
+    pub fn lags(&self) -> bool {
+        self.whole.as_ref().is_some_and(|said| said.lags)
     }
 
     /// Whether it has said so, in this snapshot or in the last one.
@@ -109,7 +117,7 @@ impl Epidemic {
         let mut listed = after.begin().map_or(Vec::new(), list).into_iter().peekable();
         while let Some(Entry { key, version, .. }) = listed.next() {
             let record = state.store.record(&key, version, cx.table).expect("it is listed");
-            bytes += key.len() + record.value.as_ref().map_or(0, Bytes::len);
+            bytes += bytes_of(&record);
             records.push(record);
             // A page ends between two keys.
             if listed.peek().is_none_or(|next| next.key != key) {
@@ -143,6 +151,7 @@ impl Epidemic {
         let patience = PATIENCE_TTLS * u64::from(self.state.epto.parameters().ttl);
         let Standing::Joining(joining) = &mut self.state.standing else { return };
         let Some(range) = joining.range else { return };
+        let waits = joining.hears_ready(round, patience) && !mutant!("epidemic_takes_of_both");
         let is_behind = page.horizon.last < joining.floor;
         let Some(donor) = joining.donors.get_mut(&from.node).filter(|_| !is_behind) else { return };
         if donor.number != page.number && !mutant!("epidemic_late_page_taken") {
@@ -151,6 +160,11 @@ impl Epidemic {
         if page.is_ready {
             joining.heard_ready = Some(round);
         }
+        joining.furthest = joining.furthest.max(page.horizon.last);
+        let furthest = match mutant!("epidemic_lags_behind_this_node_alone") {
+            true => last,
+            false => joining.furthest.max(last),
+        };
         // How long this node was away: tombstones may be purged that it has not heard of.
         let time = |event: Option<EventKey>| event.map_or(LogicalTime(0), |event| event.time).0;
         let away = time(page.horizon.last).saturating_sub(time(last));
@@ -173,17 +187,19 @@ impl Epidemic {
         }
         let Standing::Joining(joining) = &mut self.state.standing else { return };
         let Some(donor) = joining.donors.get_mut(&from.node) else { return };
-        if is_early && is_unready && !mutant!("epidemic_old_copy_merged") {
+        // Nor is it while somebody sends who is ready: that is all there is, and more may be old.
+        if is_unready && (waits || is_early && !mutant!("epidemic_old_copy_merged")) {
             probe!("epidemic/unready_early");
             self.state.questions += 1;
             donor.number = self.state.questions;
             return;
         }
         donor.asked_at = round;
-        let lags = time(last).saturating_sub(time(page.horizon.last)) > grace;
+        // Who begins with nothing does not know how far others are, but has heard it of them.
+        let lags = time(furthest).saturating_sub(time(page.horizon.last)) > grace;
         if is_unready && lags && !mutant!("epidemic_unready_tell_no_time") {
             // It was away for longer than tombstones are kept: nothing of it is taken.
-            donor.whole = Some(Said { horizon: page.horizon, is_ready: false });
+            donor.whole = Some(Said { horizon: page.horizon, is_ready: false, lags });
             return;
         }
         self.take_page(from, (range, page), cx);
@@ -199,7 +215,8 @@ impl Epidemic {
     ) {
         let Standing::Joining(joining) = &mut self.state.standing else { return };
         let Some(donor) = joining.donors.get_mut(&from.node) else { return };
-        let said = Said { horizon: page.horizon.clone(), is_ready: page.is_ready };
+        let (horizon, is_ready) = (page.horizon.clone(), page.is_ready);
+        let said = Said { horizon, is_ready, lags: false };
         let begun = donor.begun.get_or_insert(said);
         if begun.is_ready != page.is_ready && !mutant!("epidemic_donor_becomes_ready") {
             // The pages before this one were of what it had when it was not ready, or this one is.

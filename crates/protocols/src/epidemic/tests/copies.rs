@@ -16,13 +16,23 @@ use quorate_kernel::ids::NodeId;
 use quorate_kernel::operation::Outcome;
 use quorate_kernel::process::Process;
 use std::boxed::Box;
-use std::collections::BTreeSet;
 use std::format;
 use std::vec::Vec;
 
 fn is_asked(world: &World, node: NodeId, donor: NodeId) -> bool {
     let Standing::Joining(joining) = &world.state(node).standing else { return false };
     joining.asked(donor).is_some()
+}
+
+/// Runs until all of them were asked.
+fn asked(world: &mut World, node: NodeId, donors: &[NodeId]) {
+    for _ in 0..400 {
+        if donors.iter().all(|donor| is_asked(world, node, *donor)) {
+            return;
+        }
+        world.run(1);
+    }
+    panic!("all are asked in turn");
 }
 
 /// Others that have nothing either are soon heard to the end; who has all needs longer.
@@ -32,27 +42,21 @@ fn who_is_ready_is_waited_for_while_it_sends() {
     let members = world.state(node).slices.members();
     let members: Vec<NodeId> = members.iter().map(|peer| peer.who.node).collect();
     assert!(members.len() >= 3, "the slice has more than two others");
-    let mut answered = BTreeSet::new();
-    let mut sends = false;
-    for _ in 0..150 {
-        for donor in &members {
-            if !is_asked(&world, node, *donor) {
-                continue;
-            }
-            let number = number(&world, node, *donor);
-            if *donor == members[2] {
-                let first = page(&world, node, number, 5, false);
-                world.say(*donor, node, Message::SnapshotB(first));
-                sends = true;
-            } else if answered.insert((*donor, number)) {
-                let empty = SnapshotB { is_ready: false, ..page(&world, node, number, 5, true) };
-                world.say(*donor, node, Message::SnapshotB(empty));
-            }
-        }
-        assert!(!world.state(node).is_whole(), "who is ready was not heard to the end");
-        world.run(1);
+    // Before that nothing is taken of who is not ready.
+    world.run(80);
+    asked(&mut world, node, &members[..3]);
+    for donor in &members[..2] {
+        let number = number(&world, node, *donor);
+        let empty = SnapshotB { is_ready: false, ..page(&world, node, number, 5, true) };
+        world.say(*donor, node, Message::SnapshotB(empty));
     }
-    assert!(sends && answered.len() >= 2, "all were asked");
+    for _ in 0..20 {
+        let number = number(&world, node, members[2]);
+        let first = page(&world, node, number, 5, false);
+        world.say(members[2], node, Message::SnapshotB(first));
+        world.run(1);
+        assert!(!world.state(node).is_whole(), "who is ready was not heard to the end");
+    }
     let number = number(&world, node, members[2]);
     let last = page(&world, node, number, 5, true);
     world.say(members[2], node, Message::SnapshotB(last));
@@ -88,6 +92,82 @@ fn what_others_have_purged_is_not_taken_from_who_was_away() {
     let old = SnapshotB { is_ready: false, horizon, records, ..usual };
     world.say(away, node, Message::SnapshotB(old));
     assert_eq!(world.state(node).store.held(&key, None), None);
+}
+
+/// A node in a small world that has lost its disk and hears no snapshots, when it would take those
+/// of who is not ready, too; and the others of its slice.
+fn emptied(seed: u64) -> (World, NodeId, Vec<NodeId>) {
+    let mut world = World::new(12, Level::Strong, seed);
+    world.settle();
+    world.cut = Some(Box::new(|_, _, message| matches!(message, Message::SnapshotA { .. })));
+    (world.settings.grace, world.settings.window) = (40, 20);
+    let node = world.up()[0];
+    world.stop(node);
+    world.hosts.get_mut(&node).expect("it is there").disk.0.clear();
+    world.start(node);
+    world.run(110);
+    assert!(world.state(node).last.is_none() && !world.state(node).is_whole());
+    let members = world.state(node).slices.members();
+    let members: Vec<NodeId> = members.iter().map(|peer| peer.who.node).collect();
+    assert!(members.len() >= 3, "the slice has more than two others");
+    asked(&mut world, node, &members);
+    (world, node, members)
+}
+
+/// All that a member has, which is not ready, and is so far: a key that was deleted long ago.
+fn old_copy(world: &World, node: NodeId, donor: NodeId, time: u64) -> (Bytes, SnapshotB) {
+    let keys = (0..1000).map(|number| wire_key(format!("o{number}").as_bytes()));
+    let mut mine = keys.filter(|key| world.state(node).is_mine(position(key)));
+    let key = mine.next().expect("it has a slice");
+    let (version, value) = (Version::Ordered(event(2)), Some(Bytes::from_static(b"old")));
+    let record = Record { key: key.clone(), version, id: RequestId(9), value };
+    let usual = page(world, node, number(world, node, donor), time, true);
+    (key, SnapshotB { is_ready: false, records: Vec::from([record]), ..usual })
+}
+
+/// Who has nothing cannot tell by itself how old that is which another has.
+#[test]
+fn who_has_nothing_takes_nothing_of_who_lags_behind_others() {
+    let (mut world, node, members) = emptied(71);
+    let far = world.settings.grace + 10;
+    let usual = page(&world, node, number(&world, node, members[0]), far, true);
+    world.say(members[0], node, Message::SnapshotB(SnapshotB { is_ready: false, ..usual }));
+    let (key, old) = old_copy(&world, node, members[1], 3);
+    world.say(members[1], node, Message::SnapshotB(old));
+    assert_eq!(world.state(node).store.held(&key, None), None);
+}
+
+/// It has been heard, and nothing of it was taken: that is no second copy.
+#[test]
+fn who_lags_counts_only_where_nobody_else_is_left() {
+    let (mut world, node, members) = emptied(72);
+    let far = world.settings.grace + 10;
+    let usual = page(&world, node, number(&world, node, members[0]), far, true);
+    world.say(members[0], node, Message::SnapshotB(SnapshotB { is_ready: false, ..usual }));
+    for (place, donor) in members.iter().enumerate().skip(1) {
+        let (_, old) = old_copy(&world, node, *donor, 3);
+        world.say(*donor, node, Message::SnapshotB(old));
+        world.run(2);
+        let is_last = place + 1 == members.len();
+        assert_eq!(world.state(node).is_whole(), is_last, "{place} of {}", members.len());
+    }
+}
+
+/// Who is ready has all that there is.
+#[test]
+fn nothing_is_taken_of_who_is_not_ready_while_another_sends_who_is() {
+    let (mut world, node, members) = emptied(73);
+    let first = page(&world, node, number(&world, node, members[0]), 5, false);
+    world.say(members[0], node, Message::SnapshotB(first));
+    let (key, old) = old_copy(&world, node, members[1], 5);
+    world.say(members[1], node, Message::SnapshotB(old));
+    assert_eq!(world.state(node).store.held(&key, None), None);
+    // When nothing more has come for long that is all there is.
+    world.run(80);
+    asked(&mut world, node, &members[1..2]);
+    let (key, old) = old_copy(&world, node, members[1], 5);
+    world.say(members[1], node, Message::SnapshotB(old));
+    assert!(world.state(node).store.held(&key, None).is_some(), "nobody else has it");
 }
 
 /// What a join has brought so far says nothing of how old it is.

@@ -265,3 +265,21 @@ fn measured_loss_raises_the_fanout_and_ends_with_it() {
     world.run(320);
     assert!(fanouts(&world) <= usual + 1, "{} neighbours in the end", fanouts(&world));
 }
+
+/// Its own pauses are none of the network.
+#[test]
+fn who_stands_still_does_not_take_that_for_latency() {
+    let mut world = World::new(12, Level::Strong, 21);
+    world.settle();
+    let node = world.any();
+    for _ in 0..8 {
+        world.run(7);
+        let until = world.now + Span(world.settings.round.0 * 3);
+        world.hosts.get_mut(&node).expect("it is there").asleep_until = until;
+        world.run(3);
+    }
+    world.run(40);
+    let latency = world.state(node).measured.latency();
+    assert!(latency > Span(0) && latency <= world.delay, "{latency:?} one way");
+    assert!(world.state(node).measured.surviving_ppm() > Some(900_000), "nothing is lost");
+}

@@ -3,7 +3,7 @@
 use super::world::{World, put, value};
 use crate::epidemic::Level;
 use crate::epidemic::keys::wire_key;
-use crate::epidemic::message::{Message, Rest, SnapshotB};
+use crate::epidemic::message::{Message, Page, Rest, SnapshotB};
 use crate::epidemic::pending::What;
 use crate::epidemic::repair::join::Standing;
 use crate::epidemic::replica::range::{Range, leaf, position};
@@ -16,8 +16,10 @@ use quorate_kernel::ids::{Incarnation, NodeId, Start};
 use quorate_kernel::operation::Outcome;
 use quorate_kernel::time::Time;
 use std::boxed::Box;
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::format;
+use std::rc::Rc;
 use std::vec::Vec;
 
 pub fn event(time: u64) -> EventKey {
@@ -346,4 +348,41 @@ fn what_was_given_up_long_ago_is_not_brought_back() {
     let back = nodes.iter().filter(|node| has(node)).count();
     assert_eq!(back, 0, "{back} nodes have what is older than any tombstone");
     assert!(world.now > Time(0));
+}
+
+/// The end of a leaf was listed when the range was given up before, and is answered late.
+#[test]
+fn an_answer_to_an_earlier_question_hands_no_leaf_over() {
+    let mut world = World::new(24, Level::Strong, 59);
+    world.settle();
+    let (node, other) = (world.up()[0], world.up()[1]);
+    let key = of_others(&world, node);
+    put_at(&mut world, node, &key, 3);
+    give_up(&mut world, node);
+    let listed = Rc::new(RefCell::new(None));
+    let heard = Rc::clone(&listed);
+    world.cut = Some(Box::new(move |from, _, message| match message {
+        Message::Listed { page, .. } if from == node => {
+            heard.replace(Some(page.clone()));
+            true
+        }
+        _ => false,
+    }));
+    world.run(10);
+    let page = listed.borrow().clone().expect("it is to be handed over");
+    assert_eq!(page.leaf, leaf(position(&key)));
+    let answer = |page| Message::Records {
+        page: Some(page),
+        records: Vec::new(),
+        ids: Vec::new(),
+        wanted: Vec::new(),
+    };
+    let is_open = |world: &World| {
+        let mut former = world.state(node).former.iter();
+        former.any(|one| one.open.contains_key(&page.leaf))
+    };
+    world.say(other, node, answer(Page { number: 0, ..page.clone() }));
+    assert!(is_open(&world), "nobody has said that it has the key");
+    world.say(other, node, answer(page.clone()));
+    assert!(!is_open(&world), "it is in good hands");
 }

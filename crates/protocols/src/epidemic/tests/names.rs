@@ -125,3 +125,35 @@ fn a_write_that_is_sent_again_is_never_told_to_have_changed_nothing() {
     let again = world.ask_again(node, (ID, age), "x", put("1"));
     assert_eq!(world.wait(again), Outcome::Refused(Refusal::OutcomeUnknown));
 }
+
+/// Those who have passed the first try on, or have answered it in vain, are no end of the second.
+#[test]
+fn a_write_without_order_that_is_tried_again_is_spread_again() {
+    let is_lost: [fn(&Message) -> bool; 2] = [
+        |message| matches!(message, Message::Flask(_)),
+        |message| matches!(message, Message::Flasked { .. }),
+    ];
+    let mut world = World::new(24, Level::None, 76);
+    world.settle();
+    let (entry, other) = (world.up()[0], world.up()[1]);
+    for (number, is_lost) in is_lost.into_iter().enumerate() {
+        let (id, key) = (RequestId(80 + number as u128), format!("x{number}"));
+        let write = || What::PutVersion(1, Bytes::from_static(b"1"));
+        world.cut = Some(std::boxed::Box::new(move |_, _, message| is_lost(message)));
+        let first = world.ask_as(entry, id, &key, write());
+        assert_eq!(world.wait(first), Outcome::Refused(Refusal::OutcomeUnknown));
+        world.cut = None;
+        for node in [entry, other] {
+            let again = world.ask_as(node, id, &key, write());
+            assert!(matches!(world.wait(again), Outcome::Written { .. }), "{number}");
+        }
+        world.run(10);
+        assert_eq!(value(&world.done(&key, What::Get)), Some(Bytes::from_static(b"1")));
+        for node in world.holders(&wire_key(key.as_bytes())) {
+            let state = world.state(node);
+            let mut held = state.store.iter().filter(|(it, _)| **it == wire_key(key.as_bytes()));
+            let count = held.next().map_or(0, |(_, versions)| versions.len());
+            assert!(count == 1 && state.counters.conflicts == 0, "it is written once");
+        }
+    }
+}

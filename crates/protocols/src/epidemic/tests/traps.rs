@@ -91,7 +91,8 @@ fn versions_of_another_level_are_refused() {
     world.say(from, holder, Message::Records { page: None, records, ids, wanted });
     let act = FlaskAct::Put(3, Bytes::from_static(b"v"));
     let entry = world.me(from);
-    let flask = Flask { id: RequestId(2), attempt: 0, entry, hops: 0, key: key.clone(), act };
+    let flask =
+        Flask { id: RequestId(2), attempt: 0, entry, number: 1, hops: 0, key: key.clone(), act };
     world.say(from, holder, Message::Flask(flask));
     assert!(world.state(holder).store.held(&key, None).is_none());
     assert_eq!(world.state(holder).counters.malformed, 1);

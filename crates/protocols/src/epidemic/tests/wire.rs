@@ -2,7 +2,7 @@
 
 use crate::epidemic::keys::wire_key;
 use crate::epidemic::message::{
-    Came, Flask, FlaskAct, Found, LISTED_MAX, Message, Rest, SnapshotB,
+    Came, Flask, FlaskAct, Found, LISTED_MAX, Message, Page, Rest, SnapshotB,
 };
 use crate::epidemic::replica::range::{Leaf, Range};
 use crate::epidemic::replica::seen::Done;
@@ -44,15 +44,19 @@ fn peer(address: usize) -> Peer {
     Peer { who: who(), age: 3, address: "a".repeat(address).into() }
 }
 
+fn page_of(leaf: Leaf) -> Page {
+    Page { number: 8, leaf, until: None }
+}
+
 /// One message of each kind.
 fn all() -> Vec<Message> {
     let (key, version) = (wire_key(b"k"), Version::Explicit(4));
     let wrote = Came::Wrote { version, existed: false };
     let read = Came::Read { version: None, value: None, is_degraded: true };
     let told = Profile { count: Some(40), ..Profile::default() };
-    let forgotten = Vec::from([(RequestId(1), Came::Forgotten)]);
+    let forgotten = Vec::from([(RequestId(1), Came::Forgotten), (RequestId(2), Came::Overloaded)]);
     let act = FlaskAct::Put(4, Bytes::from_static(b"v"));
-    let flask = Flask { id: RequestId(1), attempt: 2, entry: who(), hops: 3, key, act };
+    let flask = Flask { id: RequestId(1), attempt: 2, entry: who(), number: 9, hops: 3, key, act };
     let (range, key, ids) = (Range::ALL, wire_key(b"k"), Vec::from([done()]));
     let page = SnapshotB {
         number: 4,
@@ -92,13 +96,12 @@ fn all() -> Vec<Message> {
         },
         Message::Equal { range },
         Message::Listed {
-            leaf: Leaf(3),
+            page: page_of(Leaf(3)),
             after: Some(key.clone()),
-            until: None,
             held: Vec::from([entry(version)]),
         },
         Message::Records {
-            page: Some((Leaf(3), None)),
+            page: Some(page_of(Leaf(3))),
             records: Vec::from([record()]),
             ids,
             wanted: Vec::from([(key.clone(), version)]),
@@ -133,13 +136,8 @@ fn what_no_correct_node_says_is_refused() {
         Message::Equal { range },
         compare(Vec::new(), None),
         compare(std::vec![0; 65], None),
-        Message::Listed {
-            leaf: Leaf(0),
-            after: Some(strange.clone()),
-            until: None,
-            held: Vec::new(),
-        },
-        Message::Listed { leaf: Leaf(0), after: None, until: None, held },
+        Message::Listed { page: page_of(Leaf(0)), after: Some(strange.clone()), held: Vec::new() },
+        Message::Listed { page: page_of(Leaf(0)), after: None, held },
         Message::Records {
             page: None,
             records: Vec::from([Record { key: strange, ..record() }]),
@@ -205,12 +203,7 @@ fn of_the_far_future() -> Vec<Message> {
         Message::Flasked { id: RequestId(1), members: 6, result: read },
         compare(Vec::from([1; 64]), last),
         Message::Leaves { range, parts: Vec::new(), sums: Vec::new(), ids: ids.clone() },
-        Message::Listed {
-            leaf: Leaf(0),
-            after: None,
-            until: None,
-            held: Vec::from([entry(version)]),
-        },
+        Message::Listed { page: page_of(Leaf(0)), after: None, held: Vec::from([entry(version)]) },
         records(version, Vec::new()),
         records(sound, ids),
         page(Horizon { last, ..Horizon::default() }, Rest::Nothing),
