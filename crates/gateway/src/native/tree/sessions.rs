@@ -1,16 +1,19 @@
 //! Sessions that clients of the native API have open at this host.
 //!
 //! A session is open as long as the stream that opened it is there. Every call for it shows its
-//! password: whoever guesses the number of a session can do nothing with it.
+//! password: whoever guesses the number of a session can do nothing with it. And it may say in
+//! which opening of the session it is made: one that was on its way while the client went on with
+//! the session is not to be done behind what the client has asked since.
 
 use super::closing::Closing;
 use super::told::{Opened, Told};
-use super::words::is_same;
+use super::words::{Shown, is_same};
 use super::{failures, words};
 use crate::native::problem::{self, Problem};
 use crate::native::service::{Asking, Native};
 use quorate_api::v1::{self, NodeFailure};
 use quorate_kernel::ids::LaneId;
+use quorate_kernel::mutant;
 use quorate_kernel::operation::Operation;
 use quorate_kernel::tree::{Act, Ask, Connect, Password, SessionId, Zxid};
 use std::collections::BTreeMap;
@@ -122,13 +125,16 @@ impl Sessions {
     }
 
     /// In which opening something is asked for it, if it is open here, and the password is right,
-    /// and its client does not resume it. A client that does has given up what it had asked before:
-    /// that is not to be done behind what it asks then. The engine refuses what comes to it later
-    /// than that. But that its client is there is so, whoever says it.
-    fn admits(&self, name: Name, shown: &Password, is_ping: bool) -> Option<u64> {
-        let table = self.table();
-        let open = table.open.get(&name).filter(|open| is_same(&open.password, shown))?;
-        (is_ping || !table.resumed.contains_key(&name)).then_some(open.opening)
+    /// and the client has not resumed it since, and does not. A client that does has given up what
+    /// it had asked before: that is not to be done behind what it asks then. The engine refuses
+    /// what comes to it later than that. But that its client is there is so, whoever says it.
+    fn admits(&self, lane: LaneId, shown: &Shown, is_ping: bool) -> Option<u64> {
+        let (table, name) = (self.table(), (lane, shown.session));
+        let open = table.open.get(&name).filter(|open| is_same(&open.password, &shown.password))?;
+        let is_of_this = shown.opening.is_none_or(|opening| opening == open.opening);
+        let is_in_time = is_of_this || mutant!("native_hears_earlier_openings");
+        let is_heard = is_ping || (is_in_time && !table.resumed.contains_key(&name));
+        is_heard.then_some(open.opening)
     }
 
     /// Its client resumes it. Who does not know the password holds up nobody.
@@ -167,9 +173,9 @@ impl Native {
         is_ping: bool,
     ) -> Result<Whose, Problem> {
         let Some(shown) = shown else { return Ok(Whose::default()) };
-        let (session, password) = words::session(shown)?;
-        match self.sessions.admits((lane, session), &password, is_ping) {
-            Some(opening) => Ok(Whose { session: Some(session), opening: Some(opening) }),
+        let shown = words::session(shown)?;
+        match self.sessions.admits(lane, &shown, is_ping) {
+            Some(opening) => Ok(Whose { session: Some(shown.session), opening: Some(opening) }),
             None => Err(failures::not_here()),
         }
     }
@@ -183,7 +189,8 @@ impl Native {
         request: v1::OpenSessionRequest,
     ) -> Result<SessionStream, Problem> {
         let keyspace = self.find_tree(&request.keyspace)?;
-        let session = request.resume.as_ref().map(words::session).transpose()?;
+        let shown = request.resume.as_ref().map(words::session).transpose()?;
+        let session = shown.map(|shown| (shown.session, shown.password));
         let timeout_ms = match request.session_timeout_ms {
             0 => TIMEOUT_MS,
             timeout_ms => timeout_ms,
@@ -244,11 +251,11 @@ impl Native {
         let lane = self.find_tree(&keyspace)?.keyspace().lane;
         let shown = session.as_ref().map(words::session).transpose()?;
         // Also if nobody waits for the answer any more.
-        if let Some((session, password)) = &shown {
+        if let Some(Shown { session, password, .. }) = &shown {
             self.sessions.set_closing((lane, *session), password, true);
         }
         let closed = self.for_session(&keyspace, session, Act::Close, asking).await;
-        if let Some((session, password)) = &shown {
+        if let Some(Shown { session, password, .. }) = &shown {
             match &closed {
                 Ok(_) => self.sessions.close((lane, *session)),
                 Err(problem) if problem.kind() == v1::Kind::OutcomeUnknown => {}
@@ -292,12 +299,10 @@ impl Stream for SessionStream {
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         while self.moves.poll_tick(cx).is_ready() {}
-        if let Some(Opened { session, password, timeout_ms, .. }) = self.first.take() {
+        if let Some(Opened { session, password, timeout_ms, opening }) = self.first.take() {
+            let password = bytes::Bytes::copy_from_slice(&password);
             return Poll::Ready(Some(Ok(v1::OpenSessionResponse {
-                session: Some(v1::Session {
-                    id: session.0,
-                    password: bytes::Bytes::copy_from_slice(&password),
-                }),
+                session: Some(v1::Session { id: session.0, password, opening }),
                 session_timeout_ms: timeout_ms,
                 coordinator: Some(self.native.me()),
             })));
@@ -335,10 +340,15 @@ mod tests {
 
     const NAME: Name = (LaneId(7), SessionId(9));
 
+    /// What a client shows that says nothing of an opening.
+    fn shown(password: Password) -> Shown {
+        Shown { session: NAME.1, password, opening: None }
+    }
+
     #[test]
     fn a_session_is_admitted_by_its_password_as_long_as_it_is_open() {
         let sessions = Sessions::default();
-        let admits = |shown| sessions.admits(NAME, &shown, false);
+        let admits = |password| sessions.admits(NAME.0, &shown(password), false);
         assert_eq!(admits([1; 16]), None, "it is not open");
         let (first, mut told_first) = sessions.insert(NAME, ([1; 16], 7));
         let mut cx = Context::from_waker(Waker::noop());
@@ -348,7 +358,7 @@ mod tests {
             wrong[place] = 2;
             assert_eq!(admits(wrong), None, "{place}");
         }
-        let other = sessions.admits((LaneId(8), NAME.1), &[1; 16], true);
+        let other = sessions.admits(LaneId(8), &shown([1; 16]), true);
         assert_eq!(other, None, "another keyspace's");
         let (second, mut told_second) = sessions.insert(NAME, ([1; 16], 8));
         for _ in 0..3 {
@@ -365,8 +375,8 @@ mod tests {
     #[test]
     fn nothing_is_asked_for_a_session_while_it_is_resumed_but_its_client_is_there() {
         let sessions = Sessions::default();
-        let admits = || sessions.admits(NAME, &[1; 16], false).is_some();
-        let is_heard = |shown| sessions.admits(NAME, &shown, true).is_some();
+        let admits = || sessions.admits(NAME.0, &shown([1; 16]), false).is_some();
+        let is_heard = |password| sessions.admits(NAME.0, &shown(password), true).is_some();
         assert!(sessions.resume(NAME, &[1; 16]).is_none(), "it is not open here");
         let (first, _told_first) = sessions.insert(NAME, ([1; 16], 1));
         assert!(sessions.resume(NAME, &[2; 16]).is_none() && admits());
@@ -381,6 +391,23 @@ mod tests {
         assert!(admits());
         drop(sessions.resume(NAME, &[1; 16]));
         assert!(admits(), "who could not resume it has it yet");
+    }
+
+    #[test]
+    fn what_a_client_asked_before_it_went_on_with_its_session_is_not_admitted_behind_that() {
+        let sessions = Sessions::default();
+        let admits = |opening, is_ping| {
+            sessions.admits(NAME.0, &Shown { opening, ..shown([1; 16]) }, is_ping)
+        };
+        let (first, _told_first) = sessions.insert(NAME, ([1; 16], 7));
+        assert_eq!(admits(Some(7), false), Some(7));
+        drop(sessions.resume(NAME, &[1; 16]));
+        let (_second, _told_second) = sessions.insert(NAME, ([1; 16], 8));
+        sessions.remove(NAME, first);
+        assert_eq!(admits(Some(7), false), None, "it was on its way meanwhile");
+        assert_eq!(admits(Some(7), true), Some(8), "but its client is there");
+        assert_eq!([admits(Some(8), false), admits(None, false)], [Some(8); 2]);
+        assert_eq!(admits(Some(9), false), None, "nobody was told of such an opening");
     }
 
     #[test]
