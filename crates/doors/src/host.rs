@@ -33,6 +33,15 @@ pub struct Identity {
     pub started: WallTime,
 }
 
+/// How much of the disk a host's data has, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stored {
+    /// Of its tables.
+    pub table_bytes: u64,
+    /// Of the segments of its log, those that wait to be used again included.
+    pub log_bytes: u64,
+}
+
 /// What changes while the host runs. Read on the core thread, so nothing here may wait.
 pub trait Facts {
     /// Whether the node can serve clients.
@@ -62,6 +71,12 @@ pub trait Facts {
 
     /// About how many keys a lane holds, if that is known without asking.
     fn keys(&self, _lane: LaneId) -> Option<u64> {
+        None
+    }
+
+    /// How much of the disk the host's data has, of all keyspaces together, as it was counted last;
+    /// none if that is not known.
+    fn stored(&self) -> Option<Stored> {
         None
     }
 

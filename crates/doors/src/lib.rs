@@ -24,7 +24,7 @@ pub mod resp;
 pub mod zookeeper;
 
 pub use door::{Connected, Door, Opening, Protocol, Requests, Session, Shortage};
-pub use host::{Clock, Facts, Identity, NoFacts, Serving};
+pub use host::{Clock, Facts, Identity, NoFacts, Serving, Stored};
 
 /// The client protocols of this build: the one list of them.
 pub const DOORS: &[&Door] = &[&resp::DOOR, &zookeeper::DOOR];

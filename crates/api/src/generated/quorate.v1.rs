@@ -1488,6 +1488,13 @@ pub struct Session {
     /// 16 bytes that only its client knows.
     #[prost(bytes = "bytes", tag = "2")]
     pub password: ::prost::bytes::Bytes,
+    /// Which opening of the session its client asks in, as the last OpenSessionResponse has said. What
+    /// says an earlier one comes late, as its client has gone on with the session since, and is refused
+    /// (NODE_FAILURE_SESSION_MOVED); but KeepAlive passes. 0 of a client that does not say: what it has
+    /// asked before it went on with the session, and comes behind that, may then be done. OpenSession
+    /// does not look at it in `resume`.
+    #[prost(uint64, tag = "3")]
+    pub opening: u64,
 }
 /// How a node is. Numbers of changes (zxid) grow along one tree.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]

@@ -86,12 +86,17 @@ impl Shared {
         self.state().moves += 1;
     }
 
-    /// It goes on at a host where so many credentials were shown, if that are all; else the next.
-    pub fn arrive(&self, client: &Client, shown: usize) -> Option<Credential> {
+    /// It goes on at a host, as that says, where so many credentials were shown, if that are all;
+    /// else the next.
+    pub fn arrive(
+        &self,
+        (client, session): (&Client, &v1::Session),
+        shown: usize,
+    ) -> Option<Credential> {
         let mut state = self.state();
         let next = state.credentials.get(shown).cloned();
         if next.is_none() {
-            state.client = client.clone();
+            (state.client, state.session) = (client.clone(), session.clone());
             state.moves += 1;
         }
         next
@@ -116,6 +121,8 @@ mod tests {
     async fn a_session_goes_on_where_all_credentials_were_shown() {
         let client = Client::new(&["127.0.0.1:1"]).expect("an address");
         let shared = Shared::new(client.clone(), v1::Session::default(), PAUSE);
+        let opened = |opening| v1::Session { opening, ..v1::Session::default() };
+        let opening = || shared.place().expect("it is not over").1.opening;
         let credential = |name: &'static str| Credential {
             scheme: String::from("digest"),
             shown: Bytes::from(name),
@@ -125,14 +132,17 @@ mod tests {
         assert!(!shared.has_moved(0));
         shared.leave();
         assert!(shared.has_moved(0) && shared.has_moved(1), "it moves");
-        assert_eq!(shared.arrive(&client, 0), Some(one));
+        assert_eq!(shared.arrive((&client, &opened(1)), 0), Some(one));
         assert!(!shared.keep(&two, 0), "where it was");
-        assert_eq!(shared.arrive(&client, 1), Some(two.clone()));
+        assert_eq!(shared.arrive((&client, &opened(1)), 1), Some(two.clone()));
+        assert_eq!(opening(), 0, "it is not there yet");
         assert!(!shared.keep(&two, 1), "it may be shown before all others are");
-        assert_eq!(shared.arrive(&client, 2), None);
+        assert_eq!(shared.arrive((&client, &opened(1)), 2), None);
+        assert_eq!(opening(), 1, "what is asked from now on says so");
         assert!(shared.has_moved(0) && shared.has_moved(1) && !shared.has_moved(2));
         assert!(shared.keep(&two, 2), "it is there");
         shared.leave();
-        assert_eq!(shared.arrive(&client, 2), None, "each is kept once");
+        assert_eq!(shared.arrive((&client, &opened(2)), 2), None, "each is kept once");
+        assert_eq!(opening(), 2);
     }
 }

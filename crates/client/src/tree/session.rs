@@ -242,9 +242,11 @@ impl Keeper {
     /// Goes on at a host, which knows who the client is before anything else is asked there.
     async fn go_on(&self, client: &Client) -> Result<Stream, ClientError> {
         let session = self.shared.state().session.clone();
-        let (_, stream) = begin(client, &self.keyspace, 0, Some(session.clone())).await?;
+        let (first, stream) = begin(client, &self.keyspace, 0, Some(session.clone())).await?;
+        // The host says which opening this is, and refuses what was asked in earlier ones.
+        let session = first.session.unwrap_or(session);
         let mut shown = 0;
-        while let Some(credential) = self.shared.arrive(client, shown) {
+        while let Some(credential) = self.shared.arrive((client, &session), shown) {
             show(client, &self.keyspace, session.clone(), credential).await?;
             shown += 1;
         }

@@ -4,7 +4,7 @@
 use super::connections::Connection;
 use super::counters::Counts;
 use super::shared::{Shared, tree};
-use crate::host::Serving;
+use crate::host::{Serving, Stored};
 use alloc::format;
 use alloc::string::String;
 use core::fmt::Write;
@@ -18,10 +18,12 @@ const BUILT: &str = "01/01/1970 00:00 UTC";
 
 const NOT_SERVING: &str = "This ZooKeeper instance is not currently serving requests\n";
 
-/// Words that ZooKeeper knows and this door has no answer to: they need what only engines know, or
-/// would change what is counted.
-const UNKNOWN: [&[u8; 4]; 9] =
-    [b"crst", b"dirs", b"dump", b"gtmk", b"hash", b"srst", b"stmk", b"wchc", b"wchp"];
+/// Words that ZooKeeper knows and this door has no answer to. Some would change what is counted.
+/// `dump`, `wchc` and `wchp` need what only engines know, and tell names of nodes to whoever
+/// connects, whatever their access lists say: ZooKeeper answers them only where its whitelist has
+/// them.
+const UNKNOWN: [&[u8; 4]; 8] =
+    [b"crst", b"dump", b"gtmk", b"hash", b"srst", b"stmk", b"wchc", b"wchp"];
 
 /// What a word answers; none if it is none.
 pub(super) fn answer(
@@ -45,6 +47,7 @@ pub(super) fn answer(
         b"mntr" => monitor(shared, serving),
         b"conf" => configuration(shared),
         b"cons" => shared.connections.lines(asking.id(), false) + "\n",
+        b"dirs" => directories(shared),
         b"wchs" => watches(shared, serving),
         _ => return None,
     };
@@ -130,6 +133,15 @@ fn environment(shared: &Shared) -> String {
 fn configuration(shared: &Shared) -> String {
     let Shared { port, clients_max, .. } = shared;
     format!("clientPort={port}\nmaxCnxns={clients_max}\n")
+}
+
+/// What tables take on the disk, and what the log does. They are of all keyspaces of the host: those
+/// share one directory.
+fn directories(shared: &Shared) -> String {
+    let stored = shared.facts.stored().map(|Stored { table_bytes, log_bytes }| {
+        format!("datadir_size: {table_bytes}\nlogdir_size: {log_bytes}\n")
+    });
+    stored.unwrap_or_default()
 }
 
 /// What all clients of this host watch, at whatever door; nothing while it is not known.

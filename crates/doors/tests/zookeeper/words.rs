@@ -102,8 +102,15 @@ fn what_is_watched_is_counted() {
 }
 
 #[test]
+fn what_is_on_the_disk_is_counted() {
+    assert_eq!(serving("dirs"), "datadir_size: 70000\nlogdir_size: 1048576\n");
+}
+
+#[test]
 fn what_the_host_does_not_know_has_no_line() {
-    let mut asking = World::at(door(Box::new(NoFacts)), vec![keyspace("trees", 2, &TREES)]);
+    let unknown = || World::at(door(Box::new(NoFacts)), vec![keyspace("trees", 2, &TREES)]);
+    assert_eq!(ask(&mut unknown(), "dirs"), "");
+    let mut asking = unknown();
     let text = ask(&mut asking, "srvr");
     assert!(!text.contains("Node count"), "{text}");
     assert!(text.ends_with("\nMode: standalone\n"), "it leads nobody, and follows nobody: {text}");
@@ -143,7 +150,7 @@ fn a_host_without_a_tree_serves_nobody() {
     for (is_known, keyspaces) in
         [(true, vec![keyspace("a", 1, &REGISTERS)]), (false, vec![keyspace("trees", 2, &TREES)])]
     {
-        for word in ["srvr", "stat", "mntr", "cons", "conf", "wchs"] {
+        for word in ["srvr", "stat", "mntr", "cons", "conf", "dirs", "wchs"] {
             let facts: Box<dyn Facts + Send + Sync> =
                 if is_known { Box::new(Known) } else { Box::new(Starting) };
             let mut world = World::at(door(facts), keyspaces.clone());
@@ -158,7 +165,7 @@ fn a_host_without_a_tree_serves_nobody() {
 
 #[test]
 fn other_words_are_refused() {
-    for word in ["wchc", "dump", "crst", "dirs"] {
+    for word in ["wchc", "wchp", "dump", "crst"] {
         let refused = format!("{word} is not executed because it is not in the whitelist.\n");
         assert_eq!(serving(word), refused);
     }

@@ -4,7 +4,7 @@ use crate::wire;
 use bytes::{Bytes, BytesMut};
 use quorate_doors::zookeeper::DOOR;
 use quorate_doors::{
-    Clock, Connected, Facts, Identity, Opening, Protocol, Requests, Serving, Session,
+    Clock, Connected, Facts, Identity, Opening, Protocol, Requests, Serving, Session, Stored,
 };
 use quorate_kernel::engine::{Capability, Engine, Listing, Placement, Served};
 use quorate_kernel::ids::{ClusterId, LaneId, NodeId};
@@ -69,6 +69,10 @@ impl Facts for Known {
         ];
         let found = shown.into_iter().find(|(of, _)| *of == name && lane == LaneId(2));
         found.map(|(_, number)| number)
+    }
+
+    fn stored(&self) -> Option<Stored> {
+        Some(Stored { table_bytes: 70_000, log_bytes: 1 << 20 })
     }
 
     fn other_clients(&self, id: u64, each: &mut dyn FnMut(&str)) {

@@ -3,7 +3,7 @@
 use super::expiry::Asked;
 use super::keyspaces::{Keyspace, Keyspaces};
 use super::problem::{self, Problem};
-use super::tree::sessions::Sessions;
+use super::tree::table::Sessions;
 use super::{about, map, named};
 use crate::web::Allowance;
 use bytes::Bytes;

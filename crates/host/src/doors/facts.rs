@@ -2,7 +2,7 @@
 
 use crate::cluster::handshake::settings_hash;
 use crate::metrics::{DoorCells, Shared};
-use quorate_doors::{Facts, Identity};
+use quorate_doors::{Facts, Identity, Stored};
 use quorate_kernel::ids::LaneId;
 use quorate_kernel::time::WallTime;
 use std::sync::Arc;
@@ -31,6 +31,11 @@ impl Facts for HostFacts {
 
     fn connections_total(&self) -> u64 {
         self.door.accepted.get()
+    }
+
+    fn stored(&self) -> Option<Stored> {
+        let (table_bytes, log_bytes) = (self.shared.table_bytes.get(), self.shared.log_bytes.get());
+        Some(Stored { table_bytes, log_bytes })
     }
 
     fn shown(&self, lane: LaneId, name: &str) -> Option<u64> {

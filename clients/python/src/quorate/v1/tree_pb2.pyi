@@ -20,12 +20,14 @@ NODE_KIND_CONTAINER: NodeKind
 NODE_KIND_TTL: NodeKind
 
 class Session(_message.Message):
-    __slots__ = ("id", "password")
+    __slots__ = ("id", "password", "opening")
     ID_FIELD_NUMBER: _ClassVar[int]
     PASSWORD_FIELD_NUMBER: _ClassVar[int]
+    OPENING_FIELD_NUMBER: _ClassVar[int]
     id: int
     password: bytes
-    def __init__(self, id: _Optional[int] = ..., password: _Optional[bytes] = ...) -> None: ...
+    opening: int
+    def __init__(self, id: _Optional[int] = ..., password: _Optional[bytes] = ..., opening: _Optional[int] = ...) -> None: ...
 
 class Stat(_message.Message):
     __slots__ = ("czxid", "mzxid", "pzxid", "ctime_ms", "mtime_ms", "version", "cversion", "aversion", "ephemeral_owner", "data_length", "children")

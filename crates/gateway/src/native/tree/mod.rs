@@ -5,7 +5,8 @@
 //! | this one | what each call on nodes does |
 //! | `words` | where the API's words meet those of the kernel |
 //! | `failures` | what a tree does not allow |
-//! | [`sessions`] | sessions that clients have open here |
+//! | [`sessions`] | calls that open, keep and close sessions, and their streams |
+//! | [`table`] | which sessions are open here, and what a client must show |
 //! | `told` | what the engine tells of a session |
 //! | [`follow`] | nodes that are followed |
 
@@ -13,6 +14,7 @@ mod closing;
 mod failures;
 pub mod follow;
 pub mod sessions;
+pub mod table;
 mod told;
 mod words;
 

@@ -1,24 +1,23 @@
 //! Sessions that clients of the native API have open at this host.
 //!
 //! A session is open as long as the stream that opened it is there. Every call for it shows its
-//! password: whoever guesses the number of a session can do nothing with it.
+//! password: whoever guesses the number of a session can do nothing with it. Which are open is in
+//! [`super::table`].
 
 use super::closing::Closing;
+use super::table::Name;
 use super::told::{Opened, SessionEvents};
-use super::words::is_same;
+use super::words::Shown;
 use super::{failures, words};
 use crate::native::problem::{self, Problem};
 use crate::native::service::{Asking, Native};
 use quorate_api::v1::{self, NodeFailure};
 use quorate_kernel::ids::LaneId;
 use quorate_kernel::operation::Operation;
-use quorate_kernel::tree::{Act, Ask, Connect, Password, SessionId, Zxid};
-use std::collections::BTreeMap;
+use quorate_kernel::tree::{Act, Ask, Connect, SessionId, Zxid};
 use std::pin::Pin;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
-use tokio::sync::oneshot;
 use tokio::time::{Interval, interval};
 use tokio_stream::Stream;
 
@@ -26,36 +25,6 @@ use tokio_stream::Stream;
 pub(super) const TIMEOUT_MS: u32 = 10_000;
 /// How often a stream with nothing to tell moves, so that a door takes it for no stalled answer.
 pub(super) const MOVES_EVERY: Duration = Duration::from_secs(15);
-
-type Name = (LaneId, SessionId);
-
-/// The sessions that are open.
-#[derive(Default)]
-pub struct Sessions {
-    all: Mutex<Table>,
-}
-
-#[derive(Default)]
-struct Table {
-    open: BTreeMap<Name, Open>,
-    /// How often each is being resumed.
-    resumed: BTreeMap<Name, u32>,
-    /// How many were opened since the start.
-    count: u64,
-}
-
-struct Open {
-    password: Password,
-    /// Which opening it is, as the engine counts them.
-    opening: u64,
-    /// The same as this table counts them: one session may be opened again while its first stream
-    /// goes.
-    number: u64,
-    /// Tells its stream that it was closed.
-    close: oneshot::Sender<()>,
-    /// Its client closes it: that it has ended is no error.
-    is_closing: bool,
-}
 
 /// For which session something is asked, if for one, and in which opening of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -72,92 +41,6 @@ impl Whose {
     }
 }
 
-impl Sessions {
-    fn table(&self) -> MutexGuard<'_, Table> {
-        self.all.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// A session is open; the number of the opening, and what tells when it was closed.
-    fn insert(&self, name: Name, (password, opening): (Password, u64)) -> (u64, Closing) {
-        let (close, closed) = oneshot::channel();
-        let closed = Closing::new(closed);
-        let mut table = self.table();
-        table.count += 1;
-        let number = table.count;
-        // Its client may have gone on with it since.
-        if table.open.get(&name).is_none_or(|open| open.opening <= opening) {
-            table.open.insert(name, Open { password, opening, number, close, is_closing: false });
-        }
-        (number, closed)
-    }
-
-    /// Its stream is gone.
-    fn remove(&self, name: Name, number: u64) {
-        let mut table = self.table();
-        if table.open.get(&name).is_some_and(|open| open.number == number) {
-            table.open.remove(&name);
-        }
-    }
-
-    /// It was closed.
-    fn close(&self, name: Name) {
-        if let Some(open) = self.table().open.remove(&name) {
-            // Its stream may be gone.
-            let _ = open.close.send(());
-        }
-    }
-
-    /// Its client begins to close it, or could not.
-    fn set_closing(&self, name: Name, shown: &Password, is_closing: bool) {
-        let mut table = self.table();
-        if let Some(open) = table.open.get_mut(&name).filter(|it| is_same(&it.password, shown)) {
-            open.is_closing = is_closing;
-        }
-    }
-
-    /// Whether the client of a stream closes its session.
-    fn is_closing(&self, name: Name, number: u64) -> bool {
-        let table = self.table();
-        table.open.get(&name).is_some_and(|open| open.number == number && open.is_closing)
-    }
-
-    /// In which opening something is asked for it, if it is open here, and the password is right,
-    /// and its client does not resume it. A client that does has given up what it had asked before:
-    /// that is not to be done behind what it asks then. The engine refuses what comes to it later
-    /// than that. But that its client is there is so, whoever says it.
-    fn admits(&self, name: Name, shown: &Password, is_ping: bool) -> Option<u64> {
-        let table = self.table();
-        let open = table.open.get(&name).filter(|open| is_same(&open.password, shown))?;
-        (is_ping || !table.resumed.contains_key(&name)).then_some(open.opening)
-    }
-
-    /// Its client resumes it. Who does not know the password holds up nobody.
-    fn resume(&self, name: Name, shown: &Password) -> Option<Resuming<'_>> {
-        let mut table = self.table();
-        table.open.get(&name).filter(|open| is_same(&open.password, shown))?;
-        *table.resumed.entry(name).or_default() += 1;
-        Some(Resuming { sessions: self, name })
-    }
-}
-
-/// A session that is open here and is being resumed: nothing is asked for it meanwhile.
-struct Resuming<'a> {
-    sessions: &'a Sessions,
-    name: Name,
-}
-
-impl Drop for Resuming<'_> {
-    fn drop(&mut self) {
-        let mut table = self.sessions.table();
-        if let Some(count) = table.resumed.get_mut(&self.name) {
-            *count -= 1;
-            if *count == 0 {
-                table.resumed.remove(&self.name);
-            }
-        }
-    }
-}
-
 impl Native {
     /// The session that a request is for, if it is for one.
     pub(super) fn session_of(
@@ -167,9 +50,9 @@ impl Native {
         is_ping: bool,
     ) -> Result<Whose, Problem> {
         let Some(shown) = shown else { return Ok(Whose::default()) };
-        let (session, password) = words::session(shown)?;
-        match self.sessions.admits((lane, session), &password, is_ping) {
-            Some(opening) => Ok(Whose { session: Some(session), opening: Some(opening) }),
+        let shown = words::session(shown)?;
+        match self.sessions.admits(lane, &shown, is_ping) {
+            Some(opening) => Ok(Whose { session: Some(shown.session), opening: Some(opening) }),
             None => Err(failures::not_here()),
         }
     }
@@ -183,7 +66,8 @@ impl Native {
         request: v1::OpenSessionRequest,
     ) -> Result<SessionStream, Problem> {
         let keyspace = self.find_tree(&request.keyspace)?;
-        let session = request.resume.as_ref().map(words::session).transpose()?;
+        let shown = request.resume.as_ref().map(words::session).transpose()?;
+        let session = shown.map(|shown| (shown.session, shown.password));
         let timeout_ms = match request.session_timeout_ms {
             0 => TIMEOUT_MS,
             timeout_ms => timeout_ms,
@@ -244,11 +128,11 @@ impl Native {
         let lane = self.find_tree(&keyspace)?.keyspace().lane;
         let shown = session.as_ref().map(words::session).transpose()?;
         // Also if nobody waits for the answer any more.
-        if let Some((session, password)) = &shown {
+        if let Some(Shown { session, password, .. }) = &shown {
             self.sessions.set_closing((lane, *session), password, true);
         }
         let closed = self.for_session(&keyspace, session, Act::Close, asking).await;
-        if let Some((session, password)) = &shown {
+        if let Some(Shown { session, password, .. }) = &shown {
             match &closed {
                 Ok(_) => self.sessions.close((lane, *session)),
                 Err(problem) if problem.kind() == v1::Kind::OutcomeUnknown => {}
@@ -292,12 +176,10 @@ impl Stream for SessionStream {
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         while self.moves.poll_tick(cx).is_ready() {}
-        if let Some(Opened { session, password, timeout_ms, .. }) = self.first.take() {
+        if let Some(Opened { session, password, timeout_ms, opening }) = self.first.take() {
+            let password = bytes::Bytes::copy_from_slice(&password);
             return Poll::Ready(Some(Ok(v1::OpenSessionResponse {
-                session: Some(v1::Session {
-                    id: session.0,
-                    password: bytes::Bytes::copy_from_slice(&password),
-                }),
+                session: Some(v1::Session { id: session.0, password, opening }),
                 session_timeout_ms: timeout_ms,
                 coordinator: Some(self.native.me()),
             })));
@@ -325,76 +207,5 @@ impl Stream for SessionStream {
 impl Drop for SessionStream {
     fn drop(&mut self) {
         self.native.sessions.remove(self.name, self.number);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::task::Waker;
-
-    const NAME: Name = (LaneId(7), SessionId(9));
-
-    #[test]
-    fn a_session_is_admitted_by_its_password_as_long_as_it_is_open() {
-        let sessions = Sessions::default();
-        let admits = |shown| sessions.admits(NAME, &shown, false);
-        assert_eq!(admits([1; 16]), None, "it is not open");
-        let (first, mut told_first) = sessions.insert(NAME, ([1; 16], 7));
-        let mut cx = Context::from_waker(Waker::noop());
-        assert_eq!(admits([1; 16]), Some(7));
-        for place in 0..16 {
-            let mut wrong = [1; 16];
-            wrong[place] = 2;
-            assert_eq!(admits(wrong), None, "{place}");
-        }
-        let other = sessions.admits((LaneId(8), NAME.1), &[1; 16], true);
-        assert_eq!(other, None, "another keyspace's");
-        let (second, mut told_second) = sessions.insert(NAME, ([1; 16], 8));
-        for _ in 0..3 {
-            assert!(told_first.poll(&mut cx).is_pending(), "it was opened again, not closed");
-        }
-        sessions.remove(NAME, first);
-        assert_eq!(admits([1; 16]), Some(8), "it was opened again");
-        assert!(told_second.poll(&mut cx).is_pending());
-        sessions.close(NAME);
-        assert!(told_second.poll(&mut cx).is_ready() && admits([1; 16]).is_none());
-        sessions.remove(NAME, second);
-    }
-
-    #[test]
-    fn nothing_is_asked_for_a_session_while_it_is_resumed_but_its_client_is_there() {
-        let sessions = Sessions::default();
-        let admits = || sessions.admits(NAME, &[1; 16], false).is_some();
-        let is_heard = |shown| sessions.admits(NAME, &shown, true).is_some();
-        assert!(sessions.resume(NAME, &[1; 16]).is_none(), "it is not open here");
-        let (first, _told_first) = sessions.insert(NAME, ([1; 16], 1));
-        assert!(sessions.resume(NAME, &[2; 16]).is_none() && admits());
-        let (one, two) = (sessions.resume(NAME, &[1; 16]), sessions.resume(NAME, &[1; 16]));
-        assert!(one.is_some() && two.is_some() && !admits());
-        assert!(is_heard([1; 16]) && !is_heard([2; 16]), "who knows the password is its client");
-        drop(one);
-        let (_second, _told_second) = sessions.insert(NAME, ([1; 16], 2));
-        sessions.remove(NAME, first);
-        assert!(!admits(), "it is resumed once more");
-        drop(two);
-        assert!(admits());
-        drop(sessions.resume(NAME, &[1; 16]));
-        assert!(admits(), "who could not resume it has it yet");
-    }
-
-    #[test]
-    fn that_a_session_ends_which_its_client_closes_is_no_error() {
-        let sessions = Sessions::default();
-        let (first, _told_first) = sessions.insert(NAME, ([1; 16], 1));
-        sessions.set_closing(NAME, &[2; 16], true);
-        assert!(!sessions.is_closing(NAME, first), "anybody says so");
-        sessions.set_closing(NAME, &[1; 16], true);
-        assert!(sessions.is_closing(NAME, first));
-        sessions.set_closing(NAME, &[1; 16], false);
-        assert!(!sessions.is_closing(NAME, first), "it could not");
-        sessions.set_closing(NAME, &[1; 16], true);
-        let (second, _told_second) = sessions.insert(NAME, ([1; 16], 2));
-        assert!(!sessions.is_closing(NAME, first) && !sessions.is_closing(NAME, second));
     }
 }

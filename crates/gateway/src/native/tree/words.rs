@@ -91,12 +91,24 @@ pub fn items(all: Vec<v1::NodeItem>) -> Result<Vec<Item>, Problem> {
 }
 
 /// A session as its client shows it.
-pub fn session(shown: &v1::Session) -> Result<(SessionId, Password), Problem> {
+#[derive(Clone, Copy)]
+pub struct Shown {
+    /// Which.
+    pub session: SessionId,
+    /// What only its client knows.
+    pub password: Password,
+    /// Which opening of it the client asks in, if it says.
+    pub opening: Option<u64>,
+}
+
+/// Reads what a client shows.
+pub fn session(shown: &v1::Session) -> Result<Shown, Problem> {
     let password = Password::try_from(&shown.password[..]).map_err(|_| {
         let what = format!("a password of {} bytes", shown.password.len());
         problem::invalid("session.password", what, "give the one that the session was opened with")
     })?;
-    Ok((SessionId(shown.id), password))
+    let opening = Some(shown.opening).filter(|opening| *opening > 0);
+    Ok(Shown { session: SessionId(shown.id), password, opening })
 }
 
 /// How a node is.

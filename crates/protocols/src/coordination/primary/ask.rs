@@ -1,16 +1,15 @@
 //! What gateways ask.
 
-use super::{Primary, Served, Waiting};
+use super::{Primary, Served, questions};
 use crate::coordination::hosted::Hosted;
-use crate::coordination::message::{GatewayAsks, Message, News, Told};
+use crate::coordination::message::{GatewayAsks, Message, Told};
 use crate::coordination::timer::Timer;
-use crate::coordination::tree::{self, Command, Tree};
+use crate::coordination::tree::{Command, Tree};
 use crate::coordination::{Context, Coordination};
 use crate::smr::{Entry, Executed, Origin, Part, Replicated};
 use alloc::vec::Vec;
 use quorate_kernel::ids::{Incarnation, NodeId, Ticket};
 use quorate_kernel::invariant;
-use quorate_kernel::limits::{OPERATIONS_MAX, TRANSACTION_BYTES_MAX};
 use quorate_kernel::mutant;
 use quorate_kernel::probe;
 
@@ -20,8 +19,6 @@ const ENTRY_BYTES_MAX: usize = 250 * 1000;
 const ENTRY_COMMANDS_MAX: usize = 1024;
 /// About the most bytes of answers that one turn makes; one answer more always fits.
 const ANSWERS_MAX: usize = 8 * 1024 * 1024;
-/// The most that one answer counts for.
-const ANSWER_MAX: usize = 2 * TRANSACTION_BYTES_MAX;
 
 impl Coordination {
     /// A gateway asks, or says that it is there.
@@ -73,15 +70,7 @@ impl Coordination {
         if let Some(part) = served.take(ask.first, ask.commands, cx) {
             primary.parts.push_back(part);
         }
-        let mut asked = Vec::new();
-        for question in ask.questions {
-            let is_new = !served.questions.contains_key(&question.number);
-            if is_new && served.questions.len() < OPERATIONS_MAX {
-                asked.push(question.number);
-                let waiting = Waiting { asked: question, is_confirmed: false };
-                served.questions.insert(waiting.asked.number, waiting);
-            }
-        }
+        let asked = served.take_questions(ask.questions);
         invariant!(served.proposed >= done, "what was executed was put into the log");
         invariant!(served.touch_confirmed <= served.touch, "what is confirmed was heard");
         for number in asked {
@@ -243,7 +232,10 @@ impl Primary {
             }
             spent += served.answer(number, machine);
         }
-        invariant!(spent < ANSWERS_MAX + ANSWER_MAX, "one answer more than there is room for");
+        invariant!(
+            spent < ANSWERS_MAX + questions::ANSWER_MAX,
+            "one answer more than there is room for"
+        );
         invariant!(self.ready.is_empty(), "all are answered");
         true
     }
@@ -262,13 +254,18 @@ impl Primary {
 
 impl Served {
     /// The gateway asks everything anew, and what it was told since is told again.
-    fn resume(&mut self, (turn, seen, acked): (u64, u64, u64), machine: &Replicated<Tree>) {
+    pub(super) fn resume(
+        &mut self,
+        (turn, seen, acked): (u64, u64, u64),
+        machine: &Replicated<Tree>,
+    ) {
         let client = machine.client(self.client);
         // One of which nothing was executed has nothing that can have changed: it lacks nothing.
         let is_new = seen == 0 && client.is_none() && !mutant!("tree_lacks_what_never_was");
         let upto = if is_new { machine.changes().last() } else { seen };
         (self.turn, self.number, self.upto) = (turn, 0, upto);
         (self.news, self.news_bytes) = (Vec::new(), 0);
+        self.looked_up.clear();
         self.done.resume(acked);
         self.questions.clear();
         self.behind.clear();
@@ -310,23 +307,6 @@ impl Served {
         if self.touch_asked > self.touch_confirmed {
             (self.touch_confirmed, self.is_owed) = (self.touch_asked, true);
         }
-    }
-
-    /// Answers a question that can be answered, and says how much work that was, in bytes. One that
-    /// was asked anew meanwhile is not confirmed yet.
-    fn answer(&mut self, number: u64, machine: &Replicated<Tree>) -> usize {
-        let done = machine.client(self.client).map_or(0, |client| client.done);
-        let can_be = |it: &Waiting| it.is_confirmed && it.asked.after <= done;
-        if !self.questions.get(&number).is_some_and(can_be) {
-            return 0;
-        }
-        let Some(waiting) = self.questions.remove(&number) else { return 0 };
-        self.behind.remove(&(waiting.asked.after, number));
-        let question = &waiting.asked.question;
-        let answer = machine.look(|on| tree::ask(question, on));
-        let work = question.bytes() + answer.work();
-        self.tell(machine.changes().last(), News::Answer(number, answer));
-        work.min(ANSWER_MAX)
     }
 }
 

@@ -163,7 +163,7 @@ impl Served {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::coordination::message::OpenQuestion;
     use crate::coordination::primary::{Primary, Waiting};
@@ -176,7 +176,7 @@ mod tests {
     const MIB: usize = 1 << 20;
 
     /// A gateway has read so many times 1 MiB in front of a write, and made a node in the middle.
-    fn read(world: &mut World, client: Incarnation, count: u64) -> Served {
+    pub fn read(world: &mut World, client: Incarnation, count: u64) -> Served {
         let path = std::format!("/{}", client.node.0);
         let data = "x".repeat(MIB);
         let read = Command::Ask(Question::One(anybody(), get(&path)));

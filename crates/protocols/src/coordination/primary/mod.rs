@@ -8,6 +8,7 @@
 mod ask;
 mod done;
 mod news;
+mod questions;
 pub mod silent;
 
 use super::message::{News, OpenQuestion};
@@ -75,6 +76,8 @@ struct Served {
     behind: BTreeSet<(u64, u64)>,
     /// Those that could be answered, and are not as long as their answers would wait here.
     held: VecDeque<u64>,
+    /// Those whose answers wait among the news: one that is asked again is not looked up again.
+    looked_up: BTreeSet<u64>,
     /// What it is told at the end of the turn; each with the number of the change before it.
     news: Vec<(u64, News)>,
     /// About how many bytes of answers of questions that is.
@@ -145,6 +148,7 @@ impl Primary {
             served.behind.iter().all(waits) && served.held.iter().all(is_confirmed)
         };
         invariant!(self.gateways.values().all(is_behind), "a command is waited for once");
+        self.gateways.values().for_each(Served::check);
     }
 }
 
@@ -166,6 +170,7 @@ impl Served {
             questions: BTreeMap::new(),
             behind: BTreeSet::new(),
             held: VecDeque::new(),
+            looked_up: BTreeSet::new(),
             news: Vec::new(),
             news_bytes: 0,
             has_news: false,

@@ -67,6 +67,9 @@ impl Served {
     pub(super) fn tell(&mut self, at: u64, news: News) {
         self.has_news = true;
         self.news_bytes += bytes_of(&news);
+        if let News::Answer(number, _) = &news {
+            self.looked_up.insert(*number);
+        }
         self.news.push((at, news));
     }
 
@@ -122,6 +125,11 @@ impl Served {
             _ => *at <= upto,
         };
         let (news, later): (Vec<_>, Vec<_>) = news.into_iter().partition(is_now);
+        for (_, news) in &news {
+            if let News::Answer(number, _) = news {
+                self.looked_up.remove(number);
+            }
+        }
         let of_questions = later.iter().filter(|(_, it)| matches!(it, News::Answer(..)));
         self.news_bytes = of_questions.map(|(_, news)| bytes_of(news)).sum();
         self.news = later;

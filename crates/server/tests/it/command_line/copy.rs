@@ -89,4 +89,28 @@ fn a_tree_is_copied_over_zookeepers_wire_and_as_json_lines() {
         assert_eq!(said.code, code, "{args:?}: {said:?}");
         assert!(said.err.contains(word), "{args:?}: {said:?}");
     }
+    parents_are_made_as_far_as_the_client_may(&hosts, &from);
+}
+
+/// Nodes above the copy that are there need no permission; those that are made do.
+fn parents_are_made_as_far_as_the_client_may(hosts: &[String], from: &str) {
+    let host = hosts[0].as_str();
+    block_on(async {
+        let copy = client(hosts).tree("copy");
+        for path in ["/closed", "/closed/in"] {
+            copy.create(node(path, "")).await.expect("it is made");
+        }
+        copy.set_acl("/closed", no_children(), None).await.expect("it is set");
+    });
+    let import = |to: &str| run(host, "copy", &["import", "--from", from, "/app", "--to", to], b"");
+    let said = import("/closed/in/new/app");
+    assert_eq!(said.code, 0, "{said:?}");
+    let listed = || run(host, "copy", &["ls", "-R", "/closed"], b"").out;
+    let copied = listed();
+    assert!(copied.contains("\n/closed/in/new/app/a/b\n"), "{copied}");
+    let said = import("/closed/out/app");
+    assert_eq!(said.code, 1, "{said:?}");
+    let why = "NoAuth: /closed/out: ";
+    assert!(said.err.contains(why) && said.err.contains("--auth shows who you are"), "{said:?}");
+    assert_eq!(listed(), copied, "nothing was made");
 }

@@ -1,6 +1,6 @@
 //! `import`: nodes of a ZooKeeper, or of JSON lines.
 
-use super::sink::Sink;
+use super::sink::{Sink, refused};
 use super::zookeeper::{Found, ZooKeeper};
 use super::{Copied, is_own, is_within, lines, moved};
 use crate::exit::{Code, Failure};
@@ -76,14 +76,20 @@ fn both(one: Result<(), Failure>, other: Result<(), Failure>) -> Result<(), Fail
     }
 }
 
-/// Makes the nodes above a path that are not there.
+/// Makes the nodes above a path that are not there, each as whoever asks may: the node above it
+/// must let it. Of those that are there nothing is asked, as one that may make no node beside them
+/// is told so even where there is nothing to make.
 async fn make_parents(tree: &Tree, path: &str) -> Result<(), Failure> {
     for (at, _) in path.match_indices('/').filter(|(at, _)| *at > 0) {
         let parent = &path[..at];
+        let there = tree.exists(parent).await.map_err(|error| failed(parent, error))?;
+        if there.is_some() {
+            continue;
+        }
         let node = NewNode { path: parent.to_owned(), ..NewNode::default() };
         match tree.create(node).await {
             Err(error) if error.node_failure() == Some(NodeFailure::Exists) => {}
-            made => drop(made.map_err(|error| failed(parent, error))?),
+            made => drop(made.map_err(|error| refused(parent, error))?),
         }
     }
     Ok(())

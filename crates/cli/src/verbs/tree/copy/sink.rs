@@ -152,7 +152,7 @@ fn is_hidden(path: &str, id: &str) -> Failure {
 }
 
 /// Why a node could not be made, and what to do.
-fn refused(path: &str, error: ClientError) -> Failure {
+pub fn refused(path: &str, error: ClientError) -> Failure {
     let hint = match error.node_failure() {
         Some(NodeFailure::Exists) => "; --overwrite sets nodes that are there already",
         Some(NodeFailure::NoAuth) => "; --auth shows who you are",

@@ -226,7 +226,8 @@ fn what_clients_send_is_taken() {
     let node =
         v1::NewNode { path: "/a".into(), acl: vec![acl; 9], ttl_ms: 7, ..Default::default() };
     let create = v1::node_item::Action::Create(node.clone());
-    let session = Some(v1::Session { id: u64::MAX, password: Bytes::from(vec![7; 16]) });
+    let session =
+        Some(v1::Session { id: u64::MAX, password: Bytes::from(vec![7; 16]), opening: u64::MAX });
     let multi = v1::MultiRequest {
         keyspace: "config".into(),
         items: vec![v1::NodeItem { action: Some(create) }; TRANSACTION_ITEMS_MAX],

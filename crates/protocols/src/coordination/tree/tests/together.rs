@@ -4,7 +4,9 @@ use super::super::{Answer, Command, Question};
 use super::world::*;
 use bytes::Bytes;
 use quorate_kernel::limits::TREE_PARENTS_MAX;
-use quorate_kernel::tree::{ALL, Acl, Failure, Item, Kind, Stat, Told, TreeReply, What, Zxid};
+use quorate_kernel::tree::{
+    ALL, Acl, CREATE, Failure, Item, Kind, Stat, Told, TreeReply, What, Zxid,
+};
 
 fn put(world: &mut World, path: &str, text: &str) -> Result<Told, Failure> {
     world.told(Command::Put(anybody(), path.into(), data(text))).told
@@ -176,4 +178,19 @@ fn what_cannot_be_put_leaves_nothing() {
     assert_eq!(told, Err(Failure::Quota));
     assert_eq!(world.member.machine.objects(), &before);
     assert!(put(&mut world, &deep(TREE_PARENTS_MAX), "").is_ok());
+}
+
+#[test]
+fn parents_are_made_below_a_node_that_lets_its_client_make_children() {
+    for permissions in 0..=ALL {
+        let mut world = World::new();
+        let list = [Acl { permissions, ..of_ann() }];
+        world.done(with_acl(create("/a", ""), &list));
+        for (who, may) in [(anybody(), false), (user("ann"), permissions & CREATE != 0)] {
+            let told = world.told(Command::Put(who, "/a/b/c".into(), data("x"))).told;
+            assert_eq!(told.is_ok(), may, "with {permissions}: {told:?}");
+            assert!(may || told == Err(Failure::NoAuth), "with {permissions}: {told:?}");
+            assert_eq!([world.is_there("/a/b"), world.is_there("/a/b/c")], [may; 2]);
+        }
+    }
 }
