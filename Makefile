@@ -71,7 +71,7 @@ BUILT = $(TARGET)/prototypes/built/release
 THREE = bash crates/bench/prototypes.sh start
 bench-ceiling: build
 	$(if $(PROTOTYPES),bash crates/bench/prototypes.sh build $(PROTOTYPES) $(TARGET)/prototypes)
-	ADV_STORE=log ADV_GATE=key $(TARGET)/release/quorate bench ceiling \
+	ADV_STORE=log ADV_GATE=key $(TARGET)/release/quorate bench ceiling --keyspace linearizable \
 		$(if $(OTHER),--other $(OTHER)) \
 		$(if $(PROTOTYPES),--beside "prototype:memory:$(THREE) $(BUILT)/proto 7900") \
 		$(if $(PROTOTYPES),--beside "prototype:sync:$(THREE) $(BUILT)/adv 8300 {directory}") $(ARGS)

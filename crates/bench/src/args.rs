@@ -109,6 +109,10 @@ pub struct BenchArgs {
     /// Server processes whose CPU time and memory are reported.
     #[arg(long, value_name = "PID,…", value_delimiter = ',')]
     pub pids: Vec<u32>,
+    /// HTTP doors of the hosts, which are asked at the end what their disks did in the longest
+    /// times without a success.
+    #[arg(long, value_name = "ADDRESS,…", value_delimiter = ',')]
+    pub http: Vec<String>,
     /// File for plots of the run, as SVG.
     #[arg(long, value_name = "FILE")]
     pub svg: Option<PathBuf>,
@@ -201,6 +205,7 @@ impl BenchArgs {
             load: !self.no_load,
             reconnect: self.reconnect,
             server_pids: self.pids,
+            http: self.http,
             seed: self.data.seed,
             progress: true,
             svg: self.svg,
@@ -278,11 +283,13 @@ mod tests {
 
     #[test]
     fn a_run_has_its_settings() {
-        let line = "--endpoints 127.0.0.1:7003,127.0.0.1:7013 -w d -c 8 -P 4 --rate 500 -d 250ms";
+        let line = "--endpoints 127.0.0.1:7003,127.0.0.1:7013 -w d -c 8 -P 4 --rate 500 -d 250ms \
+                    --http one:7002,127.0.0.1:7012";
         let config = parse(line).unwrap().run.config(Stop::default());
         assert_eq!(config.endpoints.len(), 2);
         assert_eq!((config.workload, config.distribution), (Workload::D, Distribution::Latest));
         assert_eq!((config.connection_count, config.pipeline_depth), (8, 4));
+        assert_eq!(config.http, ["one:7002", "127.0.0.1:7012"]);
         assert_eq!(config.pace, Pace::Open { rate_per_second: 500 });
         assert_eq!(config.extent, Extent::Time(Duration::from_millis(250)));
         assert!(config.load && config.check().is_ok());

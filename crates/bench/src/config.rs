@@ -97,6 +97,8 @@ pub struct Config {
     pub reconnect: bool,
     /// Server processes whose processor time and memory are reported.
     pub server_pids: Vec<u32>,
+    /// HTTP doors of hosts that are asked at the end what their disks did.
+    pub http: Vec<String>,
     /// The seed of keys, values and the mix.
     pub seed: u64,
     /// Whether to show progress, if standard error is a terminal.
@@ -128,6 +130,7 @@ impl Config {
             load: true,
             reconnect: false,
             server_pids: Vec::new(),
+            http: Vec::new(),
             seed: 1,
             progress: false,
             svg: None,

@@ -13,7 +13,8 @@
 //! | `client/` | the event loop: connections, sending, replies, reconnecting |
 //! | `scanner` | replies without copying them |
 //! | `schedule` | the timetable of an open loop |
-//! | `record`, `usage`, `report` | counting while it runs, and what comes of it |
+//! | `record`, `gaps`, `usage`, `findings` | counting while it runs, and what comes of it |
+//! | `longest`, `disks` | the longest gaps, and what hosts say that their disks did in them |
 //! | `plot`, `progress` | charts of a report and a progress bar |
 //! | `child`, `rounds` | servers to start, and measuring some of them in turn |
 //! | `compare`, `ceiling` | two of them side by side; what an operation costs on each |
@@ -40,8 +41,9 @@ pub use config::{CONNECTION_COUNT_MAX, Config, Extent, Pace, Stop, Wire};
 pub use error::BenchError;
 pub use load::distribution::Distribution;
 pub use load::mixes::Workload;
-pub use report::findings::{ClassReport, CurvePoint, GapReport, LoadReport, Report};
-pub use report::record::Interval;
+pub use report::findings::{ClassReport, CurvePoint, LoadReport, Report};
+pub use report::longest::{DiskStep, GapReport, LongGap};
+pub use report::record::{Class, Interval};
 pub use report::spread::Spread;
 pub use report::usage::ServerUsage;
 pub use rounds::ceiling::{Ceiling, CeilingConfig, CeilingRow, Kind, ceiling};

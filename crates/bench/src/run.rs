@@ -10,6 +10,7 @@ use crate::error::BenchError;
 use crate::load::command::Commands;
 use crate::load::mixes::{Generator, Loader};
 use crate::progress::Progress;
+use crate::report::disks;
 use crate::report::findings::{LoadReport, Report, ratio};
 use crate::report::plot;
 use crate::report::record::Recorder;
@@ -49,11 +50,12 @@ pub fn run(config: &Config) -> Result<Report, BenchError> {
     };
     let watch = Watch::new(&config.server_pids)?;
     let outcome = Client::new(manner, generator, watch, progress)?.run()?;
-    let report = Report::new(config, load, &outcome);
+    let mut report = Report::new(config, load, &outcome);
     if report.operations == 0 {
         let (errors, first) = most_frequent(&outcome.recorder);
         return Err(BenchError::NothingSucceeded { errors, first });
     }
+    report.http_failures = disks::join(&config.http, &mut report.longest_gaps);
     if let Some(path) = &config.svg {
         std::fs::write(path, plot::report(&report))
             .map_err(BenchError::system("write the plot"))?;

@@ -4,11 +4,12 @@
 
 mod toy;
 
+use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use quorate_bench::{BenchError, Config, Extent, Pace, Report, Stop, Workload, run};
 use toy::{Act, Toy};
@@ -237,6 +238,68 @@ fn operations_without_an_answer_count_with_the_time_they_waited() {
     assert!(report.gaps.stayed_ms.unwrap() > 500.0, "{:?}", report.gaps);
 }
 
+fn wall_us() -> u128 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_micros()
+}
+
+/// An HTTP door that answers every request with this.
+fn door(answer: impl Fn() -> String + Send + 'static) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut head = BufReader::new(stream.try_clone().unwrap()).lines();
+            while head.next().is_some_and(|line| !line.unwrap().is_empty()) {}
+            write!(stream, "HTTP/1.1 200 OK\r\n\r\n{}", answer()).unwrap();
+        }
+    });
+    address
+}
+
+#[test]
+fn the_longest_gaps_are_told_with_what_disks_did_in_them() {
+    let began = wall_us();
+    // One step was over long before, and one goes on for an hour.
+    let door = door(move || {
+        let now = wall_us();
+        format!(
+            r#"{{"host": 7, "time_us": {now}, "disk": {{"slow_steps": [
+                {{"step": "sync", "at_us": 5, "us": 6, "bytes": 0}},
+                {{"step": "backlog", "at_us": {began}, "us": 3600000000, "bytes": 8192}}]}}}}"#
+        )
+    });
+    let nowhere = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let toy = Toy::start(|number| {
+        if number == 150 {
+            thread::sleep(Duration::from_millis(300));
+        }
+        Act::Serve
+    });
+    let config = Config {
+        connection_count: 1,
+        http: vec![door, nowhere.clone()],
+        ..config(&[&toy], Workload::A, 400)
+    };
+    let report = run(&config).unwrap();
+    let gaps = &report.longest_gaps;
+    assert_eq!(gaps.len(), 10);
+    assert!(gaps.windows(2).all(|pair| pair[0].ms >= pair[1].ms), "the longest first: {gaps:?}");
+    let longest = [report.gaps.read_ms, report.gaps.write_ms].map(Option::unwrap);
+    assert!((gaps[0].ms - longest[0].max(longest[1])).abs() < 1e-9);
+    assert!(gaps[0].ms >= 300.0 && gaps[0].at_seconds >= 0.0, "{gaps:?}");
+    assert!(gaps.iter().all(|gap| u128::from(gap.at_us) >= began), "the run came later");
+    for gap in gaps {
+        let [step] = &gap.disks[..] else { panic!("it overlaps one: {gap:?}") };
+        assert_eq!((step.host, step.step.as_str(), step.bytes), (7, "backlog", 8192));
+        assert!(step.at_ms <= 0.0 && step.ms > 3e6);
+    }
+    assert_eq!(report.http_failures.keys().collect::<Vec<_>>(), [&nowhere]);
+    let text = report.to_string();
+    assert!(text.contains("host 7 backlog 3600000.0 ms from -"), "{text}");
+    assert!(text.contains(&format!("{nowhere} did not say what its disk did")), "{text}");
+}
+
 #[test]
 fn a_user_can_end_a_run_early() {
     let toy = Toy::start(|_| Act::Serve);
@@ -269,7 +332,8 @@ fn a_report_is_written_as_json_and_as_a_picture() {
     let json = serde_json::to_string(&report).unwrap();
     assert_eq!(serde_json::from_str::<Report>(&json).unwrap().operations, 1000);
     let value: serde_json::Value = serde_json::from_str(&json).unwrap();
-    for field in ["throughput", "reads", "writes", "errors", "gaps", "servers", "intervals"] {
+    let fields = ["throughput", "reads", "writes", "errors", "gaps", "servers", "intervals"];
+    for field in fields.into_iter().chain(["longest_gaps", "http", "http_failures"]) {
         assert!(value.get(field).is_some(), "{field} is a stable name");
     }
     assert!(value["reads"]["p999_us"].is_number() && value["gaps"]["any_ms"].is_number());

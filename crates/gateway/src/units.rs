@@ -66,6 +66,17 @@ impl FromStr for Size {
     }
 }
 
+impl Size {
+    /// About how much it is, in the largest unit that it has one of.
+    #[must_use]
+    pub fn about(self) -> String {
+        let found = SIZES[..3].iter().find(|(_, bytes)| self.0 >= *bytes);
+        let in_unit =
+            |(unit, bytes): &(&str, u64)| format!("{:.1}{unit}", self.0 as f64 / *bytes as f64);
+        found.map_or_else(|| self.to_string(), in_unit)
+    }
+}
+
 impl fmt::Display for Size {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (unit, bytes) = SIZES[..3]
@@ -112,6 +123,9 @@ mod tests {
     fn sizes_read_what_they_print() {
         for text in ["64MiB", "1GiB", "512KiB", "100B", "0B"] {
             assert_eq!(text.parse::<Size>().map(|s| s.to_string()), Ok(text.to_owned()));
+        }
+        for (bytes, text) in [(0, "0B"), (1023, "1023B"), (1024, "1.0KiB"), (3 << 29, "1.5GiB")] {
+            assert_eq!(Size(bytes).about(), text);
         }
         assert_eq!("1024".parse(), Ok(Size(1024)));
         assert_eq!("2 MB".parse(), Ok(Size(2_000_000)));

@@ -13,7 +13,7 @@ use quorate_kernel::error::Fatal;
 use quorate_kernel::ids::Lsn;
 use quorate_kernel::sighting::Sighting;
 use quorate_kernel::storage::{Batch, Durable, Log};
-use quorate_store::{StoreLog, StoreReader};
+use quorate_store::{Step, StoreLog, StoreReader};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -87,7 +87,7 @@ impl Settings {
 impl Disk {
     /// Starts the thread over a log that has come as far as `recovered`.
     pub fn start(
-        log: StoreLog,
+        mut log: StoreLog,
         reader: StoreReader,
         recovered: Lsn,
         settings: Settings,
@@ -101,6 +101,7 @@ impl Disk {
             waker,
         });
         let seen = Durable { written: recovered, synced: recovered };
+        log.keep_slow_steps(&settings.shared.slow_steps);
         let mut worker = Worker {
             log,
             reader,
@@ -243,6 +244,7 @@ struct Worker {
 
 impl Worker {
     fn run(&mut self) -> Result<(), Fatal> {
+        let slow = self.settings.shared.slow_steps.clone();
         loop {
             let is_open = self.collect();
             self.apply()?;
@@ -250,7 +252,7 @@ impl Worker {
                 self.sync()?;
             }
             self.log.maintain()?;
-            self.measure();
+            slow.timed(Step::Measure, 0, || self.measure());
             if !is_open {
                 return Ok(());
             }

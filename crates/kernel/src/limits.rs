@@ -95,9 +95,11 @@ pub const UNREAD_FOR: Span = Span::millis(25);
 /// The most such bytes before frames of keyspaces that other hosts send are dropped: what its own
 /// clients have in hand by then must still find room.
 pub const PEER_UNSYNCED_BYTES_MAX: usize = 4 * UNSYNCED_BYTES_MAX;
-/// The longest value in bytes that a node's table keeps beside the store; of a longer one it knows
-/// the head.
+/// The longest value of a client in bytes that a node's table keeps beside the store.
 pub const CACHED_VALUE_BYTES_MAX: usize = 64 * 1024;
+/// The longest record in bytes that it keeps: such a value, with room for what an engine keeps
+/// with it. Of a longer one it knows the head.
+pub const CACHED_RECORD_BYTES_MAX: usize = CACHED_VALUE_BYTES_MAX + 512;
 /// How many of a value's first bytes its head has: all that an engine tells values apart by.
 pub const VALUE_HEAD_BYTES: usize = 32;
 /// The most bytes queued for one peer before frames to it are dropped.

@@ -15,7 +15,7 @@ use bytes::{Bytes, BytesMut};
 use core::fmt;
 use hashbrown::HashTable;
 use quorate_kernel::ids::{LaneId, Lsn};
-use quorate_kernel::limits::{CACHED_VALUE_BYTES_MAX, KEY_BYTES_MAX, VALUE_HEAD_BYTES};
+use quorate_kernel::limits::{CACHED_RECORD_BYTES_MAX, KEY_BYTES_MAX, VALUE_HEAD_BYTES};
 use quorate_kernel::mutant;
 use quorate_kernel::storage::ValueHead;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
@@ -250,7 +250,7 @@ impl Records {
             entry.is_recent = true;
             match value {
                 None => entry.set(Sort::Absent, &[]),
-                Some(value) if value.len() > CACHED_VALUE_BYTES_MAX => {
+                Some(value) if value.len() > CACHED_RECORD_BYTES_MAX => {
                     entry.set(Sort::Head, ValueHead::of(value).as_bytes());
                 }
                 Some(value) => entry.set(Sort::Whole, value),
@@ -263,7 +263,7 @@ impl Records {
     pub(crate) fn settle(&mut self, place: u32) {
         let entry = &mut self.entries[place as usize];
         entry.is_pending = false;
-        if entry.rest().len() > CACHED_VALUE_BYTES_MAX {
+        if entry.rest().len() > CACHED_RECORD_BYTES_MAX {
             let before = entry.bytes();
             entry.shorten();
             self.bytes = self.bytes - before + entry.bytes();
@@ -345,7 +345,7 @@ impl Records {
 
     /// Makes room after a key came in. What is not kept of a longer value leaves by itself.
     fn make_room_for(&mut self, key: &[u8], value: Option<&Bytes>) {
-        let value_bytes = value.map_or(0, Bytes::len).min(CACHED_VALUE_BYTES_MAX);
+        let value_bytes = value.map_or(0, Bytes::len).min(CACHED_RECORD_BYTES_MAX);
         self.make_room(STEPS_MAX + (key.len() + value_bytes) / STEP_BYTES);
     }
 

@@ -9,6 +9,7 @@
 //! | [`log`] | of it: group commit, and the rule that a failed log stays failed |
 //! | `tables` | memtables, and the tables over fjall |
 //! | [`store`] | opening all of it, and reading |
+//! | [`slow`] | what the thread that writes did when it was slow |
 //! | [`memory`] | the store over memory, with crashes |
 //!
 //! # Opening
@@ -29,6 +30,7 @@
 
 mod data_directory;
 pub mod memory;
+pub mod slow;
 pub mod store;
 mod tables;
 mod wal;
@@ -41,6 +43,7 @@ pub use error::DirectoryError;
 pub use identity::{HostRecord, Identity, Secret};
 pub use log::{Clock, machine_clock};
 pub use memory::{Crash, MemoryStore};
+pub use slow::{SlowStep, SlowSteps, Step};
 pub use store::{Opened, Options, Stats, StoreLog, StoreReader, open};
 pub use wal::recovery::Cut;
 pub use wal::write::STORE_KEY_BYTES_MAX;

@@ -4,16 +4,17 @@ use crate::data_directory::mark::Mark;
 use crate::directory::Directory;
 use crate::error::DirectoryError;
 use crate::log::{Clock, DiskLog};
+use crate::slow::SlowSteps;
 use crate::tables::backlog::{Backlog, SEGMENTS_LEAST};
 use crate::tables::lsm::{Tables, TablesOptions};
 use crate::tables::memtable::Memtables;
 use crate::tables::reclaim::Reclaim;
 use crate::wal::chain;
 use crate::wal::group::Salt;
-use crate::wal::recovery::{Cut, Places, confirm, prepare};
+use crate::wal::recovery::{Cut, Places, confirm, open_segments, prepare};
 use crate::wal::segments::{List, SEGMENT_BYTES_LEAST, SEGMENT_BYTES_MOST, remove_unfinished};
 use crate::wal::trimmed::Trimmed;
-use crate::wal::write::{FIRST_KEY, Full, Ground, Wal, open_segments};
+use crate::wal::write::{FIRST_KEY, Full, Ground, Wal};
 use bytes::Bytes;
 use quorate_kernel::entries::{self, Place};
 use quorate_kernel::error::Fatal;
@@ -168,6 +169,12 @@ impl StoreLog {
     /// Takes what peers were seen to have synced, to be kept with the mark.
     pub fn note(&mut self, seen: Vec<Sighting>) {
         self.disk.note(seen);
+    }
+
+    /// Keeps its slow steps there from now on.
+    pub fn keep_slow_steps(&mut self, slow: &SlowSteps) {
+        self.disk.slow = slow.clone();
+        self.disk.engine.slow = slow.clone();
     }
 
     /// How long the mark may still lag what is synced, before [`StoreLog::maintain`] must be

@@ -9,7 +9,7 @@ use quorate_kernel::time::Time;
 use super::answers::Answers;
 use crate::config::Wire;
 use crate::load::mixes::Operation;
-use crate::report::record::Gap;
+use crate::report::gaps::Gap;
 
 /// A command without its reply, and when it began: sent, or in an open loop, due.
 #[derive(Clone, Copy, Debug)]

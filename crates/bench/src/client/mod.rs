@@ -27,6 +27,8 @@ use crate::error::BenchError;
 use crate::load::mixes::{Kind, Source};
 use crate::load::schedule::Schedule;
 use crate::progress::Progress;
+use crate::report::disks::wall_us;
+use crate::report::gaps::Gap;
 use crate::report::record::Recorder;
 use crate::report::usage::Watch;
 
@@ -68,6 +70,8 @@ pub struct Manner {
 pub struct Outcome {
     pub recorder: Recorder,
     pub watch: Watch,
+    /// The wall clock at the client's time 0, in microseconds since 1970.
+    pub origin_us: u64,
     /// The longest gap of a connection that never broke; `None` if there is no such connection.
     pub stayed_gap: Option<Span>,
     /// The longest gap of a connection that broke; `None` if there is no such connection.
@@ -260,7 +264,7 @@ impl<S: Source> Client<S> {
                 self.watch.open();
                 self.recorder.open(now);
                 for connection in &mut self.connections {
-                    connection.gap = crate::report::record::Gap::new(now);
+                    connection.gap = Gap::new(now);
                 }
                 self.stage = Stage::Measuring;
                 if let Some(Extent::Time(time)) = self.manner.extent {
@@ -334,6 +338,7 @@ impl<S: Source> Client<S> {
             with.map(|connection| connection.gap.longest()).max()
         };
         Outcome {
+            origin_us: wall_us().saturating_sub(self.now().0 / 1000),
             stayed_gap: longest(false),
             reconnected_gap: longest(true),
             broken_count: self.broken_count,

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use hdrhistogram::Histogram;
-use quorate_kernel::time::Span;
 use serde::{Deserialize, Serialize};
 
 use crate::client::Outcome;
 use crate::config::{Config, Pace};
 use crate::load::distribution::Distribution;
 use crate::load::mixes::Workload;
-use crate::report::record::{Class, Interval, Latencies, Recorder, seconds};
+use crate::report::longest::{GapReport, LongGap, fmt_gaps};
+use crate::report::record::{Class, Interval, Latencies};
 use crate::report::usage::ServerUsage;
 
 /// The quantiles that a report's curve has, besides the named ones.
@@ -65,6 +65,15 @@ pub struct Report {
     pub broken_connections: u64,
     /// The longest times without a success.
     pub gaps: GapReport,
+    /// The ten longest of them of reads and of writes, the longest first, and what disks did then.
+    #[serde(default)]
+    pub longest_gaps: Vec<LongGap>,
+    /// The HTTP doors of the hosts that were asked what their disks did.
+    #[serde(default)]
+    pub http: Vec<String>,
+    /// Why some of them did not tell, by their addresses.
+    #[serde(default)]
+    pub http_failures: BTreeMap<String, String>,
     /// The server processes that were watched.
     pub servers: Vec<ServerUsage>,
     /// Processor seconds of all of them; null if none was watched.
@@ -138,21 +147,6 @@ pub struct CurvePoint {
     pub us: f64,
 }
 
-/// The longest times without a success within the window, in milliseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct GapReport {
-    /// Over all connections and operations.
-    pub any_ms: f64,
-    /// Over all connections, reads only; null without reads.
-    pub read_ms: Option<f64>,
-    /// Over all connections, writes only; null without writes.
-    pub write_ms: Option<f64>,
-    /// Of one connection that never broke; null if none stayed.
-    pub stayed_ms: Option<f64>,
-    /// Of one connection that broke, reconnecting included; null if none broke.
-    pub reconnected_ms: Option<f64>,
-}
-
 impl Report {
     /// Puts together what a client has found.
     pub(crate) fn new(config: &Config, load: Option<LoadReport>, run: &Outcome) -> Report {
@@ -188,6 +182,9 @@ impl Report {
             unsent: run.unsent_count,
             broken_connections: run.broken_count,
             gaps: GapReport::new(recorder, run.stayed_gap, run.reconnected_gap),
+            longest_gaps: LongGap::of(recorder, run.origin_us),
+            http: config.http.clone(),
+            http_failures: BTreeMap::new(),
             servers,
             server_cpu_seconds: server_seconds,
             server_cpu_seconds_per_1000: server_seconds.map(per_1000),
@@ -223,23 +220,6 @@ impl ClassReport {
             p999_us: micros(0.999),
             max_us: histogram.max() as f64 / 1e3,
             curve: CURVE_QUANTILES.map(point).to_vec(),
-        }
-    }
-}
-
-impl GapReport {
-    fn new(recorder: &Recorder, stayed: Option<Span>, reconnected: Option<Span>) -> GapReport {
-        let millis = |span: Span| seconds(span) * 1e3;
-        let of_class = |class: Class| {
-            let latencies = recorder.class(class);
-            (latencies.success_count > 0).then(|| millis(latencies.gap.longest()))
-        };
-        GapReport {
-            any_ms: millis(recorder.longest_gap()),
-            read_ms: of_class(Class::Read),
-            write_ms: of_class(Class::Write),
-            stayed_ms: stayed.map(millis),
-            reconnected_ms: reconnected.map(millis),
         }
     }
 }
@@ -333,17 +313,13 @@ impl Report {
         for (name, count) in others.into_iter().filter(|(_, count)| *count > 0) {
             writeln!(f, "{name:<13}{}", grouped(count as f64))?;
         }
-        let gaps = &self.gaps;
-        let named = [
-            ("any", Some(gaps.any_ms)),
-            ("read", gaps.read_ms),
-            ("write", gaps.write_ms),
-            ("connection that stayed", gaps.stayed_ms),
-            ("connection that broke", gaps.reconnected_ms),
-        ];
-        let gap = |(name, millis): (&str, Option<f64>)| Some(format!("{name} {:.1} ms", millis?));
-        let gaps: Vec<String> = named.into_iter().filter_map(gap).collect();
-        writeln!(f, "longest gap  {}", gaps.join(", "))
+        writeln!(f, "longest gap  {}", self.gaps)?;
+        let were_asked = self.http.len() > self.http_failures.len();
+        fmt_gaps(f, &self.longest_gaps, were_asked)?;
+        for (address, why) in &self.http_failures {
+            writeln!(f, "not told     {address} did not say what its disk did: {why}")?;
+        }
+        Ok(())
     }
 
     fn fmt_usage(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

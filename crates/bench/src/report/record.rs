@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::report::gaps::{Gap, Gaps};
 use crate::report::spread::Spread;
 use hdrhistogram::Histogram;
 use quorate_kernel::time::{Span, Time};
@@ -14,40 +15,9 @@ const LATENCY_NANOS_MAX: u64 = 600_000_000_000;
 /// Latencies are kept to this many significant digits.
 const LATENCY_DIGITS: u8 = 3;
 
-/// The longest time without a success, from the first moment on when one could have come.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Gap {
-    since: Time,
-    longest: Span,
-}
-
-impl Gap {
-    /// Begins to count at `now`, with nothing counted yet.
-    #[must_use]
-    pub fn new(now: Time) -> Gap {
-        Gap { since: now, longest: Span(0) }
-    }
-
-    /// Work begins again after none was asked for: the idle time is no gap.
-    pub fn resume(&mut self, now: Time) {
-        self.since = self.since.max(now);
-    }
-
-    /// Something succeeded, or the counting ends.
-    pub fn close(&mut self, now: Time) {
-        self.longest = self.longest.max(now - self.since);
-        self.since = self.since.max(now);
-    }
-
-    /// The longest gap so far.
-    #[must_use]
-    pub fn longest(&self) -> Span {
-        self.longest
-    }
-}
-
 /// Whether an operation read or wrote.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Class {
     /// It read.
     Read = 0,
@@ -86,8 +56,8 @@ pub struct Latencies {
     pub histogram: Histogram<u64>,
     /// Successes within the window, whenever they began.
     pub success_count: u64,
-    /// The longest time between two successes.
-    pub gap: Gap,
+    /// The longest times between two successes.
+    pub gaps: Gaps,
     at_interval_begin: u64,
 }
 
@@ -123,7 +93,7 @@ impl Default for Recorder {
         let latencies = Latencies {
             histogram: histogram(),
             success_count: 0,
-            gap: Gap::default(),
+            gaps: Gaps::default(),
             at_interval_begin: 0,
         };
         Recorder {
@@ -148,7 +118,7 @@ impl Recorder {
         self.window = Window::Open { since: now };
         self.gap = Gap::new(now);
         for class in &mut self.classes {
-            class.gap = Gap::new(now);
+            class.gaps = Gaps::new(now);
         }
         self.interval_begin = now;
     }
@@ -163,7 +133,7 @@ impl Recorder {
         if is_waiting {
             self.gap.close(now);
             for class in &mut self.classes {
-                class.gap.close(now);
+                class.gaps.close(now);
             }
         }
     }
@@ -176,7 +146,7 @@ impl Recorder {
             Window::Ahead => return,
             Window::Open { since } => {
                 latencies.success_count += 1;
-                latencies.gap.close(now);
+                latencies.gaps.close(now);
                 self.gap.close(now);
                 since
             }
@@ -259,6 +229,15 @@ impl Recorder {
         }
     }
 
+    /// When the window opened; 0 before it did.
+    #[must_use]
+    pub fn opened(&self) -> Time {
+        match self.window {
+            Window::Open { since } | Window::Closed { since, .. } => since,
+            Window::Ahead => Time(0),
+        }
+    }
+
     /// The counts of one class.
     #[must_use]
     pub fn class(&self, class: Class) -> &Latencies {
@@ -302,22 +281,6 @@ mod tests {
 
     fn at(millis: u64) -> Time {
         Time(Span::millis(millis).0)
-    }
-
-    #[test]
-    fn a_gap_counts_waiting_but_not_idling() {
-        let mut gap = Gap::new(at(10));
-        gap.close(at(15));
-        assert_eq!(gap.longest(), Span::millis(5));
-        gap.resume(at(100));
-        gap.close(at(103));
-        assert_eq!(gap.longest(), Span::millis(5), "85 ms of idling are no gap");
-        gap.close(at(150));
-        gap.close(at(151));
-        assert_eq!(gap.longest(), Span::millis(47));
-        gap.resume(at(0));
-        gap.close(at(152));
-        assert_eq!(gap.longest(), Span::millis(47), "to resume never moves the clock back");
     }
 
     #[test]

@@ -30,6 +30,10 @@ pub struct CeilingArgs {
     #[arg(long, value_name = "LEVEL,…", value_enum, value_delimiter = ',',
         default_values = ["memory", "sync"])]
     pub durability: Vec<Durability>,
+    /// Keyspace of the clusters that is measured, in place of the usual ones, of which some cost
+    /// processor time at rest: ENGINE and settings, ENGINE[,SETTING=VALUE]...
+    #[arg(long, value_name = "SPEC")]
+    pub keyspace: Option<String>,
     /// Hosts of a cluster.
     #[arg(long, value_name = "COUNT", default_value_t = 3)]
     pub hosts: usize,
@@ -134,7 +138,8 @@ impl CeilingArgs {
 
     fn kind(&self, durability: Durability) -> Result<Kind, BenchError> {
         let dev = |name, program, port_base| {
-            Target::dev(name, program, self.hosts, durability.name(), port_base, None)
+            let keyspace = self.keyspace.as_deref();
+            Target::dev(name, program, self.hosts, durability.name(), port_base, keyspace)
         };
         let mut targets = vec![dev("quorate", self.quorate.as_deref(), self.port_base)?];
         if let Some(other) = &self.other {
@@ -186,6 +191,16 @@ mod tests {
             panic!("it is started");
         };
         assert_eq!((program.as_str(), arguments.join(" ")), ("sh", "three.sh 1:2".to_owned()));
+    }
+
+    #[test]
+    fn clusters_have_the_keyspace_that_is_measured_and_no_other() {
+        let config = parse(&["--keyspace", "it,replicas=1", "--other", "old/quorate"]).unwrap();
+        for target in config.kinds.iter().flat_map(|kind| &kind.targets) {
+            let Target::Cluster { arguments, .. } = target else { panic!("it is started") };
+            let given = arguments.iter().skip_while(|word| *word != "--keyspace");
+            assert_eq!(given.collect::<Vec<_>>(), ["--keyspace", "default=it,replicas=1"]);
+        }
     }
 
     #[test]

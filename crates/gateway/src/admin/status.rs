@@ -2,7 +2,9 @@
 
 use super::health;
 use quorate_host::metrics::{KeyspaceCells, PeerCells, Shared, Stage};
+use quorate_store::SlowStep;
 use serde_json::{Value, json};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The status of the host at this moment.
 #[must_use]
@@ -16,6 +18,7 @@ pub fn of(shared: &Shared) -> Value {
         "start": shared.start.0,
         "version": env!("CARGO_PKG_VERSION"),
         "pid": std::process::id(),
+        "time_us": micros(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()),
         "uptime_seconds": shared.began.elapsed().as_secs(),
         "stage": match shared.stage() {
             Stage::Starting => "starting",
@@ -30,6 +33,7 @@ pub fn of(shared: &Shared) -> Value {
             "log_bytes": shared.log_bytes.get(),
             "table_bytes": shared.table_bytes.get(),
             "garbage_bytes": shared.garbage_bytes.get(),
+            "slow_steps": shared.slow_steps.list().iter().map(slow_step).collect::<Vec<_>>(),
         },
         "keyspaces": shared.keyspaces().iter().map(|k| keyspace(k, shared)).collect::<Vec<_>>(),
         "peers": shared.peers().iter().map(|cells| peer(cells)).collect::<Vec<_>>(),
@@ -38,6 +42,15 @@ pub fn of(shared: &Shared) -> Value {
         status[door.name] = Value::from(door.address.to_string());
     }
     status
+}
+
+fn micros(length: Duration) -> u64 {
+    u64::try_from(length.as_micros()).unwrap_or(u64::MAX)
+}
+
+fn slow_step(it: &SlowStep) -> Value {
+    let (at_us, us) = (micros(it.at), micros(it.length));
+    json!({ "step": it.step.name(), "at_us": at_us, "us": us, "bytes": it.bytes })
 }
 
 fn keyspace(cells: &KeyspaceCells, shared: &Shared) -> Value {
@@ -81,12 +94,15 @@ fn peer(cells: &PeerCells) -> Value {
 mod tests {
     use super::*;
     use quorate_host::samples::shared as sample;
+    use quorate_store::Step;
 
     #[test]
     fn a_starting_host_shows_no_doors_and_is_not_ready() {
         let shared = sample();
         shared.peers()[0].set_up(&shared, true);
         shared.keyspaces()[0].show(vec![("operations", String::from("3"))]);
+        let (at, length) = (Duration::from_secs(3), Duration::from_micros(5600));
+        shared.slow_steps.keep(SlowStep { at, length, step: Step::Sync, bytes: 4096 });
         let status = of(&shared);
         assert_eq!(status["cluster"], "000000000000000000000000000000c1");
         assert_eq!(status["node"], "0000000000000001");
@@ -99,5 +115,8 @@ mod tests {
         assert_eq!(status["keyspaces"][0]["state"]["operations"], "3");
         assert_eq!(status["peers"][0]["up"], true);
         assert_eq!(status["peers"][1]["up"], false);
+        let slow = json!([{ "step": "sync", "at_us": 3_000_000, "us": 5600, "bytes": 4096 }]);
+        assert_eq!(status["disk"]["slow_steps"], slow);
+        assert!(status["time_us"].as_u64().is_some_and(|now| now > 3_005_600), "since 1970");
     }
 }

@@ -3,6 +3,7 @@
 //! The core thread and the disk thread write, the admin thread reads. Nothing here takes a lock or
 //! wakes a thread on the way of an operation: every cell is an atomic that exactly one thread
 //! writes with a relaxed store, so that a reader sees some recent value and a writer never waits.
+//! Slow steps of the disk thread are kept under a lock, which it takes for those alone.
 //!
 //! | module | what it holds |
 //! |---|---|

@@ -6,6 +6,7 @@ use super::keyspace::KeyspaceCells;
 use super::labels::RejectReason;
 use super::peer::PeerCells;
 use quorate_kernel::ids::{ClusterId, NodeId, Start};
+use quorate_store::SlowSteps;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -64,6 +65,9 @@ pub struct Shared {
     /// Bytes of tables that merging them would give back, at most. Written by the disk thread, now
     /// and then.
     pub garbage_bytes: Gauge,
+    /// What the disk thread did when it was slow. Written by the disk thread, under a lock that it
+    /// takes for slow steps alone.
+    pub slow_steps: SlowSteps,
     rejected: Vec<Counter>,
     beat_ms: Gauge,
     stage: AtomicU8,
@@ -94,6 +98,7 @@ impl Shared {
             log_bytes: Gauge::default(),
             table_bytes: Gauge::default(),
             garbage_bytes: Gauge::default(),
+            slow_steps: SlowSteps::default(),
             rejected: RejectReason::ALL.iter().map(|_| Counter::default()).collect(),
             beat_ms: Gauge::default(),
             stage: AtomicU8::new(Stage::Starting as u8),

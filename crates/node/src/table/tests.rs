@@ -4,7 +4,7 @@ use super::*;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use proptest::prelude::*;
-use quorate_kernel::limits::CACHED_VALUE_BYTES_MAX;
+use quorate_kernel::limits::CACHED_RECORD_BYTES_MAX;
 use quorate_kernel::storage::{Batch, Write};
 
 const LANE: LaneId = LaneId(7);
@@ -124,7 +124,7 @@ fn key(n: u8) -> Bytes {
 }
 
 fn value(n: u8, length: u16) -> Bytes {
-    let length = if length == 0 { CACHED_VALUE_BYTES_MAX + 1 } else { usize::from(length % 300) };
+    let length = if length == 0 { CACHED_RECORD_BYTES_MAX + 1 } else { usize::from(length % 300) };
     Bytes::from(alloc::vec![n; length])
 }
 
@@ -270,7 +270,7 @@ fn the_bound_is_kept_between_two_syncs() {
 fn the_bound_is_kept_when_longer_values_come() {
     let bound = 1 << 20;
     let name = |n: u32| Bytes::copy_from_slice(&n.to_be_bytes());
-    let long = Bytes::from(alloc::vec![7; CACHED_VALUE_BYTES_MAX]);
+    let long = Bytes::from(alloc::vec![7; CACHED_RECORD_BYTES_MAX]);
     for is_read in [true, false] {
         let (mut world, fatal) = (World::new(Durability::Sync, bound), RefCell::new(None));
         for n in 0..8_000 {
@@ -290,6 +290,28 @@ fn the_bound_is_kept_when_longer_values_come() {
             let bytes = world.records.get_mut().bytes();
             assert!(bytes <= bound * 3 / 2, "{bytes} bytes, is_read {is_read}");
         }
+    }
+}
+
+/// Of what is read, and of what is written and has reached the store.
+#[test]
+fn a_record_is_at_hand_as_a_whole_up_to_its_bound() {
+    for (length, is_whole) in
+        [(CACHED_RECORD_BYTES_MAX, true), (CACHED_RECORD_BYTES_MAX + 1, false)]
+    {
+        let (mut world, fatal) = (World::new(Durability::Sync, 1 << 20), RefCell::new(None));
+        let (name, long) = (key(9), Bytes::from(alloc::vec![7; length]));
+        world.write(0, name.clone(), Some(long.clone()));
+        world.reach(1, 0);
+        let reads = |world: &World| {
+            let found = world.reader(0, &fatal).get(Class::Data, &name);
+            assert_eq!(found.as_ref(), Some(&long));
+            *world.below.reads.borrow()
+        };
+        assert_eq!(reads(&world), usize::from(!is_whole), "{length} bytes were written");
+        world.records = RefCell::new(Records::new(1 << 20));
+        let first = reads(&world);
+        assert_eq!(reads(&world) - first, usize::from(!is_whole), "{length} bytes were read");
     }
 }
 

@@ -9,7 +9,7 @@ use bytes::{BufMut, Bytes, BytesMut};
 use quorate_kernel::arena::Arena;
 use quorate_kernel::error::WireError;
 use quorate_kernel::ids::{Incarnation, NodeId, Start};
-use quorate_kernel::limits::VALUE_HEAD_BYTES;
+use quorate_kernel::limits::{CACHED_RECORD_BYTES_MAX, CACHED_VALUE_BYTES_MAX, VALUE_HEAD_BYTES};
 use quorate_kernel::mutant;
 use serde::{Deserialize, Serialize};
 
@@ -54,6 +54,10 @@ const VALUE: u8 = 0x11;
 pub(super) const HEAD_BYTES: usize = 29;
 
 const _: () = assert!(HEAD_BYTES <= VALUE_HEAD_BYTES, "a node keeps whole heads at hand");
+const _: () = assert!(
+    HEAD_BYTES + CACHED_VALUE_BYTES_MAX <= CACHED_RECORD_BYTES_MAX,
+    "and whole records of values up to their bound"
+);
 
 /// What is known of a record without its value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -204,7 +204,8 @@ fn space_is_given_back(cluster: &Cluster) {
 }
 
 /// Replicas that have nothing to tell each other ask less and less often. An empty keyspace sent
-/// 92 kB a second when they did not, and sends half of one.
+/// 92 kB a second when they did not. How little it is at rest is counted where the engine is
+/// tested, in its own time; here it is seconds after the last write.
 fn idle_replicas_send_little(cluster: &Cluster) {
     const BYTES_A_SECOND: u64 = 15_000;
     const SECONDS: u64 = 4;

@@ -3,6 +3,7 @@
 use super::*;
 use crate::identity::{Identity, Secret};
 use crate::log::machine_clock;
+use crate::slow::{SLOW_STEP_LEAST, Step};
 use crate::tables::lsm::FIRST_LEVEL_TABLES_MAX;
 use quorate_kernel::ids::{ClusterId, LaneId, NodeId};
 use quorate_kernel::rng::Rng;
@@ -115,6 +116,26 @@ fn a_store_is_closed_while_a_table_waits_for_merges() {
     let (_directory, opened) = serve(place.path());
     assert_eq!(opened.recovered, Lsn(1), "the log has what is not in the tables");
     assert_eq!(opened.reader.get(&name(1)), Ok(Some(Bytes::from_static(b"new"))));
+}
+
+#[test]
+fn slow_steps_are_kept_where_the_caller_wants_them() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    crate::create(place.path(), &identity()).expect("created");
+    let options = Options { sync_delay: SLOW_STEP_LEAST, ..Options::default() };
+    let (_directory, mut opened) = serve_with(place.path(), &options);
+    let slow = SlowSteps::default();
+    opened.log.keep_slow_steps(&slow);
+    write_and_seal(&mut opened, 1);
+    let is_kept = |step: Step| slow.list().iter().any(|slow| slow.step == step);
+    let write = Write { key: name(2), value: None };
+    let batch = Batch { lsn: Lsn(2), must_sync: true, writes: vec![write] };
+    opened.log.apply(&[batch]).expect("applied");
+    opened.log.sync().expect("synced");
+    assert!(is_kept(Step::Sync), "{:?}", slow.list());
+    opened.log.disk.engine.slow.timed(Step::Backlog, 0, || std::thread::sleep(SLOW_STEP_LEAST));
+    assert!(is_kept(Step::Backlog), "the write path keeps its own there too");
+    opened.log.close().expect("closed");
 }
 
 /// A small file system in memory, where the machine lets us mount one.

@@ -3,6 +3,7 @@
 //! [`DiskLog`] keeps all the promises of [`Log`]; an [`Engine`] only commits and persists.
 
 use crate::data_directory::mark::Mark;
+use crate::slow::{SlowSteps, Step};
 use quorate_kernel::error::Fatal;
 use quorate_kernel::ids::Lsn;
 use quorate_kernel::mutant;
@@ -53,6 +54,8 @@ pub(crate) struct DiskLog<E> {
     clock: Clock,
     sync_delay: Duration,
     failure: Option<Fatal>,
+    /// Where slow steps are kept.
+    pub(crate) slow: SlowSteps,
 }
 
 impl<E: Engine> DiskLog<E> {
@@ -75,6 +78,7 @@ impl<E: Engine> DiskLog<E> {
             clock,
             sync_delay,
             failure: None,
+            slow: SlowSteps::default(),
         }
     }
 
@@ -129,7 +133,7 @@ impl<E: Engine> DiskLog<E> {
             return Ok(());
         }
         if !self.sync_delay.is_zero() {
-            std::thread::sleep(self.sync_delay);
+            self.slow.timed(Step::Sync, 0, || std::thread::sleep(self.sync_delay));
         }
         self.engine.persist()?;
         self.synced = self.written;
@@ -168,7 +172,8 @@ impl<E: Engine> DiskLog<E> {
 
     fn advance_mark(&mut self) -> Result<(), Fatal> {
         if self.is_mark_behind() {
-            let advanced = self.mark.advance(self.synced, &self.seen);
+            let advance = || self.mark.advance(self.synced, &self.seen);
+            let advanced = self.slow.timed(Step::Mark, 0, advance);
             advanced.map_err(|error| Fatal::Disk(format!("the mark: {error}")))?;
             self.has_seen_more = false;
         }

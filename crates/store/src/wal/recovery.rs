@@ -7,9 +7,11 @@
 use crate::data_directory::access::{FILE_MODE, create_directory};
 use crate::data_directory::files::sync_directory;
 use crate::error::DirectoryError;
+use crate::tables::backlog::Retired;
 use crate::wal::chain::{Chain, Damage, Tail};
 use crate::wal::segments::{Segment, path_of};
 use quorate_kernel::ids::{Lsn, Start};
+use std::collections::VecDeque;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
@@ -107,6 +109,31 @@ pub(crate) fn confirm(
     }
     let what = "the tables lack batches that the log does not hold any more".to_owned();
     Err(missing_writes(&places.database, covered, known, what))
+}
+
+/// Opens the segments of a log. Those of which nothing is needed come first; the others are synced:
+/// what is recovered must survive a loss of power.
+pub(crate) fn open_segments(
+    log: &Path,
+    chain: &Chain,
+    covered: Lsn,
+) -> io::Result<VecDeque<Retired>> {
+    // A segment may have got its name from who was killed before that was synced.
+    sync_directory(log)?;
+    let mut needed = VecDeque::new();
+    let mut free = VecDeque::new();
+    for used in &chain.uses {
+        let segment = Segment::open(log, used.number)?;
+        let retired = Retired { segment, last: used.last };
+        if used.last <= covered {
+            free.push_back(retired);
+        } else {
+            retired.segment.sync()?;
+            needed.push_back(retired);
+        }
+    }
+    free.append(&mut needed);
+    Ok(free)
 }
 
 fn missing_writes(place: &Path, recovered: Lsn, synced: Lsn, what: String) -> DirectoryError {

@@ -4,15 +4,15 @@
 //! it is in the memtable. A full memtable becomes a table on a thread of its own, and a segment is
 //! used again when the tables hold all that it does.
 
-use crate::data_directory::files::sync_directory;
 use crate::log::Engine;
+use crate::slow::{SlowSteps, Step};
 use crate::tables::backlog::{Backlog, Ready, Retired, Sealed, Task, failed};
 use crate::tables::lsm::Tables;
 use crate::tables::memtable::{Memtable, Memtables};
 use crate::tables::merges::Mergers;
 use crate::wal::chain::{self, Chain};
 use crate::wal::group::{self, HEAD_BYTES, Head, PAGE_BYTES, Records, Salt, record_bytes};
-use crate::wal::segments::{List, Segment};
+use crate::wal::segments::List;
 use crate::wal::trimmed::Trimmed;
 use bytes::Bytes;
 use quorate_kernel::entries;
@@ -20,7 +20,6 @@ use quorate_kernel::error::Fatal;
 use quorate_kernel::ids::Lsn;
 use quorate_kernel::mutant;
 use quorate_kernel::storage::{Batch, Write};
-use std::collections::VecDeque;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -69,6 +68,10 @@ pub(crate) struct Wal {
     held: Lsn,
     written: Lsn,
     is_synced: bool,
+    /// Where the present segment was synced up to.
+    synced_at: usize,
+    /// Where slow steps are kept.
+    pub(crate) slow: SlowSteps,
     /// A whole group, and a part of one.
     group: Vec<u8>,
     part: Vec<u8>,
@@ -104,6 +107,8 @@ impl Wal {
             held: Lsn(0),
             written: Lsn(0),
             is_synced: true,
+            synced_at: PAGE_BYTES,
+            slow: SlowSteps::default(),
             group: Vec::new(),
             part: Vec::new(),
             thread: None,
@@ -136,13 +141,13 @@ impl Wal {
 
     /// Goes on to the next segment.
     fn advance(&mut self) -> Result<(), Fatal> {
+        self.sync_to_disk()?;
         if let Some(Ready { segment, .. }) = self.segment.take() {
-            segment.sync().map_err(|error| failed("syncing a segment", &error))?;
-            self.is_synced = true;
             self.ground.backlog.retire(Retired { segment, last: self.held });
         }
         let next = loop {
-            if let Some(ready) = self.ground.backlog.next()? {
+            let next = || self.ground.backlog.next();
+            if let Some(ready) = self.slow.timed(Step::Segment, 0, next)? {
                 break ready;
             }
             if self.span == 0 {
@@ -152,7 +157,7 @@ impl Wal {
             }
         };
         self.segment = Some(next);
-        self.at = PAGE_BYTES;
+        (self.at, self.synced_at) = (PAGE_BYTES, PAGE_BYTES);
         Ok(())
     }
 
@@ -175,16 +180,40 @@ impl Wal {
         let memtable = self.ground.memtables.seal();
         self.newest = self.ground.memtables.newest();
         self.span = 0;
-        self.ground.backlog.seal(Sealed { memtable, upto: self.written })
+        let bytes = memtable.bytes() as u64;
+        let sealed = Sealed { memtable, upto: self.written };
+        self.slow.timed(Step::Backlog, bytes, || self.ground.backlog.seal(sealed))
     }
 
     fn sync_segment(&mut self) -> Result<(), Fatal> {
-        if !self.is_synced {
-            let segment = self.segment.as_ref().expect("it was written to");
-            segment.segment.sync().map_err(|error| failed("syncing a segment", &error))?;
-            self.is_synced = true;
-        }
+        if self.is_synced { Ok(()) } else { self.sync_to_disk() }
+    }
+
+    /// Syncs the present segment, if there is one.
+    fn sync_to_disk(&mut self) -> Result<(), Fatal> {
+        let Some(ready) = &self.segment else { return Ok(()) };
+        let bytes = (self.at - self.synced_at) as u64;
+        let synced = self.slow.timed(Step::Sync, bytes, || ready.segment.sync());
+        synced.map_err(|error| failed("syncing a segment", &error))?;
+        (self.is_synced, self.synced_at) = (true, self.at);
         Ok(())
+    }
+
+    fn write(&self, pages: &[u8]) -> Result<(), Fatal> {
+        let Ready { segment, .. } = self.segment.as_ref().expect("there is a segment");
+        let write = || segment.write(pages, self.at);
+        let written = self.slow.timed(Step::Write, pages.len() as u64, write);
+        written.map_err(|error| failed("writing to a segment", &error))
+    }
+
+    /// Puts what was written to the log into the memtable.
+    fn remember(&self, batches: &[Batch]) {
+        for batch in batches {
+            let writes = batch.writes.iter();
+            let writes = writes.map(|write| (&write.key[..], write.value.as_ref()));
+            self.newest.write(writes.clone());
+            self.ground.trimmed.write(writes, &self.newest);
+        }
     }
 
     /// Writes a group to the log and to the memtable.
@@ -199,7 +228,7 @@ impl Wal {
             }
             let head = self.head(first.lsn, last.lsn, synced);
             group::finish(&mut self.group, head, self.salt);
-            write(self.segment.as_ref(), &self.group, self.at)?;
+            self.write(&self.group)?;
             self.at += self.group.len();
             self.ground.backlog.reached(self.at);
         } else {
@@ -208,12 +237,7 @@ impl Wal {
         self.held = last.lsn;
         self.is_synced = false;
         self.span += group::extent(body) as u64;
-        for batch in batches {
-            let writes = batch.writes.iter();
-            let writes = writes.map(|write| (&write.key[..], write.value.as_ref()));
-            self.newest.write(writes.clone());
-            self.ground.trimmed.write(writes, &self.newest);
-        }
+        self.slow.timed(Step::Memtable, body as u64, || self.remember(batches));
         self.written = last.lsn;
         self.seal_if_full()
     }
@@ -233,7 +257,7 @@ impl Wal {
             self.part.resize(HEAD_BYTES, 0);
             self.part.extend_from_slice(&self.group[from..to]);
             group::finish(&mut self.part, head, self.salt);
-            write(self.segment.as_ref(), &self.part, self.at)?;
+            self.write(&self.part)?;
             self.at += self.part.len();
             self.held = last;
         }
@@ -250,11 +274,6 @@ impl Wal {
         let synced = if self.at == PAGE_BYTES { Lsn(first.0 - 1) } else { synced };
         Head::of(generation, first, last, synced)
     }
-}
-
-fn write(segment: Option<&Ready>, pages: &[u8], at: usize) -> Result<(), Fatal> {
-    let segment = segment.expect("there is a segment");
-    segment.segment.write(pages, at).map_err(|error| failed("writing to a segment", &error))
 }
 
 impl Engine for Wal {
@@ -355,29 +374,4 @@ fn ingest(ground: &Ground, sealed: &Sealed) -> Result<(), Fatal> {
     }
     ground.backlog.ingested(sealed.upto);
     Ok(())
-}
-
-/// Opens the segments of a log. Those of which nothing is needed come first; the others are synced:
-/// what is recovered must survive a loss of power.
-pub(crate) fn open_segments(
-    log: &Path,
-    chain: &Chain,
-    covered: Lsn,
-) -> io::Result<VecDeque<Retired>> {
-    // A segment may have got its name from who was killed before that was synced.
-    sync_directory(log)?;
-    let mut needed = VecDeque::new();
-    let mut free = VecDeque::new();
-    for used in &chain.uses {
-        let segment = Segment::open(log, used.number)?;
-        let retired = Retired { segment, last: used.last };
-        if used.last <= covered {
-            free.push_back(retired);
-        } else {
-            retired.segment.sync()?;
-            needed.push_back(retired);
-        }
-    }
-    free.append(&mut needed);
-    Ok(free)
 }

@@ -4,6 +4,7 @@ use super::ring;
 use crate::config::values::Length;
 use crate::exit::{Code, Failure};
 use crate::output::{Output, columns};
+use quorate_gateway::units::Size;
 use quorate_gateway::web::http;
 use serde_json::{Value, json};
 use std::io::{Write, stdout};
@@ -69,7 +70,10 @@ fn text(hosts: &[Value]) -> String {
     let rows: Vec<Vec<String>> = hosts.iter().map(|host| host_row(host, word)).collect();
     let mut text = columns(
         "",
-        &["HOST", "HTTP", "STAGE", "READY", "START", "CLIENTS", "PEERS", "RESP"],
+        &[
+            "HOST", "HTTP", "STAGE", "READY", "START", "CLIENTS", "PEERS", "LOG", "TABLES",
+            "GARBAGE", "RESP",
+        ],
         &rows,
     );
     let keyspaces: Vec<Vec<String>> = hosts
@@ -137,8 +141,16 @@ fn host_row(host: &Value, word: impl Fn(&Value) -> String) -> Vec<String> {
         word(&host["start"]),
         word(&host["clients"]),
         format!("{up}/{}", peers.len()),
+        size(&host["disk"]["log_bytes"]),
+        size(&host["disk"]["table_bytes"]),
+        size(&host["disk"]["garbage_bytes"]),
         word(&host["resp"]),
     ]
+}
+
+/// Bytes as people read them.
+fn size(bytes: &Value) -> String {
+    bytes.as_u64().map_or_else(|| String::from("-"), |bytes| Size(bytes).about())
 }
 
 #[cfg(test)]
@@ -152,6 +164,8 @@ mod tests {
     fn what_a_host_says_is_shown_beside_a_host_that_is_away() {
         let shared = sample();
         shared.peers()[0].set_up(&shared, true);
+        shared.log_bytes.set(192 << 20);
+        shared.table_bytes.set(1_234_567_890);
         let mut status = admin::status::of(&shared);
         status["http"] = Value::from("127.0.0.1:7412");
         status["ring"] = samples::report().json();
@@ -161,6 +175,7 @@ mod tests {
         let lines: Vec<Vec<&str>> =
             text.lines().map(|line| line.split_whitespace().collect()).collect();
         assert_eq!(lines[1][..7], ["1", "127.0.0.1:7412", "starting", "false", "4", "0", "1/2"]);
+        assert_eq!(lines[1][7..], ["192.0MiB", "1.1GiB", "0B", "-"]);
         assert_eq!(lines[2][..3], ["?", "127.0.0.1:7422", "unreachable:"]);
         assert_eq!(lines[5][..4], ["1", "default", "linearizable", "sync"]);
         assert!(text.contains("\nThe ring, as host 1 sees it:\nHOST"), "{text}");

@@ -97,6 +97,37 @@ fn equal_replicas_rest_and_what_is_lost_is_repaired_as_soon_as_ever() {
     assert!(questions(&mut world, Span::secs(2)) >= 2 * 8, "there is something to tell");
 }
 
+/// The bytes that each of three nodes sends to others in this time; nothing is lost.
+fn sent_bytes(world: &mut CausalWorld, during: Span) -> [usize; 3] {
+    let (until, mut sent) = (world.now + during, [0; 3]);
+    while world.now < until {
+        world.tick(Span::millis(20));
+        while let Some(flight) = world.flights.first() {
+            sent[flight.from.node.0 as usize - 1] += flight.body.frame_bytes();
+            world.deliver(0);
+        }
+        world.log.clear();
+    }
+    sent
+}
+
+/// Ten minutes of a keyspace as it is set by itself: 64 partitions of three replicas.
+#[test]
+fn replicas_at_rest_send_less_than_a_kilobyte_a_second() {
+    const MINUTES: u64 = 10;
+    for keys in [0, 300] {
+        let mut world = world(3, &["partitions=64", "replicas=3"]);
+        for number in 0..keys {
+            put(&mut world, 1 + number % 3, &format!("k{number}"), "v", Bytes::new());
+        }
+        calm(&mut world, Span::secs(60));
+        for bytes in sent_bytes(&mut world, Span::secs(60 * MINUTES)) {
+            let a_second = bytes / (60 * MINUTES as usize);
+            assert!((1..1000).contains(&a_second), "{a_second} bytes a second with {keys} keys");
+        }
+    }
+}
+
 #[test]
 fn a_thousand_deletes_leave_no_byte_behind() {
     let mut world = world(3, &[]);
