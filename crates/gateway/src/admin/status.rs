@@ -30,6 +30,7 @@ pub fn of(shared: &Shared) -> Value {
             "log_bytes": shared.log_bytes.get(),
             "table_bytes": shared.table_bytes.get(),
             "garbage_bytes": shared.garbage_bytes.get(),
+            "longest_step_micros": shared.longest_step_nanos.get() / 1000,
         },
         "keyspaces": shared.keyspaces().iter().map(|k| keyspace(k, shared)).collect::<Vec<_>>(),
         "peers": shared.peers().iter().map(|cells| peer(cells)).collect::<Vec<_>>(),
@@ -86,6 +87,7 @@ mod tests {
     fn a_starting_host_shows_no_doors_and_is_not_ready() {
         let shared = sample();
         shared.peers()[0].set_up(&shared, true);
+        shared.longest_step_nanos.raise(7_900);
         shared.keyspaces()[0].show(vec![("operations", String::from("3"))]);
         let status = of(&shared);
         assert_eq!(status["cluster"], "000000000000000000000000000000c1");
@@ -98,6 +100,7 @@ mod tests {
         assert_eq!(status["keyspaces"][0]["members_reached"], 2);
         assert_eq!(status["keyspaces"][0]["state"]["operations"], "3");
         assert_eq!(status["peers"][0]["up"], true);
+        assert_eq!(status["disk"]["longest_step_micros"], 7);
         assert_eq!(status["peers"][1]["up"], false);
     }
 }
