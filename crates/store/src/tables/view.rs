@@ -17,6 +17,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 type Found = lsm_tree::Result<Option<Slice>>;
 type Pairs = Box<dyn Iterator<Item = lsm_tree::Result<InternalValue>>>;
+type Get = dyn Fn(&[u8]) -> Found + Send + Sync;
+type Scan = dyn Fn(&[u8], &[u8]) -> Pairs + Send + Sync;
 
 /// The tables that there were at one moment. The database has no name for the type of its lists.
 pub(super) struct View {
@@ -26,8 +28,8 @@ pub(super) struct View {
     pub(super) bytes: u64,
     /// Records in the tables, deletes and what they delete included.
     pub(super) records: u64,
-    get: Box<dyn Fn(&[u8]) -> Found + Send + Sync>,
-    range: Box<dyn Fn(&[u8], &[u8]) -> Pairs + Send + Sync>,
+    get: Box<Get>,
+    range: Box<Scan>,
 }
 
 impl View {
