@@ -12,6 +12,7 @@ use quorate_host::metrics::{
 };
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// All metrics at this moment.
 #[must_use]
@@ -194,6 +195,10 @@ impl Cells {
         let mut syncs =
             out.descriptor("wal_fsync", help, Some(&Unit::Seconds), MetricType::Histogram)?;
         encode_histogram(&mut syncs, &shared.syncs)?;
+        let help = "Longest time that a step of the disk thread took which is no sync";
+        let longest = Duration::from_nanos(shared.longest_step_nanos.get()).as_secs_f64();
+        out.descriptor("disk_longest_step", help, Some(&Unit::Seconds), MetricType::Gauge)?
+            .encode_gauge(&longest)?;
         out.counter("wal_batches", "Batches applied to the log", shared.batches.get())?;
         let written = shared.written_bytes.get();
         out.counter("wal_written_bytes", "Bytes of keys and values applied to the log", written)?;
@@ -270,7 +275,6 @@ fn encode_histogram(encoder: &mut MetricEncoder<'_>, histogram: &Histogram) -> f
 mod tests {
     use super::*;
     use quorate_host::samples::{open_doors, shared as sample};
-    use std::time::Duration;
 
     #[test]
     fn cells_show_under_their_names_and_labels() {
@@ -281,6 +285,7 @@ mod tests {
         shared.peers()[1].set_up(&shared, true);
         shared.peers()[0].frames_dropped.add(3);
         shared.syncs.observe(Duration::from_micros(80));
+        shared.longest_step_nanos.raise(2_500_000);
         let keyspace = &shared.keyspaces()[0];
         keyspace.answered(Kind::Get, Ending::Ok, Duration::from_millis(1));
         keyspace.answered(Kind::Put, Ending::Unknown, Duration::from_secs(5));
@@ -297,6 +302,7 @@ mod tests {
             "quorate_wal_fsync_seconds_bucket{le=\"0.00005\"} 0",
             "quorate_wal_fsync_seconds_bucket{le=\"0.0001\"} 1",
             "quorate_wal_fsync_seconds_bucket{le=\"+Inf\"} 1",
+            "quorate_disk_longest_step_seconds 0.0025",
             &format!("quorate_requests_total{{{put},outcome=\"unknown\"}} 1"),
             &format!("quorate_requests_total{{{put},outcome=\"ok\"}} 0"),
             &format!("quorate_request_duration_seconds_count{{{put},outcome=\"unknown\"}} 1"),

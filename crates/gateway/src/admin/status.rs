@@ -34,6 +34,7 @@ pub fn of(shared: &Shared) -> Value {
             "table_bytes": shared.table_bytes.get(),
             "garbage_bytes": shared.garbage_bytes.get(),
             "slow_steps": shared.slow_steps.list().iter().map(slow_step).collect::<Vec<_>>(),
+            "longest_step_micros": shared.longest_step_nanos.get() / 1000,
         },
         "keyspaces": shared.keyspaces().iter().map(|k| keyspace(k, shared)).collect::<Vec<_>>(),
         "peers": shared.peers().iter().map(|cells| peer(cells)).collect::<Vec<_>>(),
@@ -100,6 +101,7 @@ mod tests {
     fn a_starting_host_shows_no_doors_and_is_not_ready() {
         let shared = sample();
         shared.peers()[0].set_up(&shared, true);
+        shared.longest_step_nanos.raise(7_900);
         shared.keyspaces()[0].show(vec![("operations", String::from("3"))]);
         let (at, length) = (Duration::from_secs(3), Duration::from_micros(5600));
         shared.slow_steps.keep(SlowStep { at, length, step: Step::Sync, bytes: 4096 });
@@ -114,6 +116,7 @@ mod tests {
         assert_eq!(status["keyspaces"][0]["members_reached"], 2);
         assert_eq!(status["keyspaces"][0]["state"]["operations"], "3");
         assert_eq!(status["peers"][0]["up"], true);
+        assert_eq!(status["disk"]["longest_step_micros"], 7);
         assert_eq!(status["peers"][1]["up"], false);
         let slow = json!([{ "step": "sync", "at_us": 3_000_000, "us": 5600, "bytes": 4096 }]);
         assert_eq!(status["disk"]["slow_steps"], slow);

@@ -22,6 +22,7 @@ fn what_is_promised_in_passing_holds() {
     orders_are_answered_in_json(&cluster);
     commands_answer_in_json(&cluster);
     space_is_given_back(&cluster);
+    a_dropped_keyspace_gives_its_space_back(&cluster);
     idle_replicas_send_little(&cluster);
 }
 
@@ -87,7 +88,7 @@ fn the_status_is_json(cluster: &Cluster) {
     for name in ["pid", "uptime_seconds", "clients", "unsynced_bytes"] {
         assert!(status[name].is_u64(), "{name}: {status}");
     }
-    for name in ["log_bytes", "table_bytes", "garbage_bytes"] {
+    for name in ["log_bytes", "table_bytes", "garbage_bytes", "longest_step_micros"] {
         assert!(status["disk"][name].is_u64(), "{name}: {status}");
     }
     let names = |list: &Value| {
@@ -173,34 +174,56 @@ fn table_bytes(cluster: &Cluster, host: usize) -> u64 {
     status["disk"]["table_bytes"].as_u64().unwrap_or_else(|| panic!("{status}"))
 }
 
-/// Of stores that are smaller than 8 MiB nothing is given back.
-fn space_is_given_back(cluster: &Cluster) {
-    const VALUES: usize = 48;
-    let mut client = Client::to(&cluster.resp(1));
-    // Each may be done twice, so one of which nobody knows whether it was done is done again.
-    let mut done = |args: &[&[u8]]| {
-        until("a quorum answers", || {
-            let reply = client.ask(args).expect("the host answers");
-            let code = reply.error_code();
-            let may = [None, Some(&b"NOQUORUM"[..]), Some(&b"UNKNOWNOUTCOME"[..])];
-            assert!(may.contains(&code), "{reply:?}");
-            code.is_none()
-        });
-    };
+/// So many values are enough: of stores that are smaller than 8 MiB nothing is given back.
+const VALUES: usize = 48;
+
+/// Asks for something until it is done. Each may be done twice, so one of which nobody knows
+/// whether it was done is done again.
+fn done(client: &mut Client, args: &[&[u8]]) {
+    until("a quorum answers", || {
+        let reply = client.ask(args).expect("the host answers");
+        let code = reply.error_code();
+        let may = [None, Some(&b"NOQUORUM"[..]), Some(&b"UNKNOWNOUTCOME"[..])];
+        assert!(may.contains(&code), "{reply:?}");
+        code.is_none()
+    });
+}
+
+/// Writes values that cannot be made smaller, until they are in tables.
+fn fill(cluster: &Cluster, client: &mut Client) {
     let (mut rng, mut value) = (Rng::new(1), vec![0; 256 * 1024]);
     for number in 0..VALUES {
-        // What cannot be made smaller.
         value.chunks_exact_mut(8).for_each(|part| part.copy_from_slice(&rng.next().to_le_bytes()));
-        done(&[b"SET", format!("space-{number}").as_bytes(), &value]);
+        done(client, &[b"SET", format!("space-{number}").as_bytes(), &value]);
     }
-    let is = |what: &str, so: &dyn Fn(u64) -> bool| {
-        until(what, || (1..=3).all(|host| so(table_bytes(cluster, host))));
-    };
-    is("the values are in tables", &|bytes| bytes > 8 << 20);
+    tables_are(cluster, "the values are in tables", &|bytes| bytes > 8 << 20);
+}
+
+/// Waits until the tables of all hosts are as large as they should be.
+fn tables_are(cluster: &Cluster, what: &str, so: &dyn Fn(u64) -> bool) {
+    until(what, || (1..=3).all(|host| so(table_bytes(cluster, host))));
+}
+
+fn space_is_given_back(cluster: &Cluster) {
+    let mut client = Client::to(&cluster.resp(1));
+    fill(cluster, &mut client);
     for number in 0..VALUES {
-        done(&[b"DEL", format!("space-{number}").as_bytes()]);
+        done(&mut client, &[b"DEL", format!("space-{number}").as_bytes()]);
     }
-    is("their space is given back", &|bytes| bytes < 2 << 20);
+    tables_are(cluster, "their space is given back", &|bytes| bytes < 2 << 20);
+}
+
+fn a_dropped_keyspace_gives_its_space_back(cluster: &Cluster) {
+    let http = cluster.http(2);
+    let made = ["keyspace", "create", "bulk", "--http", &http];
+    assert_eq!(quorate(&made).code, 0);
+    let mut client = Client::to(&cluster.resp(1));
+    until("the keyspace is known", || client.told(&[b"SELECT", b"bulk"]) == "OK");
+    fill(cluster, &mut client);
+    assert_eq!(quorate(&["keyspace", "drop", "bulk", "--yes", "--http", &http]).code, 0);
+    tables_are(cluster, "its files are gone", &|bytes| bytes < 2 << 20);
+    let files = |host| cluster.metric(host, "quorate_disk_bytes{kind=\"tables\"}");
+    assert!((1..=3).all(|host| files(host) < 2 << 20), "metrics say so too");
 }
 
 /// Replicas that have nothing to tell each other ask less and less often. An empty keyspace sent

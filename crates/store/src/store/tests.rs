@@ -5,6 +5,7 @@ use crate::identity::{Identity, Secret};
 use crate::log::machine_clock;
 use crate::slow::{SLOW_STEP_LEAST, Step};
 use crate::tables::lsm::FIRST_LEVEL_TABLES_MAX;
+use fjall::AbstractTree;
 use quorate_kernel::ids::{ClusterId, LaneId, NodeId};
 use quorate_kernel::rng::Rng;
 use quorate_kernel::storage::{Class, Write, store_key};
@@ -138,6 +139,44 @@ fn slow_steps_are_kept_where_the_caller_wants_them() {
     opened.log.close().expect("closed");
 }
 
+/// The database has its list of tables locked while it syncs the next one, several times.
+#[test]
+fn nothing_waits_for_the_list_of_tables_but_threads_that_wait_for_the_disk_anyway() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    crate::create(place.path(), &identity()).expect("created");
+    let (directory, mut opened) = serve(place.path());
+    write_and_seal(&mut opened, 1);
+    opened.log.settle().expect("it becomes a table");
+    let tables = opened.log.ground.tables.clone();
+    let listed = tables.keyspace.tree.get_version_history_lock();
+    let mut opened = in_time(move || {
+        assert_eq!(opened.log.ground.memtables.get(&name(1)), None, "it is in a table alone");
+        assert_eq!(opened.reader.get(&name(1)), Ok(Some(Bytes::from_static(b"new"))));
+        assert_eq!(opened.reader.get(&name(2)), Ok(None));
+        let mut found = 0;
+        let mut count = |_: &Bytes, _: &Bytes| {
+            found += 1;
+            true
+        };
+        opened.reader.scan(&name(0), &name(9), &mut count).expect("scanned");
+        assert_eq!(found, 1);
+        assert!(opened.reader.stats().table_bytes > 0);
+        assert!(opened.log.garbage_bytes() > 0, "the record may have replaced another");
+        for lsn in 2..4 {
+            opened.log.reclaim().expect("asked for");
+            let batch = Batch { lsn: Lsn(lsn), must_sync: true, writes: Vec::new() };
+            opened.log.apply(&[batch]).expect("applied");
+            opened.log.sync().expect("synced");
+            opened.log.maintain().expect("marked");
+        }
+        opened
+    });
+    drop(listed);
+    // Who had to wait goes on.
+    look(&mut opened.log);
+    drop((tables, opened, directory));
+}
+
 /// A small file system in memory, where the machine lets us mount one.
 struct SmallDisk(tempfile::TempDir);
 
@@ -165,6 +204,16 @@ fn fill_up(ballast: &Path, but: u64) {
     file.set_len(bytes - but).expect("cut");
 }
 
+/// Looks after the space once a thread has looked what the disk has.
+fn look(log: &mut StoreLog) {
+    let began = Instant::now();
+    while !log.ground.tables.merges.has_looked() {
+        assert!(began.elapsed() < PATIENCE, "nobody looks");
+        std::thread::yield_now();
+    }
+    log.reclaim().expect("looked");
+}
+
 /// Has space given back until none is left to be given.
 fn give_back(log: &mut StoreLog) {
     let began = Instant::now();
@@ -174,6 +223,9 @@ fn give_back(log: &mut StoreLog) {
         std::thread::yield_now();
     }
     log.reclaim().expect("merged");
+    look(log);
+    // Nothing that was found earlier is taken for what is found from now on.
+    look(log);
 }
 
 #[test]
@@ -204,8 +256,8 @@ fn space_is_given_back_only_where_the_disk_has_room_for_what_is_merged() {
     (0..60).for_each(|number| put(&mut opened, number, None));
     let ballast = place.join("ballast");
     fill_up(&ballast, 6 << 20);
-    for _ in 0..3 {
-        opened.log.reclaim().expect("it waits for room");
+    for _ in 0..4 {
+        look(&mut opened.log);
         assert!(!opened.log.reclaim.is_done(), "what is left cannot be merged");
     }
     put(&mut opened, 200, None);

@@ -1,4 +1,4 @@
-//! The tables of a store over fjall 3. No other module knows a type of it but `reclaim`.
+//! The tables of a store over fjall 3. No other module knows a type of it but `reclaim` and `view`.
 //!
 //! One database, one keyspace of it for all lanes. Nothing is ever inserted: whole memtables are
 //! ingested as tables, so the database's own journal and memtables stay empty. Key-value separation
@@ -9,11 +9,12 @@ use crate::data_directory::files::sync_directory;
 use crate::error::DirectoryError;
 use crate::tables::memtable::Memtable;
 use crate::tables::merges::Merges;
+use crate::tables::view::Views;
 use crate::wal::trimmed::{Firsts, Trimmed};
 use bytes::Bytes;
 use fjall::compaction::filter::Factory;
 use fjall::{
-    AbstractTree, Database, Keyspace, KeyspaceCreateOptions, LsmError, PersistMode, Readable, Slice,
+    AbstractTree, Database, Keyspace, KeyspaceCreateOptions, LsmError, PersistMode, Slice,
 };
 use quorate_kernel::error::Fatal;
 use quorate_kernel::ids::Lsn;
@@ -55,6 +56,8 @@ pub(crate) struct TablesOptions {
 /// The tables. Clones are handles to the same ones.
 #[derive(Clone)]
 pub(crate) struct Tables {
+    /// Dropped first: a file may be removed only while nobody else may open the database.
+    views: Views,
     pub(crate) database: Database,
     pub(crate) keyspace: Keyspace,
     pub(crate) merges: Merges,
@@ -90,7 +93,8 @@ impl Tables {
                 .open()?;
             let keyspace = database.keyspace(KEYSPACE, KeyspaceCreateOptions::default)?;
             sync_names(path)?;
-            Ok(Tables { database, keyspace, merges: Merges::default() })
+            let views = Views::of(&keyspace);
+            Ok(Tables { views, database, keyspace, merges: Merges::default() })
         };
         // Damaged files make fjall panic in places where it could answer an error.
         match catch_unwind(AssertUnwindSafe(open)) {
@@ -129,21 +133,20 @@ impl Tables {
         stored.map_or(Ok(Firsts::default()), |bytes| Firsts::of_stored(&bytes).ok_or_else(damaged))
     }
 
-    /// The value of a key.
+    /// The value of a key. Waits for no other thread.
     pub(crate) fn get(&self, key: &[u8]) -> Result<Option<Bytes>, Fatal> {
-        let value = self.keyspace.get(key).map_err(|error| fatal("reading", error))?;
+        let value = self.views.newest().get(key).map_err(|error| fatal("reading", error.into()))?;
         Ok(value.map(shared))
     }
 
-    /// The pairs with keys in `from..to`, ascending, as of this call.
+    /// The pairs with keys in `from..to`, ascending, as of this call. Waits for no other thread.
     pub(crate) fn range(
         &self,
         from: &[u8],
         to: &[u8],
     ) -> impl Iterator<Item = Result<(Bytes, Bytes), Fatal>> + use<> {
-        let pairs = self.database.snapshot().range(&self.keyspace, from..to);
-        pairs.map(|pair| {
-            let (key, value) = pair.into_inner().map_err(|error| fatal("scanning", error))?;
+        self.views.newest().range(from, to).map(|pair| {
+            let (key, value) = pair.map_err(|error| fatal("scanning", error))?;
             Ok((shared(key), shared(value)))
         })
     }
@@ -151,7 +154,8 @@ impl Tables {
     /// Adds a memtable as a table, synced, of which `upto` is the last batch. It replaces what
     /// older tables have of its keys. All of it is there after a crash, or nothing. Entries of logs
     /// before the `firsts` are left out: these are of that batch or a later one, and synced. Calls
-    /// back often meanwhile. To be called after [`Tables::wait_for_merges`].
+    /// back often meanwhile. Reads that begin later see it. To be called after
+    /// [`Tables::wait_for_merges`].
     pub(crate) fn ingest(
         &self,
         memtable: &Memtable,
@@ -183,6 +187,9 @@ impl Tables {
             Ok(())
         })?;
         ingestion.finish().map_err(failed)?;
+        if !mutant!("tables_seen_late") {
+            self.renew();
+        }
         self.merges.ask();
         let upto = self.database.supervisor.snapshot_tracker.get_seqno_safe_to_gc();
         let kept = self.keyspace.tree.get_version_history_lock();
@@ -218,12 +225,24 @@ impl Tables {
         let upto = self.database.supervisor.snapshot_tracker.get_seqno_safe_to_gc();
         let merged = tree.compact(strategy, upto);
         merged.map_err(|error| fatal("merging tables", error.into()))?;
+        self.renew();
         Ok(tree.current_version().id() != before)
     }
 
-    /// Bytes of tables on disk.
+    /// Lets reads see the tables that there are now, and lets go of those that are no more. Waits
+    /// for the disk.
+    pub(crate) fn renew(&self) {
+        self.views.renew(&self.keyspace);
+    }
+
+    /// Bytes of tables on disk. Waits for no other thread.
     pub(crate) fn bytes(&self) -> u64 {
-        self.keyspace.disk_space()
+        self.views.newest().bytes
+    }
+
+    /// Records in the tables, deletes and what they delete included. Waits for no other thread.
+    pub(crate) fn records(&self) -> u64 {
+        self.views.newest().records
     }
 
     /// Bytes of cached blocks.

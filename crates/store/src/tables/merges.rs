@@ -3,9 +3,13 @@
 //! The database itself merges once for each table that is added. A table costs more than that as
 //! soon as there are three levels: what is left over would pile up for ever, in the lower levels
 //! first, and then in the first one, which bounds what may be added.
+//!
+//! They also look what the disk has and let go of what was merged, when `reclaim` asks for that:
+//! whoever looks waits for the disk.
 
 use crate::tables::backlog::Backlog;
 use crate::tables::lsm::Tables;
+use crate::tables::reclaim;
 use quorate_kernel::error::Fatal;
 use quorate_kernel::mutant;
 use std::io;
@@ -17,6 +21,10 @@ use std::thread::JoinHandle;
 struct State {
     /// How often somebody asked for merges.
     asked: u64,
+    /// Whether somebody asked for a look that none of the threads has begun.
+    is_look_due: bool,
+    /// Bytes that the disk had for tables at the last look, until somebody takes that.
+    room: Option<Result<u64, Fatal>>,
     is_closing: bool,
 }
 
@@ -36,6 +44,33 @@ impl Merges {
         self.0.1.notify_all();
     }
 
+    /// Has one of the threads look what the disk has, once it is through with the merge at which it
+    /// is. Waits for nothing.
+    pub(crate) fn ask_for_look(&self) {
+        self.lock().is_look_due = true;
+        self.0.1.notify_all();
+    }
+
+    /// What came of a look, if one has ended since the last call: how many bytes the disk has for
+    /// tables.
+    pub(crate) fn take_room(&self) -> Option<Result<u64, Fatal>> {
+        self.lock().room.take()
+    }
+
+    /// Whether there is something to take.
+    #[cfg(test)]
+    pub(crate) fn has_looked(&self) -> bool {
+        self.lock().room.is_some()
+    }
+
+    /// Looks if somebody asked for it.
+    fn look(&self, tables: &Tables) {
+        if std::mem::take(&mut self.lock().is_look_due) {
+            let room = reclaim::look(tables);
+            self.lock().room = Some(room);
+        }
+    }
+
     /// Ends the threads, each after the merge at which it is.
     pub(crate) fn close(&self) {
         self.lock().is_closing = true;
@@ -46,10 +81,11 @@ impl Merges {
         self.lock().is_closing
     }
 
-    /// Waits until somebody has asked more often than this thread knows of; false at the end.
+    /// Waits until somebody has asked for a look, or more often for merges than this thread knows
+    /// of; false at the end.
     fn wait(&self, known: &mut u64) -> bool {
         let mut state = self.lock();
-        while !state.is_closing && state.asked == *known {
+        while !state.is_closing && state.asked == *known && !state.is_look_due {
             state = self.0.1.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
         *known = state.asked;
@@ -99,11 +135,14 @@ fn run(tables: &Tables, backlog: &Backlog) {
     }
 }
 
-/// Merges until nothing is due whenever somebody asks.
+/// Merges until nothing is due whenever somebody asks, and looks in between.
 fn merge(tables: &Tables) -> Result<(), Fatal> {
     let mut known = 0;
     while tables.merges.wait(&mut known) {
-        while !tables.merges.is_closing() && tables.merge_once()? {}
+        tables.merges.look(tables);
+        while !tables.merges.is_closing() && tables.merge_once()? {
+            tables.merges.look(tables);
+        }
     }
     Ok(())
 }

@@ -5,6 +5,7 @@
 //! | `memtable.rs` | what was applied and is not in the tables yet |
 //! | `backlog.rs` | what lies between the two threads: full memtables, free segments |
 //! | `lsm.rs` | the tables, over fjall |
+//! | `view.rs` | the tables as of some moment, at hand for reads |
 //! | `merges.rs` | the threads that merge tables |
 //! | `reclaim.rs` | space that deleted records take |
 
@@ -13,3 +14,4 @@ pub(super) mod lsm;
 pub(super) mod memtable;
 pub(super) mod merges;
 pub(super) mod reclaim;
+pub(super) mod view;

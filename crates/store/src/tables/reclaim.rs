@@ -7,6 +7,9 @@
 //! Meanwhile the database merges nothing else, and new tables pile up: a store for which that would
 //! take long is left to the database. The new tables lie beside the old ones until all are there,
 //! so that is done only where the disk has room for all of them and more.
+//!
+//! Whoever applies batches decides, and waits for nothing: what waits for the disk, or for a lock
+//! that somebody holds while it writes to it, is done by a thread that merges tables.
 
 use crate::tables::backlog::Backlog;
 use crate::tables::lsm::{Tables, fatal};
@@ -37,6 +40,8 @@ pub(crate) struct Reclaim {
     written: u64,
     /// What was written since the last look.
     written_bytes: u64,
+    /// Whether it was time when a thread was last asked to look: what it found then counts.
+    was_due: bool,
     /// Bytes of a segment of the log.
     segment_bytes: u64,
     merging: Option<JoinHandle<Result<(), Fatal>>>,
@@ -52,7 +57,7 @@ impl Reclaim {
     /// Of a store that was just opened.
     pub(crate) fn new(ground: &Ground, segment_bytes: u64) -> Reclaim {
         let written = ground.tables.keyspace.tree.tombstone_count();
-        Reclaim { written, written_bytes: 0, segment_bytes, merging: None }
+        Reclaim { written, written_bytes: 0, was_due: false, segment_bytes, merging: None }
     }
 
     /// Something was written.
@@ -61,23 +66,28 @@ impl Reclaim {
         self.written_bytes += bytes;
     }
 
-    /// To be called every few seconds. Says whether it is time to merge all tables; an error is
-    /// that of an earlier time, of which nothing was lost.
+    /// To be called every few seconds. Says whether it is time to merge all tables, which is once
+    /// the disk was found to have room; an error is that of an earlier time, of which nothing was
+    /// lost. Waits for nothing.
     pub(crate) fn look(&mut self, ground: &Ground) -> Result<bool, Fatal> {
         let is_quiet = std::mem::take(&mut self.written_bytes) <= QUIET_BYTES;
         if self.merging.as_ref().is_some_and(|merging| !merging.is_finished()) {
             return Ok(false);
         }
         self.wait()?;
-        if !is_quiet {
-            return Ok(false);
-        }
-        free(&ground.tables).map_err(|error| fatal("giving space back", error))?;
         let bytes = ground.tables.bytes() + ground.memtables.bytes() as u64;
-        let records = ground.tables.keyspace.approximate_len() as u64;
+        let records = ground.tables.records();
         let is_worth_it = self.written > 0 && self.written >= records / NEW_PART;
-        let is_due = is_worth_it && (BYTES_LEAST..=BYTES_MOST).contains(&bytes);
-        Ok(is_due && room(ground)? >= bytes + bytes / ROOM_PART + self.segment_bytes)
+        let is_due = is_quiet && is_worth_it && (BYTES_LEAST..=BYTES_MOST).contains(&bytes);
+        let was_due = std::mem::replace(&mut self.was_due, is_due);
+        let room = ground.tables.merges.take_room().transpose()?;
+        let needed = bytes + bytes / ROOM_PART + self.segment_bytes;
+        if is_due && was_due && room.is_some_and(|room| room >= needed) {
+            self.was_due = false;
+            return Ok(true);
+        }
+        ground.tables.merges.ask_for_look();
+        Ok(false)
     }
 
     /// Begins to merge all tables, once the memtables that were handed over are among them.
@@ -92,9 +102,9 @@ impl Reclaim {
     }
 
     /// Bytes of tables that merging them would give back, at most: of so many records, so many may
-    /// have replaced others.
+    /// have replaced others. Waits for nothing.
     pub(crate) fn garbage_bytes(&self, ground: &Ground) -> u64 {
-        let records = (ground.tables.keyspace.approximate_len() as u64).max(1);
+        let records = ground.tables.records().max(1);
         let part = u128::from(ground.tables.bytes()) * u128::from(self.written.min(records));
         u64::try_from(part / u128::from(records)).expect("a part of 64 bits")
     }
@@ -114,23 +124,26 @@ impl Drop for Reclaim {
     }
 }
 
-/// Bytes that the disk still has for the tables.
-fn room(ground: &Ground) -> Result<u64, Fatal> {
-    let found = rustix::fs::statvfs(ground.tables.keyspace.path());
+/// Lets go of tables that were merged, and says how many bytes the disk has for others. Waits for
+/// the disk.
+pub(crate) fn look(tables: &Tables) -> Result<u64, Fatal> {
+    tables.renew();
+    free(tables).map_err(|error| fatal("giving space back", error))?;
+    let found = rustix::fs::statvfs(tables.keyspace.path());
     let found = found.map_err(|error| Fatal::Disk(format!("the room on the disk: {error}")))?;
     Ok(found.f_bavail.saturating_mul(found.f_frsize))
 }
 
 /// Lets go of tables that were merged. The database does so when a table is added, and so never
 /// while nothing is written: it keeps what readers of an older sequence number may need, and looks
-/// who they are at every so many snapshots. To be called by the thread that writes.
+/// who they are at every so many snapshots.
 fn free(Tables { database, keyspace, .. }: &Tables) -> fjall::Result<()> {
-    if keyspace.tree.get_version_history_lock().free_list_len() == 0 {
+    if keyspace.tree.version_free_list_len() == 0 {
         return Ok(());
     }
     let tracker = &database.supervisor.snapshot_tracker;
-    // Readers from now on are behind the last merge. Tables are added whole, so nothing that is
-    // half written becomes visible.
+    // Nobody reads at a sequence number but at the newest. Tables are added whole, so nothing that
+    // is half written becomes visible.
     tracker.publish(database.supervisor.seqno.next());
     (0..SNAPSHOTS).for_each(|_| drop(database.snapshot()));
     let upto = tracker.get_seqno_safe_to_gc();
@@ -144,5 +157,7 @@ fn merge(backlog: &Backlog, tables: &Tables) -> Result<(), Fatal> {
     if backlog.is_over() {
         return Ok(());
     }
-    tables.keyspace.major_compact().map_err(|error| fatal("giving space back", error))
+    let merged = tables.keyspace.major_compact();
+    tables.renew();
+    merged.map_err(|error| fatal("giving space back", error))
 }
