@@ -48,6 +48,8 @@ impl Measured {
         let fresh = core::mem::take(&mut self.fresh);
         if is_late && !mutant!("epidemic_pause_is_latency") {
             self.open.clear();
+            // What was measured before says less with each such round.
+            self.ended.pop_front();
             return;
         }
         fresh.into_iter().for_each(|took| self.end(Some(took)));

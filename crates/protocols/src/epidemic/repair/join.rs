@@ -14,7 +14,7 @@
 
 use super::deferred::Deferred;
 use super::doubt::Doubt;
-use super::snapshot::Donor;
+use super::snapshot::{Donor, time};
 use crate::epidemic::replica::range::Range;
 use crate::epidemic::{Context, Epidemic};
 use crate::epto::{EventKey, Horizon, LogicalTime};
@@ -56,7 +56,10 @@ pub struct Joining {
     /// In which round a page of a donor that is ready has come last.
     pub(super) heard_ready: Option<u64>,
     /// How far the furthest donor was that was ever heard: what it has purged is purged.
-    pub(super) furthest: Option<EventKey>,
+    furthest: Option<EventKey>,
+    /// How far the one had come that was furthest behind of those that were not ready and of whom
+    /// something was taken.
+    oldest: Option<u64>,
     /// What has had its turn since `floor`.
     pub(super) deferred: Deferred,
 }
@@ -66,7 +69,8 @@ impl Standing {
     #[must_use]
     pub fn joining(takes_place: bool, floor: Option<EventKey>) -> Standing {
         let (donors, deferred) = (BTreeMap::new(), Deferred::default());
-        let (since, range, heard_ready, furthest) = (None, None, None, None);
+        let (since, range, heard_ready) = (None, None, None);
+        let (furthest, oldest) = (None, None);
         Standing::Joining(Joining {
             takes_place,
             floor,
@@ -75,6 +79,7 @@ impl Standing {
             donors,
             heard_ready,
             furthest,
+            oldest,
             deferred,
         })
     }
@@ -82,7 +87,7 @@ impl Standing {
 
 impl Joining {
     pub(super) fn restart(&mut self) {
-        (self.range, self.since, self.heard_ready) = (None, None, None);
+        (self.range, self.since, self.heard_ready, self.oldest) = (None, None, None, None);
         self.donors.clear();
     }
 
@@ -96,6 +101,34 @@ impl Joining {
         self.donors.values().filter(move |donor| donor.whole(is_ready).is_some())
     }
 
+    /// A donor has come so far, and this node so far; returns how far the furthest has come.
+    pub(super) fn hear_of(
+        &mut self,
+        donor: Option<EventKey>,
+        own: Option<EventKey>,
+    ) -> Option<EventKey> {
+        self.furthest = self.furthest.max(donor);
+        match mutant!("epidemic_lags_behind_this_node_alone") {
+            true => own,
+            false => self.furthest.max(own),
+        }
+    }
+
+    /// Something is taken of one that is not ready and has come so far.
+    pub(super) fn take_of(&mut self, reached: u64) {
+        self.oldest = Some(self.oldest.map_or(reached, |oldest| oldest.min(reached)));
+    }
+
+    /// Whether something was taken, before anybody else was heard, of one that was away for longer
+    /// than tombstones are kept: the others may have purged it. A node that had something itself
+    /// has the tombstones of that time, or was away as long.
+    pub(super) fn is_mixed(&self, furthest: Option<EventKey>, grace: u64) -> bool {
+        let is_old = |oldest: u64| time(furthest).saturating_sub(oldest) > grace;
+        self.takes_place
+            && self.oldest.is_some_and(is_old)
+            && !mutant!("epidemic_keeps_of_who_lags")
+    }
+
     /// Whether somebody who is ready was heard lately.
     pub(super) fn hears_ready(&self, round: u64, patience: u64) -> bool {
         self.heard_ready.is_some_and(|heard| round < heard + 2 * patience)
@@ -104,13 +137,18 @@ impl Joining {
     /// How many of these members have been heard to the end. Of those that lag nothing was taken:
     /// they count only if there is nobody else.
     fn heard(&self, members: &[NodeId]) -> usize {
-        let is_heard = |donor: &Donor| donor.whole(false).is_some();
-        let is_done = |member: &NodeId| self.donors.get(member).is_some_and(is_heard);
-        let has_others = !members.iter().all(is_done) && !mutant!("epidemic_who_lags_is_counted");
+        let has_others = self.unheard(members) > 0 && !mutant!("epidemic_who_lags_is_counted");
         let is_counted = |donor: &&Donor| {
             (donor.is_member || members.is_empty()) && !(has_others && donor.lags())
         };
         self.done(false).filter(is_counted).count()
+    }
+
+    /// Of how many of these members no snapshot has come whole.
+    fn unheard(&self, members: &[NodeId]) -> usize {
+        let is_heard = |donor: &Donor| donor.whole(false).is_some();
+        let is_done = |member: &&NodeId| self.donors.get(member).is_some_and(is_heard);
+        members.len() - members.iter().filter(is_done).count()
     }
 
     /// Whether enough is here in this round, where these members are known, and whether there is
@@ -131,29 +169,29 @@ impl Joining {
         // Who has all is still sending it: what others have is less.
         let is_coming = self.donors.values().any(|one| one.is_ready() && !one.is_silent(round))
             && !mutant!("epidemic_join_without_who_is_ready");
-        let (all, members) = (self.heard(members), members.len());
-        if members == 0 {
+        let all = self.heard(members);
+        if members.is_empty() {
             return waited >= patience && (all >= 1 || is_alone);
         }
         ready >= DONORS
-            || (waited >= patience && ready >= 1 && members < DONORS)
+            || (waited >= patience && ready >= 1 && members.len() < DONORS)
             || (waited >= 2 * patience && ready >= 1)
-            || (waited >= 2 * patience && !is_coming && all >= members.min(DONORS))
-            || (waited >= 4 * patience && self.suffices(round, patience, own, (members, all)))
+            || (waited >= 2 * patience && !is_coming && all >= members.len().min(DONORS))
+            || (waited >= 4 * patience && self.suffices((round, patience), own, members))
     }
 
     /// Whether what has come and what the node had suffices without those that are cut off: they
     /// are too few to have something acknowledged alone, and nobody ready was heard for long.
     fn suffices(
         &self,
-        round: u64,
-        patience: u64,
+        (round, patience): (u64, u64),
         own: Option<usize>,
-        (members, all): (usize, usize),
+        members: &[NodeId],
     ) -> bool {
         let is_heard = self.hears_ready(round, patience);
-        let are_few = own.is_some_and(|copies| members.saturating_sub(all) < copies);
-        all >= 1 && are_few && !is_heard && !mutant!("epidemic_waits_for_who_is_cut_off")
+        let are_few = own.is_some_and(|copies| self.unheard(members) < copies);
+        let has_any = self.done(false).next().is_some();
+        has_any && are_few && !is_heard && !mutant!("epidemic_waits_for_who_is_cut_off")
     }
 }
 
@@ -255,7 +293,9 @@ impl Epidemic {
         let has_ready = joining.done(true).next().is_some();
         let told = joining.donors.values().filter_map(|donor| donor.whole(has_ready)).cloned();
         let own = Horizon { last: self.state.last, ..Horizon::default() };
-        let (is_alone, since) = (joining.done(false).next().is_none(), self.state.last);
+        // Of who lags nothing was taken.
+        let (is_alone, since) = (joining.done(false).all(Donor::lags), self.state.last);
+        let heard = joining.furthest.map(|furthest| furthest.time);
         let mut horizon = furthest(own, told);
         let takes_place = joining.takes_place;
         // Who has no place has none: nothing has its turn there.
@@ -270,6 +310,11 @@ impl Epidemic {
             if let Some(last) = horizon.last {
                 self.state.set_last(last);
                 self.forget_old(last.time);
+            }
+            // What is written from now on comes behind all that was heard of, taken or not.
+            if let Some(heard) = heard.filter(|_| !mutant!("epidemic_resumes_behind_the_furthest"))
+            {
+                self.state.epto.on_seen(heard);
             }
         }
         probe!("epidemic/joined");

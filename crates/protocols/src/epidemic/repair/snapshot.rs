@@ -153,27 +153,27 @@ impl Epidemic {
         let Some(range) = joining.range else { return };
         let waits = joining.hears_ready(round, patience) && !mutant!("epidemic_takes_of_both");
         let is_behind = page.horizon.last < joining.floor;
-        let Some(donor) = joining.donors.get_mut(&from.node).filter(|_| !is_behind) else { return };
+        let Some(donor) = joining.donors.get(&from.node).filter(|_| !is_behind) else { return };
         if donor.number != page.number && !mutant!("epidemic_late_page_taken") {
             return;
         }
+        let is_unready = donor.is_member && !page.is_ready;
         if page.is_ready {
             joining.heard_ready = Some(round);
         }
-        joining.furthest = joining.furthest.max(page.horizon.last);
-        let furthest = match mutant!("epidemic_lags_behind_this_node_alone") {
-            true => last,
-            false => joining.furthest.max(last),
-        };
+        let furthest = joining.hear_of(page.horizon.last, last);
         // How long this node was away: tombstones may be purged that it has not heard of.
-        let time = |event: Option<EventKey>| event.map_or(LogicalTime(0), |event| event.time).0;
         let away = time(page.horizon.last).saturating_sub(time(last));
         let is_late = last.is_some() && away > grace && !mutant!("epidemic_away_ignored");
+        if last.is_none() && joining.is_mixed(furthest, grace) {
+            probe!("epidemic/mixed");
+            joining.restart();
+            return self.drop_all(cx);
+        }
         // What others have purged is not taken from who has not heard yet that it was away; unless
         // nobody is ready for long, as when all members of a slice have started. Then what they
         // have on disk says who was away.
         let is_early = joining.since.is_none_or(|since| round < since + 2 * patience);
-        let is_unready = donor.is_member && !page.is_ready;
         let tells_time =
             page.is_ready || is_unready && !is_early && !mutant!("epidemic_unready_tell_no_time");
         if joining.takes_place && tells_time && is_late {
@@ -201,6 +201,9 @@ impl Epidemic {
             // It was away for longer than tombstones are kept: nothing of it is taken.
             donor.whole = Some(Said { horizon: page.horizon, is_ready: false, lags });
             return;
+        }
+        if is_unready {
+            joining.take_of(reached);
         }
         self.take_page(from, (range, page), cx);
         invariant!(self.state.writes.is_empty(), "all that was changed was written");
@@ -262,6 +265,11 @@ impl Epidemic {
         }
         !old.is_empty()
     }
+}
+
+/// The time of an event; that before all others if there is none.
+pub(super) fn time(event: Option<EventKey>) -> u64 {
+    event.map_or(0, |event| event.time.0)
 }
 
 fn first_question(number: u64, range: Range) -> Message {

@@ -9,7 +9,7 @@ use crate::epidemic::repair::join::Standing;
 use crate::epidemic::replica::range::{Range, position};
 use crate::epidemic::replica::store::Record;
 use crate::epidemic::replica::version::{RequestId, Version};
-use crate::epto::{EventKey, Horizon};
+use crate::epto::{EventKey, Horizon, LogicalTime};
 use crate::gossip::cyclon::Peer;
 use bytes::Bytes;
 use quorate_kernel::ids::NodeId;
@@ -135,6 +135,35 @@ fn who_has_nothing_takes_nothing_of_who_lags_behind_others() {
     let (key, old) = old_copy(&world, node, members[1], 3);
     world.say(members[1], node, Message::SnapshotB(old));
     assert_eq!(world.state(node).store.held(&key, None), None);
+}
+
+/// Nobody has said before how far the others are.
+#[test]
+fn what_was_taken_of_who_lags_is_dropped_when_others_are_heard() {
+    let (mut world, node, members) = emptied(74);
+    let far = world.settings.grace + 10;
+    let (key, old) = old_copy(&world, node, members[1], 3);
+    world.say(members[1], node, Message::SnapshotB(old));
+    assert!(world.state(node).store.held(&key, None).is_some(), "it may be all there is");
+    let usual = page(&world, node, number(&world, node, members[0]), far, true);
+    world.say(members[0], node, Message::SnapshotB(usual));
+    assert_eq!(world.state(node).store.held(&key, None), None);
+}
+
+/// What it writes would be older than what another has that is heard again later.
+#[test]
+fn who_takes_over_counts_on_from_the_furthest_that_was_heard() {
+    let (mut world, node, members) = emptied(71);
+    let far = world.settings.grace;
+    let first = page(&world, node, number(&world, node, members[0]), far, false);
+    world.say(members[0], node, Message::SnapshotB(SnapshotB { is_ready: false, ..first }));
+    for donor in &members[1..3] {
+        let usual = page(&world, node, number(&world, node, *donor), 3, true);
+        world.say(*donor, node, Message::SnapshotB(SnapshotB { is_ready: false, ..usual }));
+    }
+    world.run(2);
+    assert!(world.state(node).is_whole());
+    assert!(world.state(node).epto.clock() >= LogicalTime(far));
 }
 
 /// It has been heard, and nothing of it was taken: that is no second copy.
