@@ -72,7 +72,7 @@ impl Tree {
         make: impl Fn(String, Option<v1::Session>) -> R,
         call: impl AsyncFn(Stub, Request<R>) -> Result<Response<T>, Status>,
     ) -> Result<T, ClientError> {
-        let deadline = Instant::now() + self.client.settings.timeout;
+        let deadline = self.deadline();
         loop {
             let moves = self.moves();
             let (client, session) = self.place()?;
@@ -89,16 +89,24 @@ impl Tree {
         make: impl Fn(String, Option<v1::Session>, Option<v1::WriteOptions>) -> R,
         call: impl AsyncFn(Stub, Request<R>) -> Result<Response<T>, Status>,
     ) -> Result<T, ClientError> {
-        let deadline = Instant::now() + self.client.settings.timeout;
+        let deadline = self.deadline();
         loop {
             let moves = self.moves();
             let (client, session) = self.place()?;
-            let make = |options| make(self.keyspace.clone(), session.clone(), Some(options));
+            // A try may be made after the session has gone on: its host remembers the id of the
+            // call, and refuses who shows an earlier opening.
+            let shown = || self.place().ok().and_then(|(_, now)| now).or_else(|| session.clone());
+            let make = |options| make(self.keyspace.clone(), shown(), Some(options));
             let written = calls::write(&client, (None, Manner::AtOne), make, &call).await;
             if !self.goes_on(written.as_ref().err(), moves, deadline).await {
                 return written;
             }
         }
+    }
+
+    /// When a call that begins now is given up.
+    fn deadline(&self) -> Instant {
+        Instant::now() + self.client.settings.timeout
     }
 
     /// By how far the session has moved.

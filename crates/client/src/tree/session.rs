@@ -98,14 +98,17 @@ impl TreeSession {
         credential: impl Into<Bytes>,
     ) -> Result<(), ClientError> {
         let credential = Credential { scheme: scheme.to_owned(), shown: credential.into() };
+        let deadline = self.tree.deadline();
         loop {
             let moves = self.shared.moves();
             let (client, session) = self.shared.place()?;
-            show(&client, &self.tree.keyspace, session, credential.clone()).await?;
-            if self.shared.keep(&credential, moves) {
-                return Ok(());
+            match show(&client, &self.tree.keyspace, session, credential.clone()).await {
+                // It went on meanwhile.
+                Err(error) if self.tree.goes_on(Some(&error), moves, deadline).await => {}
+                Err(error) => return Err(error),
+                Ok(_) if self.shared.keep(&credential, moves) => return Ok(()),
+                Ok(_) => tokio::time::sleep(PAUSE).await,
             }
-            tokio::time::sleep(PAUSE).await;
         }
     }
 
@@ -121,11 +124,18 @@ impl TreeSession {
     /// # Errors
     /// It may still be there: it ends by itself after its time-out.
     pub async fn close(self) -> Result<(), ClientError> {
-        let (client, session) = self.shared.place()?;
-        let (keyspace, session) = (self.tree.keyspace.clone(), Some(session));
-        let asked = v1::CloseSessionRequest { keyspace, session };
-        let call = async |mut tree: Stub, asked| tree.close_session(asked).await;
-        calls::read_of(&client, None, asked, call).await.map(drop)
+        let deadline = self.tree.deadline();
+        loop {
+            let moves = self.shared.moves();
+            let (client, session) = self.shared.place()?;
+            let (keyspace, session) = (self.tree.keyspace.clone(), Some(session));
+            let asked = v1::CloseSessionRequest { keyspace, session };
+            let call = async |mut tree: Stub, asked| tree.close_session(asked).await;
+            let closed = calls::read_of(&client, None, asked, call).await.map(drop);
+            if !self.tree.goes_on(closed.as_ref().err(), moves, deadline).await {
+                return closed;
+            }
+        }
     }
 }
 
