@@ -36,7 +36,7 @@ pub struct Identity {
 /// How much of the disk a host's data has, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stored {
-    /// Of its tables.
+    /// Sorted tables, those that were merged and are not removed yet included.
     pub table_bytes: u64,
     /// Of the segments of its log, those that wait to be used again included.
     pub log_bytes: u64,

@@ -87,8 +87,8 @@ pub const PAGE_READS_MAX: usize = 64;
 pub const PAGE_BYTES_MAX: usize = 1024 * 1024;
 /// The most keys of which a lane remembers the one version that they have.
 pub const INDEX_KEYS_MAX: usize = 1 << 18;
-/// The most bytes that wait for a node's disk, writes and what rests on them, before it stops taking
-/// client requests.
+/// The most bytes that wait for a node's disk, writes and what rests on them, before it stops
+/// taking client requests.
 pub const UNSYNCED_BYTES_MAX: usize = 64 * 1024 * 1024;
 /// How long what clients have sent lies with a host before it tells its lanes that it is not read.
 pub const UNREAD_FOR: Span = Span::millis(25);

@@ -37,7 +37,7 @@ pub fn open(
 /// of cannot be told from it.
 #[must_use]
 pub fn signing_key(secret: &[u8]) -> [u8; 32] {
-    blake3::derive_key("quorate 2026 what clients keep", secret)
+    blake3::derive_key("quorate 2026 causal context tokens", secret)
 }
 
 /// The lanes that a node has whatever keyspaces there are: the overlay and the catalog. Those of

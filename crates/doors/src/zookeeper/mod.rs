@@ -42,11 +42,11 @@
 //!   outside a multi, and what only ZooKeeper's servers ask; `reconfig` is answered with -123, as
 //!   by ZooKeeper unless it is set otherwise.
 //! - Containers and nodes with a time to live show no owner in their stat.
-//! - Of four-letter words `ruok`, `srvr`, `stat`, `envi`, `isro`, `mntr`, `conf`, `cons`, `dirs` and
-//!   `wchs` are answered, without the lines that a host cannot know. `srvr` and `stat` tell a time at
-//!   which nothing was built, since builds tell none and Go's client wants one; it wants all of a
-//!   line of `cons` too, also of whoever asks for it. A host without a member of the tree's group
-//!   says that it stands alone.
+//! - Of four-letter words `ruok`, `srvr`, `stat`, `envi`, `isro`, `mntr`, `conf`, `cons`, `dirs`
+//!   and `wchs` are answered, without the lines that a host cannot know. `srvr` and `stat` tell a
+//!   time at which nothing was built, since builds tell none and Go's client wants one; it wants
+//!   all of a line of `cons` too, also of whoever asks for it. A host without a member of the
+//!   tree's group says that it stands alone.
 
 mod answers;
 pub mod client;

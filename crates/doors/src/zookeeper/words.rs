@@ -135,8 +135,8 @@ fn configuration(shared: &Shared) -> String {
     format!("clientPort={port}\nmaxCnxns={clients_max}\n")
 }
 
-/// What tables take on the disk, and what the log does. They are of all keyspaces of the host: those
-/// share one directory.
+/// What tables take on the disk, and what the log does. They are of all keyspaces of the host:
+/// those share one directory.
 fn directories(shared: &Shared) -> String {
     let stored = shared.facts.stored().map(|Stored { table_bytes, log_bytes }| {
         format!("datadir_size: {table_bytes}\nlogdir_size: {log_bytes}\n")

@@ -27,7 +27,7 @@ pub enum Message {
     /// A gateway to whom it takes for the primary.
     Ask(GatewayAsks),
     /// A primary to a gateway.
-    Told(Told),
+    Told(GatewayNews),
     /// The host that an operator has asked, to those who may hold the group: how they stand in it.
     Stand {
         /// Names the question at its sender.
@@ -82,7 +82,7 @@ pub struct OpenQuestion {
 
 /// What a primary tells a gateway: all of it rests on a majority.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Told {
+pub struct GatewayNews {
     /// The newest `touch` after which the sender has led: no other primary has begun before it was
     /// sent.
     pub touch: u64,
@@ -208,7 +208,7 @@ impl Wire for Message {
                 ask.ok_or_else(|| malformed("commands of a tree"))
             }
             TOLD => {
-                let told: Told = value_of(&input.tail(0))?;
+                let told: GatewayNews = value_of(&input.tail(0))?;
                 let is_sound = told.life <= LIFE_MAX && told.done <= DONE_MAX;
                 let told = is_sound.then_some(Message::Told(told));
                 told.ok_or_else(|| malformed("life of a tree, or number of a command"))

@@ -6,7 +6,7 @@
 //!
 //! ```text
 //! client ─▶ host, its gateway ── Ask ──▶ primary     commands and questions of a turn, and that
-//!                             ◀─ Told ──             the host is there; changes and answers
+//!                             ◀─ Told ──                    the host is there; changes and answers
 //! primary ── Log ──▶ members                         one entry for all commands of a turn
 //! host    ◀─ Leads ──                                a hint of where the primary is
 //! ```
@@ -87,7 +87,7 @@ mod timer;
 pub mod tree;
 mod values;
 
-pub use message::{GatewayAsks, Message, News, Told};
+pub use message::{GatewayAsks, GatewayNews, Message, News};
 pub use rules::{ENGINE, NODE_BYTES_MAX};
 use state::{Context, GROUP};
 pub use state::{Coordination, Settings, lane};

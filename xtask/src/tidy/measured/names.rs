@@ -21,7 +21,7 @@ const PYTHON: &str = "clients/python/src";
 
 /// Words of papers that have an engine's name in them and mean no engine: what was seen of a key
 /// ("causal context": dotted version vectors, DottedDB).
-const WORDS: [&str; 1] = ["CausalContext"];
+const WORDS: [&str; 2] = ["CausalContext", "causal context"];
 
 /// The list of the scenarios that ship, and where they are.
 const SCENARIOS: (&str, &str) = ("crates/sim/src/scenarios/shipped.rs", "crates/sim/scenarios");

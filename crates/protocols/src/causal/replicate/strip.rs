@@ -27,8 +27,8 @@ const PAGE_KEYS: usize = 256;
 pub(crate) const LOOKS_MAX: usize = 2 * PAGE_KEYS;
 
 impl Causal {
-    /// It is time to strip (DottedDB Alg. 3, `strip_causality`), to collect and to sweep. What can be
-    /// stripped is, in one pass of pages; a pass that has come to objects that cannot goes on at
+    /// It is time to strip (DottedDB Alg. 3, `strip_causality`), to collect and to sweep. What can
+    /// be stripped is, in one pass of pages; a pass that has come to objects that cannot goes on at
     /// the next such time, as it may look at many in vain.
     pub(crate) fn on_strip_time(&mut self, cx: &mut Context<'_>) {
         cx.fx.arm(Timer::Strip, cx.now + self.settings.strip_interval);

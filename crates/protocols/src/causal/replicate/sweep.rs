@@ -13,7 +13,7 @@ use quorate_kernel::storage::Class;
 use quorate_kernel::time::Span;
 
 /// How long after a piece the next one of the same replica comes.
-const SWEEP_AFTER: Span = Span::millis(12);
+const SWEEP_AFTER: Span = Span::millis(50);
 
 impl Causal {
     /// Deletes one more piece.

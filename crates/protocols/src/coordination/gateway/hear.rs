@@ -3,7 +3,7 @@
 use super::stream::Waiting;
 use super::watches::How;
 use super::{Asking, Form, Origin, Session, Then};
-use crate::coordination::message::{News, Told};
+use crate::coordination::message::{GatewayNews, News};
 use crate::coordination::tree::{Answer, Change, grants};
 use crate::coordination::values::{cursor_of, is_key, key_of};
 use crate::coordination::{Context, Coordination};
@@ -24,7 +24,7 @@ use quorate_kernel::watch::Event;
 
 impl Coordination {
     /// The primary tells something.
-    pub(crate) fn on_told(&mut self, from: Incarnation, told: Told, cx: &mut Context<'_>) {
+    pub(crate) fn on_told(&mut self, from: Incarnation, told: GatewayNews, cx: &mut Context<'_>) {
         if !self.gateway.stream.is_asked(from.node) && !mutant!("tree_anybody_tells") {
             return;
         }

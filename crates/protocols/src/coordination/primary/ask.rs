@@ -2,7 +2,7 @@
 
 use super::{Primary, Served, questions};
 use crate::coordination::hosted::Hosted;
-use crate::coordination::message::{GatewayAsks, Message, Told};
+use crate::coordination::message::{GatewayAsks, GatewayNews, Message};
 use crate::coordination::timer::Timer;
 use crate::coordination::tree::{Command, Tree};
 use crate::coordination::{Context, Coordination};
@@ -27,14 +27,20 @@ impl Coordination {
         let leading = self.hosted.as_mut().and_then(|it| Some((&it.machine, it.primary.as_mut()?)));
         let Some((machine, primary)) = leading else { return self.say_who_leads(from, cx) };
         if machine.has_ended(from) {
-            let told = Told { has_ended: true, ..Told::default() };
+            let told = GatewayNews { has_ended: true, ..GatewayNews::default() };
             // It rests on a majority.
             return cx.fx.send_early(from, Message::Told(told));
         }
         if ask.life != Some(life) && !mutant!("tree_counts_over_losses") {
             // What it has asked and knows may be lost, and numbers may have been given again.
             let done = machine.client(from).map_or(0, |client| client.done);
-            let told = Told { turn: ask.turn, view: primary.view, life, done, ..Told::default() };
+            let told = GatewayNews {
+                turn: ask.turn,
+                view: primary.view,
+                life,
+                done,
+                ..GatewayNews::default()
+            };
             // It rests on a majority.
             return cx.fx.send_early(from, Message::Told(told));
         }

@@ -1,7 +1,7 @@
 //! What gateways are told at the end of a turn.
 
 use super::{Primary, Served, done};
-use crate::coordination::message::{Message, News, Told};
+use crate::coordination::message::{GatewayNews, Message, News};
 use crate::coordination::timer::Timer;
 use crate::coordination::tree::Change;
 use crate::coordination::{Context, Coordination};
@@ -40,7 +40,7 @@ impl Coordination {
                 cx.fx.arm(Timer::Again, cx.now);
             }
             for told in served.told(changes, cx.now) {
-                let told = Told { view: primary.view, life, ..told };
+                let told = GatewayNews { view: primary.view, life, ..told };
                 // It rests on a majority: nothing waits for this node's disk.
                 cx.fx.send_early(served.client, Message::Told(told));
             }
@@ -79,7 +79,7 @@ impl Served {
     }
 
     /// What this gateway is to be told, in messages of a size.
-    pub(super) fn told(&mut self, changes: &Changes<Change>, now: Time) -> Vec<Told> {
+    pub(super) fn told(&mut self, changes: &Changes<Change>, now: Time) -> Vec<GatewayNews> {
         let last = changes.last();
         if self.upto > last && !mutant!("tree_tells_less_than_is_known") {
             // What it has seen was done: another node leads, and knows more than this one.
@@ -148,7 +148,7 @@ impl Served {
         self.messages(all, lacks)
     }
 
-    fn messages(&mut self, all: Vec<(u64, News)>, lacks: bool) -> Vec<Told> {
+    fn messages(&mut self, all: Vec<(u64, News)>, lacks: bool) -> Vec<GatewayNews> {
         let mut messages = Vec::new();
         let (mut news, mut bytes, mut upto) = (Vec::new(), 0, 0);
         for (at, one) in all {
@@ -169,7 +169,7 @@ impl Served {
             self.number += 1;
             let (touch, turn, number) = (self.touch_confirmed, self.turn, self.number);
             let lacks = lacks && at == 0;
-            Told { touch, turn, number, upto, lacks, news, ..Told::default() }
+            GatewayNews { touch, turn, number, upto, lacks, news, ..GatewayNews::default() }
         };
         messages.into_iter().enumerate().map(told).collect()
     }

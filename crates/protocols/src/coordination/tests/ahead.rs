@@ -3,7 +3,7 @@
 use super::order::place;
 use super::world::{Client, SOON, World, data_of, hosts, three};
 use crate::coordination::Message;
-use crate::coordination::message::{News as Told, Told as Taken};
+use crate::coordination::message::{GatewayNews as Taken, News as Told};
 use crate::coordination::tree::Answer;
 use crate::coordination::tree::tests::world::{children, create, get, set};
 use bytes::Bytes;

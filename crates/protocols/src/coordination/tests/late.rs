@@ -2,7 +2,7 @@
 
 use super::sessions::keep;
 use super::world::{Client, SOON, TIMEOUT, World, hosts, three};
-use crate::coordination::message::{Message, News, Told};
+use crate::coordination::message::{GatewayNews, Message, News};
 use crate::coordination::tree::tests::world::{create, delete, ephemeral};
 use quorate_kernel::ids::Ticket;
 use quorate_kernel::news::News as Heard;
@@ -239,7 +239,7 @@ fn what_an_earlier_connection_asks_in_the_turn_in_which_another_takes_its_place_
     assert!(world.one(&old, create("/a", "")).is_ok());
     let ticket = world.go_on(&old, other);
     world.take(move |from, to, message| {
-        let opens = |told: &Told| told.news.iter().any(|it| matches!(it, News::Done(..)));
+        let opens = |told: &GatewayNews| told.news.iter().any(|it| matches!(it, News::Done(..)));
         (from, to) == (leader, other) && matches!(message, Message::Told(it) if opens(it))
     });
     world.run_to_taken(1, SOON);

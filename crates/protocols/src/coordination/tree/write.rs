@@ -47,7 +47,7 @@ pub fn item(step: &mut Step<'_, '_>, who: &Who, item: &Item) -> Result<Told, Fai
 }
 
 /// Sets what a node has; makes it, and its parents, if it is not there. Each is made as
-/// [`Item::Create`] makes it: the node above must let its client. What is made is open to everybody.
+/// [`Item::Create`] makes it: the node above must let its client. What is made is open to all.
 ///
 /// # Errors
 /// It is not done, and the step has to be abandoned.

@@ -79,17 +79,21 @@ fn a_tree_is_copied_over_zookeepers_wire_and_as_json_lines() {
     let acl = block_on(async { client(&hosts).tree("copy").acl("/third/a").await });
     assert_eq!(acl, Ok(no_children()));
 
+    what_cannot_be_imported_is_named(host, &from);
+    parents_are_made_as_far_as_the_client_may(&hosts, &from);
+}
+
+fn what_cannot_be_imported_is_named(host: &str, from: &str) {
     for (args, input, code, word) in [
-        (&["import", "--from", &from, "/none"][..], "", 3, "NoNode: /none: "),
+        (&["import", "--from", from, "/none"][..], "", 3, "NoNode: /none: "),
         (&["import", "--from", "-"], "{}", 1, "line 1: "),
-        (&["import", "--from", &from, "/zookeeper"], "", 2, "/zookeeper is no path"),
+        (&["import", "--from", from, "/zookeeper"], "", 2, "/zookeeper is no path"),
         (&["import", "--from", "127.0.0.1:1"], "", 5, "127.0.0.1:1: "),
     ] {
         let said = run(host, "copy", args, input.as_bytes());
         assert_eq!(said.code, code, "{args:?}: {said:?}");
         assert!(said.err.contains(word), "{args:?}: {said:?}");
     }
-    parents_are_made_as_far_as_the_client_may(&hosts, &from);
 }
 
 /// Nodes above the copy that are there need no permission; those that are made do.

@@ -2,7 +2,7 @@
 //! refused, or another message that stops nobody.
 
 use crate::coordination::gateway::stream::ASK_MAX;
-use crate::coordination::message::{GatewayAsks, Message, News, OpenQuestion, Told};
+use crate::coordination::message::{GatewayAsks, GatewayNews, Message, News, OpenQuestion};
 use crate::coordination::tests::world::{SOON, hosts};
 use crate::coordination::tree::tests::world::{create, delete, get, set};
 use crate::coordination::tree::{Answer, Change, Command, LIFE_MAX, Question, Who};
@@ -155,7 +155,7 @@ fn messages() -> Vec<Message> {
         commands: commands(),
         questions: questions(),
     };
-    let told = Told {
+    let told = GatewayNews {
         touch,
         view: VIEW,
         turn,
@@ -294,7 +294,7 @@ fn no_gateway_asks_more_at_once_than_may_be() {
 #[test]
 fn no_primary_tells_of_more_than_there_can_be() {
     let told = |life, done| {
-        let told = Told { life, done, ..Told::default() };
+        let told = GatewayNews { life, done, ..GatewayNews::default() };
         body(&Message::Told(told)).decode::<Message>()
     };
     assert!(told(LIFE_MAX, 1 << 48).is_ok());

@@ -1,7 +1,7 @@
 //! What a gateway hears: late, twice, of an earlier turn, of two primaries, of nobody's. It
 //! believes what the primary tells it in this turn, once, and in its order.
 
-use crate::coordination::message::{Message, News, Told};
+use crate::coordination::message::{GatewayNews, Message, News};
 use crate::coordination::tests::world::{Client, SOON, World, hosts, led, settings, three};
 use crate::coordination::tree::sessions as tree_sessions;
 use crate::coordination::tree::tests::world::{create, delete, set};
@@ -34,8 +34,8 @@ fn one_member() -> World {
 }
 
 /// The last of what a host tells another, which it goes on to be told.
-fn watched(world: &mut World, from: usize, to: usize) -> Rc<RefCell<Told>> {
-    let last = Rc::new(RefCell::new(Told::default()));
+fn watched(world: &mut World, from: usize, to: usize) -> Rc<RefCell<GatewayNews>> {
+    let last = Rc::new(RefCell::new(GatewayNews::default()));
     let seen = Rc::clone(&last);
     world.take(move |at, of, message| {
         if let Message::Told(told) = message
@@ -49,7 +49,7 @@ fn watched(world: &mut World, from: usize, to: usize) -> Rc<RefCell<Told>> {
 }
 
 /// A host tells another something that it has not told.
-fn say(world: &mut World, from: usize, to: usize, told: Told) {
+fn say(world: &mut World, from: usize, to: usize, told: GatewayNews) {
     let (me, start) = (world.hosts[from].me, world.hosts[to].me.start);
     world.let_come(&Taken { from: me, to, start, message: Message::Told(told) });
 }
@@ -193,7 +193,7 @@ fn who_gives_up_a_close_between_the_end_of_its_session_and_the_answer_is_told_th
     let mut world = one_member();
     let one = world.open_with(GATEWAY, Span::secs(60));
     world.take(|from, to, message| {
-        let closes = |told: &Told| told.news.iter().any(|it| matches!(it, News::Done(..)));
+        let closes = |told: &GatewayNews| told.news.iter().any(|it| matches!(it, News::Done(..)));
         (from, to) == (ALONE, GATEWAY) && matches!(message, Message::Told(it) if closes(it))
     });
     let ticket = world.send(&one, Act::Close);
@@ -203,7 +203,7 @@ fn who_gives_up_a_close_between_the_end_of_its_session_and_the_answer_is_told_th
     let Message::Told(told) = taken.message else { panic!("it is told") };
     let [change, done] = &told.news[..] else { panic!("a change, and the answer") };
     assert!(matches!((change, done), (News::Change(..), News::Done(..))));
-    say(&mut world, ALONE, GATEWAY, Told { news: Vec::from([change.clone()]), ..told });
+    say(&mut world, ALONE, GATEWAY, GatewayNews { news: Vec::from([change.clone()]), ..told });
     assert!(world.ended(&one).is_none(), "the answer is still to come");
     assert_eq!(world.answer(ticket), Outcome::Refused(Refusal::OutcomeUnknown));
     assert!(world.is_expired(&one) && world.ended(&one) == Some(Refusal::NoSession));
@@ -312,10 +312,10 @@ fn what_is_told_once_more_is_no_event() {
     });
     assert!(world.anyone(leader, create("/a", "")).is_ok());
     assert!(world.run_to(SOON, |world| !world.changes(&one).is_empty()));
-    let told: Told = last.take().expect("it was told of the change");
+    let told: GatewayNews = last.take().expect("it was told of the change");
     let number = told.number + 1;
     // Its next message says the same, and so says one of the same number.
-    say(&mut world, leader, other, Told { number, ..told.clone() });
+    say(&mut world, leader, other, GatewayNews { number, ..told.clone() });
     say(&mut world, leader, other, told);
     world.run(Span::secs(1));
     assert_eq!(world.changes(&one), [("/a".into(), What::Created)]);
@@ -332,11 +332,11 @@ fn who_is_not_asked_is_not_believed() {
     let last = watched(&mut world, leader, other);
     world.run(Span::secs(1));
     let told = last.borrow().clone();
-    say(&mut world, third, other, Told { has_ended: true, ..Told::default() });
+    say(&mut world, third, other, GatewayNews { has_ended: true, ..GatewayNews::default() });
     assert_eq!(world.ended(&one), None, "its host has not started again");
     for number in [1, told.number + 1] {
         let upto = told.upto + 100;
-        say(&mut world, third, other, Told { number, upto, lacks: true, ..told.clone() });
+        say(&mut world, third, other, GatewayNews { number, upto, lacks: true, ..told.clone() });
     }
     assert_eq!(world.ended(&one), None, "and lacks nothing");
     assert!(world.anyone(leader, create("/a", "")).is_ok());
@@ -349,7 +349,7 @@ fn who_is_told_that_its_host_has_started_again_is_sent_away() {
     let (mut world, leader, other) = three();
     let one = world.open(other);
     let waits = world.send_one(&one, create("/late", ""));
-    say(&mut world, leader, other, Told { has_ended: true, ..Told::default() });
+    say(&mut world, leader, other, GatewayNews { has_ended: true, ..GatewayNews::default() });
     assert_eq!(world.ended(&one), Some(Refusal::Stopping));
     let told = world.answer(waits);
     assert_eq!(told, Outcome::Refused(Refusal::OutcomeUnknown));
