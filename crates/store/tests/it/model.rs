@@ -158,9 +158,12 @@ proptest! {
     }
 }
 
+/// What an end is, whether anything may be lost at all, and its steps for a seed.
+type End = (&'static str, bool, fn(u64) -> Vec<Step>);
+
 /// Ends of a store, each for the memory store, whose crashes the simulator draws, and for the log
-/// on a disk: whether anything may be lost at all.
-const ENDS: [(&str, bool, fn(u64) -> Vec<Step>); 9] = {
+/// on a disk.
+const ENDS: [End; 9] = {
     use Change::{Delete, Put, PutEntry, Trim};
     use Step::{Apply, FailedSync, Kill, PowerLoss, Restart, Sync};
     [
