@@ -110,32 +110,38 @@ impl Model {
     }
 }
 
+fn with<S>(least: usize, (store, recovered): (S, Lsn)) -> (S, Option<(Lsn, usize)>) {
+    (store, Some((recovered, least)))
+}
+
 /// Takes the steps, and compares after each; returns how many batches were lost in all.
 fn run<S: Subject>(steps: &[Step]) -> usize {
     let (mut store, mut model, mut lost) = (S::new(), Model::new(), 0);
     for step in steps {
-        let written = model.written();
-        let (reopened, least) = match step {
+        let (written, synced) = (model.written(), model.synced);
+        // What was recovered, and how much of it there had to be.
+        let reopened;
+        (store, reopened) = match step {
             Step::Apply(group) => {
                 store.log().apply(&model.batches(group)).expect("applied");
-                assert_eq!(&store.contents(), model.now());
-                continue;
+                (store, None)
             }
             Step::Sync => {
                 store.sync_all();
                 model.synced = written;
-                continue;
+                (store, None)
             }
-            Step::Restart => (store.restart(), written),
-            Step::Kill => (store.kill(), written),
-            Step::PowerLoss(seed) => (store.lose_power(&mut Rng::new(*seed)), model.synced),
-            Step::FailedSync(seed) => (store.fail_sync(&mut Rng::new(*seed)), model.synced),
+            Step::Restart => with(written, store.restart()),
+            Step::Kill => with(written, store.kill()),
+            Step::PowerLoss(seed) => with(synced, store.lose_power(&mut Rng::new(*seed))),
+            Step::FailedSync(seed) => with(synced, store.fail_sync(&mut Rng::new(*seed))),
         };
-        let recovered;
-        (store, recovered) = reopened;
-        model.recover(recovered, least);
-        lost += written - model.written();
+        if let Some((recovered, least)) = reopened {
+            model.recover(recovered, least);
+            lost += written - model.written();
+        }
         assert_eq!(&store.contents(), model.now());
+        store.check(model.written(), model.synced);
     }
     lost
 }
