@@ -47,16 +47,17 @@ fn name(number: u64) -> Bytes {
 }
 
 /// Adds tables that overlap, more than there may be when another is added, and tells the database
-/// of none.
+/// of none. Threads look at their start what an earlier one has left, and may merge the first.
 fn pile_up(tables: &Tables) {
-    for _ in 0..=FIRST_LEVEL_TABLES_MAX {
+    let began = Instant::now();
+    while tables.keyspace.l0_table_count() <= FIRST_LEVEL_TABLES_MAX {
+        assert!(began.elapsed() < PATIENCE, "they do not pile up");
         let mut ingestion = tables.keyspace.tree.ingestion().expect("it begins");
         for number in [0, 1] {
             ingestion.write(&name(number)[..], &b"old"[..]).expect("written");
         }
         ingestion.finish().expect("added");
     }
-    assert!(tables.keyspace.l0_table_count() > FIRST_LEVEL_TABLES_MAX);
 }
 
 /// Writes a batch whose memtable is to become a table.
@@ -228,6 +229,61 @@ fn give_back(log: &mut StoreLog) {
     look(log);
 }
 
+/// Writes single keys, each in a batch that is synced.
+struct Puts {
+    rng: Rng,
+    lsn: u64,
+}
+
+impl Puts {
+    /// Some megabytes in tables, of which nothing is left to be given back.
+    fn filled(opened: &mut Opened) -> Puts {
+        let mut puts = Puts { rng: Rng::new(3), lsn: 0 };
+        for number in 0..200 {
+            let value = puts.value(64 << 10);
+            puts.put(opened, number, Some(value));
+        }
+        give_back(&mut opened.log);
+        puts
+    }
+
+    /// Nothing that could be compressed.
+    fn value(&mut self, bytes: usize) -> Bytes {
+        (0..bytes / 8).flat_map(|_| self.rng.next().to_le_bytes()).collect()
+    }
+
+    fn put(&mut self, opened: &mut Opened, number: u64, value: Option<Bytes>) {
+        self.lsn += 1;
+        let writes = vec![Write { key: name(number), value }];
+        let batch = Batch { lsn: Lsn(self.lsn), must_sync: true, writes };
+        opened.log.apply(&[batch]).expect("applied");
+        opened.log.sync().expect("synced");
+    }
+}
+
+/// Something is written before every other look.
+#[test]
+fn space_is_given_back_between_two_bursts() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    crate::create(place.path(), &identity()).expect("created");
+    let options = Options { segment_bytes: 1 << 20, log_bytes_max: 4 << 20, ..Options::default() };
+    let (directory, mut opened) = serve_with(place.path(), &options);
+    let mut puts = Puts::filled(&mut opened);
+    (0..60).for_each(|number| puts.put(&mut opened, number, None));
+    let burst = puts.value(512 << 10);
+    puts.put(&mut opened, 200, Some(burst));
+    look(&mut opened.log);
+    assert!(!opened.log.reclaim.is_done(), "it is not quiet");
+    look(&mut opened.log);
+    let began = Instant::now();
+    while !opened.log.reclaim.is_done() {
+        assert!(began.elapsed() < PATIENCE, "it was quiet, and nothing is given back");
+        std::thread::yield_now();
+    }
+    opened.log.close().expect("closed");
+    drop((opened.reader, directory));
+}
+
 #[test]
 fn space_is_given_back_only_where_the_disk_has_room_for_what_is_merged() {
     let Some(disk) = SmallDisk::mount() else {
@@ -238,29 +294,16 @@ fn space_is_given_back_only_where_the_disk_has_room_for_what_is_merged() {
     crate::create(place, &identity()).expect("created");
     let options = Options { segment_bytes: 1 << 20, log_bytes_max: 4 << 20, ..Options::default() };
     let (directory, mut opened) = serve_with(place, &options);
-    let (mut rng, mut lsn) = (Rng::new(3), 0);
-    let mut put = |opened: &mut Opened, number, value| {
-        lsn += 1;
-        let writes = vec![Write { key: name(number), value }];
-        let batch = Batch { lsn: Lsn(lsn), must_sync: true, writes };
-        opened.log.apply(&[batch]).expect("applied");
-        opened.log.sync().expect("synced");
-    };
-    for number in 0..200 {
-        // Nothing that could be compressed.
-        let value = (0..8 << 10).flat_map(|_| rng.next().to_le_bytes()).collect();
-        put(&mut opened, number, Some(value));
-    }
-    give_back(&mut opened.log);
+    let mut puts = Puts::filled(&mut opened);
     let full = opened.reader.stats().table_bytes;
-    (0..60).for_each(|number| put(&mut opened, number, None));
+    (0..60).for_each(|number| puts.put(&mut opened, number, None));
     let ballast = place.join("ballast");
     fill_up(&ballast, 6 << 20);
     for _ in 0..4 {
         look(&mut opened.log);
         assert!(!opened.log.reclaim.is_done(), "what is left cannot be merged");
     }
-    put(&mut opened, 200, None);
+    puts.put(&mut opened, 200, None);
     std::fs::remove_file(&ballast).expect("removed");
     give_back(&mut opened.log);
     let left = opened.reader.stats().table_bytes;

@@ -40,7 +40,7 @@ pub(crate) struct Reclaim {
     written: u64,
     /// What was written since the last look.
     written_bytes: u64,
-    /// Whether it was time when a thread was last asked to look: what it found then counts.
+    /// Whether it was worth it when a thread was last asked to look: what it found then counts.
     was_due: bool,
     /// Bytes of a segment of the log.
     segment_bytes: u64,
@@ -78,11 +78,12 @@ impl Reclaim {
         let bytes = ground.tables.bytes() + ground.memtables.bytes() as u64;
         let records = ground.tables.records();
         let is_worth_it = self.written > 0 && self.written >= records / NEW_PART;
-        let is_due = is_quiet && is_worth_it && (BYTES_LEAST..=BYTES_MOST).contains(&bytes);
+        let is_due = is_worth_it && (BYTES_LEAST..=BYTES_MOST).contains(&bytes);
         let was_due = std::mem::replace(&mut self.was_due, is_due);
         let room = ground.tables.merges.take_room().transpose()?;
         let needed = bytes + bytes / ROOM_PART + self.segment_bytes;
-        if is_due && was_due && room.is_some_and(|room| room >= needed) {
+        // Writers may never be quiet for so long that two looks fall between.
+        if is_quiet && is_due && was_due && room.is_some_and(|room| room >= needed) {
             self.was_due = false;
             return Ok(true);
         }
