@@ -102,7 +102,17 @@ impl Disk {
         });
         let seen = Durable { written: recovered, synced: recovered };
         log.keep_slow_steps(&settings.shared.slow_steps);
-        let mut worker = Worker::new(log, reader, waiting, Arc::clone(&report), settings, seen);
+        let mut worker = Worker {
+            log,
+            reader,
+            waiting,
+            report: Arc::clone(&report),
+            settings,
+            durable: seen,
+            group: Vec::new(),
+            unsynced_since: None,
+            measured: None,
+        };
         Disk::over(work, report, seen, move |finished| {
             let ran = worker.run().and_then(|()| worker.log.finish());
             // Before the log is let go of, which may take its time.
@@ -233,50 +243,20 @@ struct Worker {
 }
 
 impl Worker {
-    fn new(
-        log: StoreLog,
-        reader: StoreReader,
-        waiting: Receiver<Work>,
-        report: Arc<Report>,
-        settings: Settings,
-        durable: Durable,
-    ) -> Worker {
-        Worker {
-            log,
-            reader,
-            waiting,
-            report,
-            settings,
-            durable,
-            group: Vec::new(),
-            unsynced_since: None,
-            measured: None,
-        }
-    }
-
     fn run(&mut self) -> Result<(), Fatal> {
         let slow = self.settings.shared.slow_steps.clone();
         loop {
             let is_open = self.collect();
-            let must_sync = self.timed(Worker::apply)?;
-            if must_sync || self.is_sync_due() || !is_open {
+            self.apply()?;
+            if self.is_sync_due() || !is_open {
                 self.sync()?;
             }
             self.log.maintain()?;
-            slow.timed(Step::Measure, 0, || self.timed(Worker::measure));
+            slow.timed(Step::Measure, 0, || self.measure());
             if !is_open {
                 return Ok(());
             }
         }
-    }
-
-    /// Takes a step that is no sync, and notes how long it took if none took as long.
-    fn timed<T>(&mut self, step: impl FnOnce(&mut Worker) -> T) -> T {
-        let began = Instant::now();
-        let done = step(self);
-        let nanos = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        self.settings.shared.longest_step_nanos.raise(nanos);
-        done
     }
 
     /// Waits for batches, or for the time of the next sync or mark, and takes all that wait.
@@ -307,9 +287,8 @@ impl Worker {
         }
     }
 
-    /// Applies what was taken. Says whether it must be synced before anybody hears of it.
-    fn apply(&mut self) -> Result<bool, Fatal> {
-        let Some(last) = self.group.last() else { return Ok(false) };
+    fn apply(&mut self) -> Result<(), Fatal> {
+        let Some(last) = self.group.last() else { return Ok(()) };
         let upto = last.lsn;
         self.log.apply(&self.group)?;
         self.durable.written = upto;
@@ -320,10 +299,12 @@ impl Worker {
         self.report.written.store(upto.0, Ordering::Release);
         let must_sync = self.group.iter().any(|batch| batch.must_sync);
         self.group.clear();
-        if !must_sync {
+        if must_sync {
+            self.sync()
+        } else {
             self.report.wake();
+            Ok(())
         }
-        Ok(must_sync)
     }
 
     fn is_sync_due(&self) -> bool {

@@ -1,10 +1,11 @@
 //! The slow steps of the thread that writes: what it did while nothing was acknowledged.
 //!
-//! Each step is timed, and one that is not slow costs two looks at the clock and nothing else. Of
+//! Each step is timed, and one that is not slow costs two looks at the clock and hardly more. Of
 //! the slow ones the longest of the last minutes are kept, so that a disk whose every sync is slow
 //! does not push out the one step that was asked for.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -35,6 +36,11 @@ pub enum Step {
 }
 
 impl Step {
+    /// Whether it waits for a sync: a segment's, or that of the mark.
+    fn is_sync(self) -> bool {
+        matches!(self, Step::Sync | Step::Mark)
+    }
+
     /// Its name, in lower case.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -65,7 +71,14 @@ pub struct SlowStep {
 
 /// The slow steps of one thread. Clones share them.
 #[derive(Clone, Debug, Default)]
-pub struct SlowSteps(Arc<Mutex<VecDeque<SlowStep>>>);
+pub struct SlowSteps(Arc<Steps>);
+
+#[derive(Debug, Default)]
+struct Steps {
+    kept: Mutex<VecDeque<SlowStep>>,
+    /// Nanoseconds of the longest one that was no sync. Written by the thread alone.
+    longest: AtomicU64,
+}
 
 impl SlowSteps {
     /// Does a step, and keeps it if it was slow. Takes a lock only then.
@@ -73,12 +86,27 @@ impl SlowSteps {
         let began = Instant::now();
         let result = run();
         let length = began.elapsed();
+        self.note(step, length);
         if length >= SLOW_STEP_LEAST {
             // A clock before 1970 is wrong, and says nothing.
             let ended = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
             self.keep(SlowStep { at: ended.saturating_sub(length), length, step, bytes });
         }
         result
+    }
+
+    /// A step has taken so long.
+    pub fn note(&self, step: Step, length: Duration) {
+        if !step.is_sync() && length > self.longest() {
+            let nanos = u64::try_from(length.as_nanos()).unwrap_or(u64::MAX);
+            self.0.longest.store(nanos, Ordering::Relaxed);
+        }
+    }
+
+    /// How long the longest step took that was no sync, since the start.
+    #[must_use]
+    pub fn longest(&self) -> Duration {
+        Duration::from_nanos(self.0.longest.load(Ordering::Relaxed))
     }
 
     /// Those that are kept, in the order in which they ended.
@@ -88,7 +116,7 @@ impl SlowSteps {
     }
 
     fn lock(&self) -> MutexGuard<'_, VecDeque<SlowStep>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Keeps a step. What is too old goes, then the shortest if there are too many, and of equal
@@ -139,6 +167,24 @@ mod tests {
             steps.list().len() == 1
         });
         assert!(is_fast, "what takes no time is not kept");
+    }
+
+    #[test]
+    fn the_longest_step_is_told_and_a_sync_is_none() {
+        let steps = SlowSteps::default();
+        assert_eq!(steps.longest(), Duration::ZERO);
+        for (step, nanos, longest) in [
+            (Step::Write, 5, 5),
+            (Step::Sync, 90, 5),
+            (Step::Mark, 90, 5),
+            (Step::Measure, 4, 5),
+            (Step::Backlog, 6, 6),
+        ] {
+            steps.note(step, Duration::from_nanos(nanos));
+            assert_eq!(steps.longest(), Duration::from_nanos(longest), "{step:?}");
+        }
+        steps.timed(Step::Segment, 0, || std::thread::sleep(Duration::from_micros(1)));
+        assert!(steps.longest() >= Duration::from_micros(1), "what is timed counts");
     }
 
     #[test]

@@ -12,7 +12,6 @@ use quorate_host::metrics::{
 };
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// All metrics at this moment.
 #[must_use]
@@ -196,7 +195,7 @@ impl Cells {
             out.descriptor("wal_fsync", help, Some(&Unit::Seconds), MetricType::Histogram)?;
         encode_histogram(&mut syncs, &shared.syncs)?;
         let help = "Longest time that a step of the disk thread took which is no sync";
-        let longest = Duration::from_nanos(shared.longest_step_nanos.get()).as_secs_f64();
+        let longest = shared.slow_steps.longest().as_secs_f64();
         out.descriptor("disk_longest_step", help, Some(&Unit::Seconds), MetricType::Gauge)?
             .encode_gauge(&longest)?;
         out.counter("wal_batches", "Batches applied to the log", shared.batches.get())?;
@@ -275,6 +274,8 @@ fn encode_histogram(encoder: &mut MetricEncoder<'_>, histogram: &Histogram) -> f
 mod tests {
     use super::*;
     use quorate_host::samples::{open_doors, shared as sample};
+    use quorate_store::Step;
+    use std::time::Duration;
 
     #[test]
     fn cells_show_under_their_names_and_labels() {
@@ -285,7 +286,7 @@ mod tests {
         shared.peers()[1].set_up(&shared, true);
         shared.peers()[0].frames_dropped.add(3);
         shared.syncs.observe(Duration::from_micros(80));
-        shared.longest_step_nanos.raise(2_500_000);
+        shared.slow_steps.note(Step::Write, Duration::from_micros(2500));
         let keyspace = &shared.keyspaces()[0];
         keyspace.answered(Kind::Get, Ending::Ok, Duration::from_millis(1));
         keyspace.answered(Kind::Put, Ending::Unknown, Duration::from_secs(5));

@@ -34,7 +34,7 @@ pub fn of(shared: &Shared) -> Value {
             "table_bytes": shared.table_bytes.get(),
             "garbage_bytes": shared.garbage_bytes.get(),
             "slow_steps": shared.slow_steps.list().iter().map(slow_step).collect::<Vec<_>>(),
-            "longest_step_micros": shared.longest_step_nanos.get() / 1000,
+            "longest_step_micros": micros(shared.slow_steps.longest()),
         },
         "keyspaces": shared.keyspaces().iter().map(|k| keyspace(k, shared)).collect::<Vec<_>>(),
         "peers": shared.peers().iter().map(|cells| peer(cells)).collect::<Vec<_>>(),
@@ -101,7 +101,7 @@ mod tests {
     fn a_starting_host_shows_no_doors_and_is_not_ready() {
         let shared = sample();
         shared.peers()[0].set_up(&shared, true);
-        shared.longest_step_nanos.raise(7_900);
+        shared.slow_steps.note(Step::Write, Duration::from_nanos(7_900));
         shared.keyspaces()[0].show(vec![("operations", String::from("3"))]);
         let (at, length) = (Duration::from_secs(3), Duration::from_micros(5600));
         shared.slow_steps.keep(SlowStep { at, length, step: Step::Sync, bytes: 4096 });

@@ -1,10 +1,7 @@
 //! The thread: how it ends, and what its end tells.
 
 use super::*;
-use crate::samples;
 use mio::{Events, Poll, Token};
-use quorate_kernel::ids::{ClusterId, NodeId};
-use quorate_store::{Directory, Identity, Secret, log};
 
 /// How long what must come is waited for.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -89,54 +86,4 @@ fn a_last_sync_that_fails_is_told_when_all_should_be_synced() {
         Err(told)
     });
     assert_eq!(disk.expect("a thread").finish(), Err(failed));
-}
-
-/// How much longer than others a step takes here.
-const STEP: Duration = Duration::from_millis(2);
-
-#[test]
-fn the_longest_step_is_told_and_a_sync_is_none() {
-    let place = tempfile::tempdir().expect("a temporary directory");
-    let identity = Identity {
-        cluster: ClusterId(1),
-        node: NodeId(2),
-        host: 1,
-        is_founder: true,
-        secret: Secret([7; 32]),
-        context_key: None,
-        hosts: Vec::new(),
-        keyspaces: Vec::new(),
-    };
-    quorate_store::create(place.path(), &identity).expect("created");
-    let directory = Directory::open(place.path(), None).expect("opened");
-    let options = quorate_store::Options::default();
-    let opened = quorate_store::open(&directory, &options, log::machine_clock()).expect("opened");
-    let (_poll, report) = report();
-    let ((work, waiting), shared) = (channel(), Arc::new(samples::shared()));
-    let settings = Settings::new(&SyncEvery::default(), &shared);
-    let (log, reader) = (opened.log, opened.reader);
-    let mut worker = Worker::new(log, reader, waiting, report, settings, Durable::default());
-    let longest = || Duration::from_nanos(shared.longest_step_nanos.get());
-    let batch = |lsn| Batch { lsn: Lsn(lsn), must_sync: true, writes: Vec::new() };
-    work.send(Work::Batch(batch(1))).expect("it waits");
-    drop(work);
-    worker.run().expect("it has ended");
-    let of_batch = longest();
-    assert!(!of_batch.is_zero(), "the step of a batch counts");
-    worker.group.push(batch(2));
-    assert_eq!(worker.apply(), Ok(true));
-    worker.sync().expect("synced");
-    assert_eq!((longest(), shared.syncs.count()), (of_batch, 2), "the two syncs do not");
-    let began = Instant::now();
-    worker.timed(|_| {
-        while began.elapsed() < of_batch + STEP {
-            std::thread::yield_now();
-        }
-    });
-    let took = longest();
-    assert!((of_batch..=began.elapsed()).contains(&took) && took > of_batch, "{took:?}");
-    worker.timed(|_| ());
-    assert_eq!(longest(), took, "a shorter one changes nothing");
-    worker.log.close().expect("closed");
-    drop((worker.reader, directory));
 }

@@ -35,11 +35,6 @@ impl Gauge {
         self.0.store(value, Ordering::Relaxed);
     }
 
-    /// Replaces the value by a higher one; a lower one changes nothing.
-    pub fn raise(&self, value: u64) {
-        self.set(self.get().max(value));
-    }
-
     /// The value last set.
     #[must_use]
     pub fn get(&self) -> u64 {
@@ -170,9 +165,5 @@ mod tests {
         gauge.set(7);
         gauge.set(4);
         assert_eq!(gauge.get(), 4);
-        for (value, highest) in [(3, 4), (6, 6), (5, 6)] {
-            gauge.raise(value);
-            assert_eq!(gauge.get(), highest);
-        }
     }
 }

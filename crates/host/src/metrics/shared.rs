@@ -49,15 +49,11 @@ pub struct Shared {
     pub began: Instant,
     keyspaces: Mutex<Option<Arc<[Arc<KeyspaceCells>]>>>,
     peers: Mutex<Arc<[Arc<PeerCells>]>>,
-    /// Bytes written by protocols that the disk thread has not yet reported durable. Written by the
+    /// Bytes that wait for the disk: writes, and what rests on them at the gate. Written by the
     /// core thread.
     pub unsynced_bytes: Gauge,
     /// How long each sync took. Written by the disk thread.
     pub syncs: Histogram,
-    /// Nanoseconds that the longest step of the disk thread took which is no sync, since the start:
-    /// groups are written, which may wait for tables, and the store is measured. Written by the
-    /// disk thread.
-    pub longest_step_nanos: Gauge,
     /// Batches the disk thread applied. Written by the disk thread.
     pub batches: Counter,
     /// Bytes of keys and values the disk thread applied. Written by the disk thread.
@@ -97,7 +93,6 @@ impl Shared {
             peers: Mutex::new(peers.into_iter().map(Arc::new).collect()),
             unsynced_bytes: Gauge::default(),
             syncs: Histogram::default(),
-            longest_step_nanos: Gauge::default(),
             batches: Counter::default(),
             written_bytes: Counter::default(),
             log_bytes: Gauge::default(),
