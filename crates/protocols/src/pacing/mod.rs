@@ -5,6 +5,7 @@
 //! which the host reads its clients, and after a pause if operations have become slow
 //! ([`throttle`]).
 
+pub mod piece;
 pub mod throttle;
 
 use alloc::collections::VecDeque;

@@ -4,10 +4,9 @@
 use crate::causal::keys::garbage_key;
 use crate::causal::timer::Timer;
 use crate::causal::{Causal, Context};
+use crate::pacing::piece::Piece;
 use alloc::vec::Vec;
 use bytes::Bytes;
-use quorate_kernel::limits::{SWEEP_BYTES_MAX, SWEEP_KEYS_MAX};
-use quorate_kernel::mutant;
 use quorate_kernel::process::Table;
 use quorate_kernel::storage::Class;
 use quorate_kernel::time::Span;
@@ -37,19 +36,12 @@ impl Causal {
 
 /// The next keys of a part to be deleted, from a key on, and whether there may be more.
 fn doomed(birth: u32, from: &[u8], table: &dyn Table) -> (Vec<Bytes>, bool) {
-    let (mut keys, mut bytes, mut is_full) = (Vec::new(), 0, false);
+    let mut piece = Piece::default();
     table.scan(Class::Data, from, &mut |key, value| {
-        if !key.starts_with(&birth.to_be_bytes()) {
-            return false;
-        }
-        keys.push(Bytes::copy_from_slice(key));
-        // A scan reads the values too.
-        bytes += key.len() + value.len();
-        let is_long = bytes >= SWEEP_BYTES_MAX && !mutant!("causal_sweeps_by_number");
-        is_full = keys.len() >= SWEEP_KEYS_MAX || is_long;
-        !is_full
+        key.starts_with(&birth.to_be_bytes()) && piece.take(key, value)
     });
-    (keys, is_full)
+    let is_full = piece.is_full();
+    (piece.into_keys(), is_full)
 }
 
 #[cfg(test)]
@@ -57,6 +49,7 @@ mod tests {
     use super::*;
     use crate::causal::keys::{Kind, stored};
     use crate::testing::disk::Disk;
+    use quorate_kernel::limits::{SWEEP_BYTES_MAX, SWEEP_KEYS_MAX};
 
     /// How many keys are deleted at a time where a part has so many with values of this length.
     fn pieces(count: u32, value_bytes: usize) -> Vec<usize> {

@@ -4,10 +4,9 @@
 use crate::linearizable::keys::{Slot, garbage_key, segments, token_of};
 use crate::linearizable::timer::Timer;
 use crate::linearizable::{Context, Linearizable};
+use crate::pacing::piece::Piece;
 use alloc::vec::Vec;
 use bytes::Bytes;
-use quorate_kernel::limits::{SWEEP_BYTES_MAX, SWEEP_KEYS_MAX};
-use quorate_kernel::mutant;
 use quorate_kernel::probe;
 use quorate_kernel::process::Table;
 use quorate_kernel::storage::Class;
@@ -71,7 +70,7 @@ impl Linearizable {
 
 /// The next keys of a slot to be deleted.
 fn doomed(slot: Slot, range: &Range, reached: Option<&Bytes>, table: &dyn Table) -> Vec<Bytes> {
-    let (mut doomed, mut bytes, mut is_full) = (Vec::new(), 0, false);
+    let mut piece = Piece::default();
     let at = reached.and_then(|stored| slot.data_key(stored)).map(token_of);
     let is_before =
         |(first, last): &(u64, u64)| at.is_some_and(|at| !(*first..=*last).contains(&at));
@@ -79,27 +78,21 @@ fn doomed(slot: Slot, range: &Range, reached: Option<&Bytes>, table: &dyn Table)
         let inside = reached.filter(|_| at.is_some_and(|at| (first..=last).contains(&at)));
         let from = inside.cloned().unwrap_or_else(|| slot.first_at(first));
         table.scan(Class::Data, &from, &mut |stored, value| {
-            if slot.data_key(stored).is_none_or(|key| token_of(key) > last) {
-                return false;
-            }
-            doomed.push(Bytes::copy_from_slice(stored));
-            // A scan reads the values too.
-            bytes += stored.len() + value.len();
-            let is_long = bytes >= SWEEP_BYTES_MAX && !mutant!("sweeps_by_number");
-            is_full = doomed.len() >= SWEEP_KEYS_MAX || is_long;
-            !is_full
+            let is_inside = slot.data_key(stored).is_some_and(|key| token_of(key) <= last);
+            is_inside && piece.take(stored, value)
         });
-        if is_full {
+        if piece.is_full() {
             break;
         }
     }
-    doomed
+    piece.into_keys()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::testing::disk::Disk;
+    use quorate_kernel::limits::{SWEEP_BYTES_MAX, SWEEP_KEYS_MAX};
 
     /// How many keys are deleted at a time where each of these tokens has so many, with values of
     /// this length.
