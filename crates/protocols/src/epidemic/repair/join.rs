@@ -42,7 +42,7 @@ pub enum Standing {
 }
 
 /// A node that takes over snapshots.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Joining {
     /// Whether it has no place in the order either.
     pub(super) takes_place: bool,
@@ -68,20 +68,7 @@ impl Standing {
     /// A node that begins to join.
     #[must_use]
     pub fn joining(takes_place: bool, floor: Option<EventKey>) -> Standing {
-        let (donors, deferred) = (BTreeMap::new(), Deferred::default());
-        let (since, range, heard_ready) = (None, None, None);
-        let (furthest, oldest) = (None, None);
-        Standing::Joining(Joining {
-            takes_place,
-            floor,
-            since,
-            range,
-            donors,
-            heard_ready,
-            furthest,
-            oldest,
-            deferred,
-        })
+        Standing::Joining(Joining { takes_place, floor, ..Joining::default() })
     }
 }
 
