@@ -48,8 +48,10 @@ impl Measured {
         let fresh = core::mem::take(&mut self.fresh);
         if is_late && !mutant!("epidemic_pause_is_latency") {
             self.open.clear();
-            // What was measured before says less with each such round.
-            self.ended.pop_front();
+            // What was measured before says less with each such round, but more than nothing.
+            if self.ended.len() > QUESTIONS_MIN {
+                self.ended.pop_front();
+            }
             return;
         }
         fresh.into_iter().for_each(|took| self.end(Some(took)));

@@ -242,13 +242,13 @@ impl Process for Epidemic {
             Message::Flasked { id, members, result } => {
                 self.on_flasked(from, (id, members), result, cx);
             }
-            Message::Compare { range, sums, ids, last, forgotten } => {
-                self.on_compare(from, range, (&sums, ids), (last, forgotten), cx);
+            Message::Compare { number, range, sums, ids, last, forgotten } => {
+                self.on_compare(from, (number, range), (&sums, ids), (last, forgotten), cx);
             }
-            Message::Leaves { range, parts, sums, ids } => {
-                self.on_leaves(from, (range, &parts), sums, ids, cx);
+            Message::Leaves { number, parts, sums, ids } => {
+                self.on_leaves(from, (number, &parts), sums, ids, cx);
             }
-            Message::Equal { range } => self.on_equal(from, range),
+            Message::Equal { number } => self.on_equal(from, number),
             Message::Listed { page, after, held } => self.on_listed(from, page, after, held, cx),
             Message::Records { page, records, ids, wanted } => {
                 self.on_former_records(page.clone(), wanted.is_empty());

@@ -73,6 +73,8 @@ pub enum Message {
     },
     /// Repair, the question: these are the sums of a range at the sender.
     Compare {
+        /// Names the question.
+        number: u64,
         /// The range.
         range: Range,
         /// The sums of its equal parts.
@@ -86,8 +88,8 @@ pub enum Message {
     },
     /// The answer where parts differ: the sums of their leaves at the sender.
     Leaves {
-        /// The range that was asked about.
-        range: Range,
+        /// Names the question.
+        number: u64,
         /// The leaves that this is about: some of those of parts that differ.
         parts: Vec<(Leaf, Leaf)>,
         /// The leaves among them where the sender has anything.
@@ -97,8 +99,8 @@ pub enum Message {
     },
     /// The answer where nothing differs: of who is ready there, so all of it is in good hands.
     Equal {
-        /// The range that was asked about.
-        range: Range,
+        /// Names the question.
+        number: u64,
     },
     /// A leaf that differs: all that the sender has between two keys.
     Listed {
@@ -302,12 +304,12 @@ impl Message {
                 let is_cut = range.is_sound() && range.parts(sums.len()).is_some();
                 is_cut && [last, forgotten].into_iter().flatten().all(|event| event.is_sound())
             }
-            Message::Leaves { range, parts, sums, ids } => {
+            Message::Leaves { number: _, parts, sums, ids } => {
                 let is_short = sums.len() <= SUMS_MAX && are_done(ids);
                 let is_cut = parts.len() <= PARTS_MAX && parts.iter().all(|(a, b)| a <= b);
-                range.is_sound() && is_short && is_cut
+                is_short && is_cut
             }
-            Message::Equal { range } => range.is_sound(),
+            Message::Equal { .. } | Message::Epto(_) => true,
             Message::Listed { page, after, held } => {
                 let mut ends = after.iter().chain(&page.until);
                 let is_sound = |one: &Entry| is_wire_key(&one.key) && one.version.is_sound();
@@ -336,7 +338,6 @@ impl Message {
                 event.is_sound() && results.len() <= RECORDS_MAX && are_sound
             }
             Message::Flasked { result, .. } => result.is_sound(),
-            Message::Epto(_) => true,
         }
     }
 }

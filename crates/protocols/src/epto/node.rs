@@ -122,6 +122,12 @@ impl Epto {
         time <= self.clock.now()
     }
 
+    /// Whether a state that has come so far may be taken over.
+    #[must_use]
+    pub fn believes(&self, time: LogicalTime) -> bool {
+        self.clock.believes(time)
+    }
+
     /// Broadcasts an event with this payload. It leaves with the next round, and is delivered here
     /// as everywhere when its turn comes.
     ///

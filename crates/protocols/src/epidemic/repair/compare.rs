@@ -75,11 +75,13 @@ impl Epidemic {
 
     /// Asks a node whether it has the same in a range.
     fn compare(&mut self, range: Range, with: NodeId, cx: &mut Context<'_>) {
-        self.state.doubt.ask(with, range);
+        self.state.questions += 1;
+        let number = self.state.questions;
+        self.state.doubt.ask(with, range, number);
         let sums = self.sums(&range, range.parts_usual());
         let (ids, last) = (self.state.seen.sum(&range), self.state.last);
         let forgotten = self.state.seen.forgotten();
-        cx.fx.send(with, Message::Compare { range, sums, ids, last, forgotten });
+        cx.fx.send(with, Message::Compare { number, range, sums, ids, last, forgotten });
     }
 
     /// Whether this node has all of a range.
@@ -97,7 +99,7 @@ impl Epidemic {
     pub(in crate::epidemic) fn on_compare(
         &mut self,
         from: Incarnation,
-        range: Range,
+        (number, range): (u64, Range),
         theirs: (&[u64], u64),
         (last, forgotten): (Option<EventKey>, Option<EventKey>),
         cx: &mut Context<'_>,
@@ -124,7 +126,7 @@ impl Epidemic {
             return self.leave_place(cx);
         }
         if mine == sums && knows_ids {
-            cx.fx.send(from, Message::Equal { range });
+            cx.fx.send(from, Message::Equal { number });
             return;
         }
         probe!("epidemic/differs");
@@ -135,13 +137,14 @@ impl Epidemic {
         let ids =
             if knows_ids { Vec::new() } else { self.state.seen.newest(&range, None, RECORDS_MAX) };
         invariant!(told.len() <= SUMS_MAX, "an answer is bounded");
-        cx.fx.send(from, Message::Leaves { range, parts, sums: told, ids });
+        cx.fx.send(from, Message::Leaves { number, parts, sums: told, ids });
     }
 
     /// A node has the same.
-    pub(in crate::epidemic) fn on_equal(&mut self, from: Incarnation, range: Range) {
-        invariant!(range.is_sound(), "a range is what it says");
-        self.state.doubt.end_equal(from.node, &range);
+    pub(in crate::epidemic) fn on_equal(&mut self, from: Incarnation, number: u64) {
+        let before = self.state.doubt.count();
+        self.state.doubt.end_equal(from.node, number);
+        invariant!(self.state.doubt.count() <= before, "an answer raises no doubt");
         invariant!(self.state.writes.is_empty(), "a comparison writes nothing");
     }
 
@@ -149,7 +152,7 @@ impl Epidemic {
     pub(in crate::epidemic) fn on_leaves(
         &mut self,
         from: Incarnation,
-        (range, parts): (Range, &[(Leaf, Leaf)]),
+        (number, parts): (u64, &[(Leaf, Leaf)]),
         sums: Vec<(Leaf, u64)>,
         ids: Vec<(RequestId, Done)>,
         cx: &mut Context<'_>,
@@ -165,7 +168,7 @@ impl Epidemic {
         let all: BTreeSet<Leaf> = mine.keys().chain(theirs.keys()).copied().collect();
         let differing = all.into_iter().filter(|leaf| mine.get(leaf) != theirs.get(leaf));
         let mut leaves: Vec<Leaf> = differing.collect();
-        self.state.doubt.end_leaves(from.node, (&range, parts), &leaves, is_whole);
+        self.state.doubt.end_leaves((from.node, number), parts, &leaves, is_whole);
         for _ in 0..LEAVES_MAX.min(leaves.len()) {
             let leaf = leaves.swap_remove(cx.rng.below(leaves.len() as u64) as usize);
             let range = Range::of_leaf(leaf);

@@ -27,6 +27,8 @@ pub struct Doubt {
 struct Comparison {
     with: NodeId,
     range: Range,
+    /// Names the question: what answers an earlier one was true before the doubt.
+    number: u64,
     /// The leaves of which all was listed, and the answer has not come, with the number of the
     /// question.
     listed: BTreeMap<Leaf, u64>,
@@ -67,19 +69,24 @@ impl Doubt {
     }
 
     /// A member is asked whether it has the same.
-    pub fn ask(&mut self, with: NodeId, range: Range) {
+    pub fn ask(&mut self, with: NodeId, range: Range, number: u64) {
         if !self.words.is_empty() {
-            self.asked = Some(Comparison { with, range, listed: BTreeMap::new() });
+            self.asked = Some(Comparison { with, range, number, listed: BTreeMap::new() });
         }
     }
 
-    fn is_asked(&self, from: NodeId, range: &Range) -> bool {
-        self.asked.as_ref().is_some_and(|asked| asked.with == from && asked.range == *range)
+    /// The range of the question that this node answers.
+    fn asked(&self, from: NodeId, number: u64) -> Option<Range> {
+        let is_it = |asked: &&Comparison| {
+            let is_late = asked.number != number && !mutant!("epidemic_late_comparison_ends_doubt");
+            asked.with == from && !is_late
+        };
+        self.asked.as_ref().filter(is_it).map(|asked| asked.range)
     }
 
     /// It has.
-    pub fn end_equal(&mut self, from: NodeId, range: &Range) {
-        if self.is_asked(from, range) {
+    pub fn end_equal(&mut self, from: NodeId, number: u64) {
+        if let Some(range) = self.asked(from, number) {
             let (first, last) = range.leaves();
             self.end(first.0..=last.0);
         }
@@ -89,14 +96,15 @@ impl Doubt {
     /// it, nothing is known of others.
     pub fn end_leaves(
         &mut self,
-        from: NodeId,
-        (range, parts): (&Range, &[(Leaf, Leaf)]),
+        (from, number): (NodeId, u64),
+        parts: &[(Leaf, Leaf)],
         differing: &[Leaf],
         is_whole: bool,
     ) {
-        if !self.is_asked(from, range) || mutant!("epidemic_doubts_until_all_is_equal") {
+        let asked = self.asked(from, number);
+        let Some(range) = asked.filter(|_| !mutant!("epidemic_doubts_until_all_is_equal")) else {
             return;
-        }
+        };
         let differing: BTreeSet<Leaf> = differing.iter().copied().collect();
         debug_assert!(
             differing.iter().all(|leaf| parts.iter().any(|it| (it.0..=it.1).contains(leaf)))
@@ -143,15 +151,19 @@ mod tests {
     #[test]
     fn it_ends_leaf_by_leaf_with_what_was_asked_since() {
         let (mut doubt, other, stranger) = (Doubt::default(), NodeId(2), NodeId(3));
-        doubt.ask(other, Range::ALL);
+        doubt.ask(other, Range::ALL, 1);
         doubt.begin(&Range::ALL);
-        doubt.end_equal(other, &Range::ALL);
+        doubt.end_equal(other, 1);
         assert_eq!(doubt.count(), 1 << 16, "that was asked before");
-        doubt.ask(other, Range::ALL);
-        doubt.end_equal(stranger, &Range::ALL);
+        doubt.ask(other, Range::ALL, 2);
+        doubt.end_equal(stranger, 2);
         assert_eq!(doubt.count(), 1 << 16, "that one was not asked");
+        doubt.end_equal(other, 1);
+        assert_eq!(doubt.count(), 1 << 16, "that is the late answer to what was asked before");
         let parts = [(Leaf(0), Leaf(9))];
-        doubt.end_leaves(other, (&Range::ALL, &parts), &[Leaf(3), Leaf(5)], true);
+        doubt.end_leaves((other, 1), &parts, &[Leaf(3)], true);
+        assert_eq!(doubt.count(), 1 << 16, "so is that");
+        doubt.end_leaves((other, 2), &parts, &[Leaf(3), Leaf(5)], true);
         assert!(doubt.count() == 2 && doubt.has(Leaf(3)) && doubt.has(Leaf(5)));
         doubt.end_listed(other, Leaf(3), 7);
         assert!(doubt.has(Leaf(3)), "not all of it was listed");
@@ -160,7 +172,7 @@ mod tests {
         assert!(doubt.has(Leaf(3)), "that was the end of a leaf, or was asked before");
         doubt.end_listed(other, Leaf(3), 7);
         assert!(!doubt.has(Leaf(3)) && doubt.has(Leaf(5)));
-        doubt.end_equal(other, &Range::ALL);
+        doubt.end_equal(other, 2);
         assert!(doubt.count() == 0 && doubt.words.is_empty());
     }
 
@@ -168,19 +180,19 @@ mod tests {
     fn of_what_was_not_told_nothing_is_known() {
         let (mut doubt, other) = (Doubt::default(), NodeId(2));
         doubt.begin(&Range::ALL);
-        doubt.ask(other, Range::ALL);
+        doubt.ask(other, Range::ALL, 1);
         let parts = [(Leaf(8), Leaf(9)), (Leaf(0), Leaf(3))];
-        doubt.end_leaves(other, (&Range::ALL, &parts), &[Leaf(3)], false);
+        doubt.end_leaves((other, 1), &parts, &[Leaf(3)], false);
         assert_eq!(doubt.count(), (1 << 16) - 5);
         assert!(doubt.has(Leaf(3)) && doubt.has(Leaf(4)) && !doubt.has(Leaf(9)));
         // A node that answers for a half alone has nothing else to doubt.
         let half = Range::of_leaf(Leaf(4));
         doubt.keep_within(&half);
         assert!(doubt.count() == 1 && doubt.has(Leaf(4)));
-        doubt.end_equal(other, &half);
+        doubt.end_equal(other, 1);
         assert_eq!(doubt.count(), 1, "that was asked before");
-        doubt.ask(other, half);
-        doubt.end_equal(other, &half);
+        doubt.ask(other, half, 2);
+        doubt.end_equal(other, 2);
         doubt.keep_within(&Range::ALL);
         assert!(doubt.words.is_empty());
     }

@@ -73,8 +73,9 @@ impl Standing {
 }
 
 impl Joining {
-    pub(super) fn restart(&mut self) {
-        (self.range, self.since, self.heard_ready, self.oldest) = (None, None, None, None);
+    /// Begins anew; what was taken stays, and with it how old it may be.
+    pub(in crate::epidemic) fn restart(&mut self) {
+        (self.range, self.since, self.heard_ready) = (None, None, None);
         self.donors.clear();
     }
 
@@ -176,9 +177,13 @@ impl Joining {
         members: &[NodeId],
     ) -> bool {
         let is_heard = self.hears_ready(round, patience);
-        let are_few = own.is_some_and(|copies| self.unheard(members) < copies);
-        let has_any = self.done(false).next().is_some();
-        has_any && are_few && !is_heard && !mutant!("epidemic_waits_for_who_is_cut_off")
+        let unheard = self.unheard(members);
+        let are_few = own.is_some_and(|copies| unheard < copies);
+        // A neighbour that is no member knows nothing of what they have.
+        unheard < members.len()
+            && are_few
+            && !is_heard
+            && !mutant!("epidemic_waits_for_who_is_cut_off")
     }
 }
 
@@ -280,9 +285,10 @@ impl Epidemic {
         let has_ready = joining.done(true).next().is_some();
         let told = joining.donors.values().filter_map(|donor| donor.whole(has_ready)).cloned();
         let own = Horizon { last: self.state.last, ..Horizon::default() };
-        // Of who lags nothing was taken.
-        let (is_alone, since) = (joining.done(false).all(Donor::lags), self.state.last);
-        let heard = joining.furthest.map(|furthest| furthest.time);
+        let since = self.state.last;
+        // Of who lags nothing was taken; who had something itself has what there is.
+        let is_alone = joining.done(false).all(|donor| donor.lags() && since.is_none());
+        let heard = joining.furthest.map_or(LogicalTime(0), |furthest| furthest.time);
         let mut horizon = furthest(own, told);
         let takes_place = joining.takes_place;
         // Who has no place has none: nothing has its turn there.
@@ -290,6 +296,11 @@ impl Epidemic {
         if takes_place {
             let clock = horizon.last.map_or(LogicalTime(0), |last| last.time);
             horizon.clock = horizon.clock.max(clock);
+            // What is written from now on comes behind all that was heard of, taken or not; but
+            // for what this node would take for a lie in a ball.
+            if self.state.epto.believes(heard) && !mutant!("epidemic_resumes_behind_the_furthest") {
+                horizon.clock = horizon.clock.max(heard);
+            }
             if self.state.epto.resume_at(&horizon).is_err() {
                 probe!("epidemic/snapshot_old");
                 return joining.restart();
@@ -297,11 +308,6 @@ impl Epidemic {
             if let Some(last) = horizon.last {
                 self.state.set_last(last);
                 self.forget_old(last.time);
-            }
-            // What is written from now on comes behind all that was heard of, taken or not.
-            if let Some(heard) = heard.filter(|_| !mutant!("epidemic_resumes_behind_the_furthest"))
-            {
-                self.state.epto.on_seen(heard);
             }
         }
         probe!("epidemic/joined");
@@ -330,6 +336,9 @@ impl Epidemic {
         let state = &mut self.state;
         state.seen.forget_range(&Range::ALL, &mut state.writes);
         state.store.drop_range(&Range::ALL, usize::MAX, &mut state.writes);
+        if let Standing::Joining(joining) = &mut state.standing {
+            joining.oldest = None;
+        }
         state.last = None;
         state.former.clear();
         state.behind.end(&Range::ALL, &mut state.writes);

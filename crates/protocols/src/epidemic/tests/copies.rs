@@ -13,6 +13,7 @@ use crate::epto::{EventKey, Horizon, LogicalTime};
 use crate::gossip::cyclon::Peer;
 use bytes::Bytes;
 use quorate_kernel::ids::NodeId;
+use quorate_kernel::limits::EPTO_CLOCK_JUMP_MAX;
 use quorate_kernel::operation::Outcome;
 use quorate_kernel::process::Process;
 use std::boxed::Box;
@@ -97,10 +98,14 @@ fn what_others_have_purged_is_not_taken_from_who_was_away() {
 /// A node in a small world that has lost its disk and hears no snapshots, when it would take those
 /// of who is not ready, too; and the others of its slice.
 fn emptied(seed: u64) -> (World, NodeId, Vec<NodeId>) {
+    emptied_with(seed, 40)
+}
+
+fn emptied_with(seed: u64, grace: u64) -> (World, NodeId, Vec<NodeId>) {
     let mut world = World::new(12, Level::Strong, seed);
     world.settle();
     world.cut = Some(Box::new(|_, _, message| matches!(message, Message::SnapshotA { .. })));
-    (world.settings.grace, world.settings.window) = (40, 20);
+    (world.settings.grace, world.settings.window) = (grace, 20);
     let node = world.up()[0];
     world.stop(node);
     world.hosts.get_mut(&node).expect("it is there").disk.0.clear();
@@ -137,6 +142,25 @@ fn who_has_nothing_takes_nothing_of_who_lags_behind_others() {
     assert_eq!(world.state(node).store.held(&key, None), None);
 }
 
+/// It may have had the range before.
+#[test]
+fn nor_of_a_neighbour_that_is_no_member() {
+    let (mut world, node, members) = emptied(72);
+    let far = world.settings.grace + 10;
+    let is_other = |other: &NodeId| *other != node && !members.contains(other);
+    let others: Vec<NodeId> = world.up().into_iter().filter(is_other).collect();
+    let first = |world: &World| others.iter().copied().find(|one| is_asked(world, node, *one));
+    while first(&world).is_none() {
+        world.run(1);
+    }
+    let neighbour = first(&world).expect("one was asked");
+    let furthest = page(&world, node, number(&world, node, members[0]), far, false);
+    world.say(members[0], node, Message::SnapshotB(SnapshotB { is_ready: false, ..furthest }));
+    let (key, old) = old_copy(&world, node, neighbour, 3);
+    world.say(neighbour, node, Message::SnapshotB(old));
+    assert_eq!(world.state(node).store.held(&key, None), None);
+}
+
 /// Nobody has said before how far the others are.
 #[test]
 fn what_was_taken_of_who_lags_is_dropped_when_others_are_heard() {
@@ -150,20 +174,39 @@ fn what_was_taken_of_who_lags_is_dropped_when_others_are_heard() {
     assert_eq!(world.state(node).store.held(&key, None), None);
 }
 
+/// A join may begin anew in between, as when the number of slices changes.
+#[test]
+fn what_was_taken_of_who_lags_is_known_for_that_when_the_join_begins_anew() {
+    let (mut world, node, members) = emptied(73);
+    let far = world.settings.grace + 10;
+    let (key, old) = old_copy(&world, node, members[1], 3);
+    world.say(members[1], node, Message::SnapshotB(old));
+    let host = world.hosts.get_mut(&node).expect("it is there");
+    let Standing::Joining(joining) = &mut host.engine.state.standing else { panic!("it joins") };
+    joining.restart();
+    world.run(2);
+    asked(&mut world, node, &members[..1]);
+    let usual = page(&world, node, number(&world, node, members[0]), far, true);
+    world.say(members[0], node, Message::SnapshotB(usual));
+    assert_eq!(world.state(node).store.held(&key, None), None);
+}
+
 /// What it writes would be older than what another has that is heard again later.
 #[test]
 fn who_takes_over_counts_on_from_the_furthest_that_was_heard() {
-    let (mut world, node, members) = emptied(71);
-    let far = world.settings.grace;
-    let first = page(&world, node, number(&world, node, members[0]), far, false);
-    world.say(members[0], node, Message::SnapshotB(SnapshotB { is_ready: false, ..first }));
-    for donor in &members[1..3] {
-        let usual = page(&world, node, number(&world, node, *donor), 3, true);
-        world.say(*donor, node, Message::SnapshotB(SnapshotB { is_ready: false, ..usual }));
+    // Also if that is farther than what a client may have seen.
+    for far in [40, EPTO_CLOCK_JUMP_MAX / 2 + 100] {
+        let (mut world, node, members) = emptied_with(71, far);
+        let first = page(&world, node, number(&world, node, members[0]), far, false);
+        world.say(members[0], node, Message::SnapshotB(SnapshotB { is_ready: false, ..first }));
+        for donor in &members[1..3] {
+            let usual = page(&world, node, number(&world, node, *donor), 3, true);
+            world.say(*donor, node, Message::SnapshotB(SnapshotB { is_ready: false, ..usual }));
+        }
+        world.run(2);
+        assert!(world.state(node).is_whole());
+        assert!(world.state(node).epto.clock() >= LogicalTime(far));
     }
-    world.run(2);
-    assert!(world.state(node).is_whole());
-    assert!(world.state(node).epto.clock() >= LogicalTime(far));
 }
 
 /// It has been heard, and nothing of it was taken: that is no second copy.
