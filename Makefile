@@ -7,7 +7,7 @@ ROUNDS ?= 200
 ARGS ?=
 
 .PHONY: help build example test tools test-clients test-clients-redis proto soak fuzz bench \
-	bench-redis bench-ceiling bench-zookeeper
+	bench-redis bench-ceiling bench-zookeeper bench-log
 
 help:
 	@echo "make build               the release binary, $(TARGET)/release/quorate"
@@ -23,6 +23,7 @@ help:
 	@echo "make bench ARGS=...      quorate bench"
 	@echo "make bench-redis         quorate and one redis-server in turn, medians and the ratio"
 	@echo "make bench-zookeeper     the engine coordination and ZooKeeper 3.9 in turn, over its wire"
+	@echo "make bench-log           the store's log and raft-engine in turn, and what each says of damage"
 	@echo "make bench-ceiling       what an operation costs; beside it, if given, another version"
 	@echo "                         (OTHER=FILE) and programs that do less (PROTOTYPES=DIR)"
 
@@ -65,6 +66,14 @@ bench-zookeeper: build tools
 		-DoutputDirectory=$(abspath $(TARGET))/zookeeper
 	$(TARGET)/release/quorate bench zookeeper --keyspace coordination \
 		--peer $(TARGET)/zookeeper $(ARGS)
+
+# A program with dependencies of its own, which are no part of the product. It writes to the disk
+# that the target directory is on, and takes about six minutes.
+bench-log:
+	cargo build --release --locked --manifest-path examples/logs/Cargo.toml \
+		--target-dir $(TARGET)/logs
+	$(TARGET)/logs/release/quorate-logs damage --directory $(TARGET)/logs
+	$(TARGET)/logs/release/quorate-logs measure --directory $(TARGET)/logs $(ARGS)
 
 # The programs' directories are named by what they promise; see crates/bench/prototypes.sh.
 BUILT = $(TARGET)/prototypes/built/release
