@@ -119,7 +119,8 @@ impl TreeSession {
         self.shared.state().over.clone().unwrap_or_else(stopped)
     }
 
-    /// Ends the session, and its ephemeral nodes.
+    /// Ends the session, and its ephemeral nodes. That it has ended already is no error: the answer
+    /// to an earlier try may have been lost.
     ///
     /// # Errors
     /// It may still be there: it ends by itself after its time-out.
@@ -127,15 +128,22 @@ impl TreeSession {
         let deadline = self.tree.deadline();
         loop {
             let moves = self.shared.moves();
-            let (client, session) = self.shared.place()?;
-            let (keyspace, session) = (self.tree.keyspace.clone(), Some(session));
-            let asked = v1::CloseSessionRequest { keyspace, session };
-            let call = async |mut tree: Stub, asked| tree.close_session(asked).await;
-            let closed = calls::read_of(&client, None, asked, call).await.map(drop);
-            if !self.tree.goes_on(closed.as_ref().err(), moves, deadline).await {
-                return closed;
+            match self.try_to_close().await {
+                Err(why) if why.node_failure() == Some(v1::NodeFailure::SessionExpired) => {
+                    return Ok(());
+                }
+                Err(why) if self.tree.goes_on(Some(&why), moves, deadline).await => {}
+                closed => return closed,
             }
         }
+    }
+
+    async fn try_to_close(&self) -> Result<(), ClientError> {
+        let (client, session) = self.shared.place()?;
+        let (keyspace, session) = (self.tree.keyspace.clone(), Some(session));
+        let asked = v1::CloseSessionRequest { keyspace, session };
+        let call = async |mut tree: Stub, asked| tree.close_session(asked).await;
+        calls::read_of(&client, None, asked, call).await.map(drop)
     }
 }
 

@@ -128,15 +128,15 @@ impl Native {
         let lane = self.find_tree(&keyspace)?.keyspace().lane;
         let shown = session.as_ref().map(words::session).transpose()?;
         // Also if nobody waits for the answer any more.
-        if let Some(Shown { session, password, .. }) = &shown {
-            self.sessions.set_closing((lane, *session), password, true);
-        }
+        let begun = shown.as_ref().and_then(|shown| self.sessions.begin_closing(lane, shown));
         let closed = self.for_session(&keyspace, session, Act::Close, asking).await;
-        if let Some(Shown { session, password, .. }) = &shown {
-            match &closed {
-                Ok(_) => self.sessions.close((lane, *session)),
-                Err(problem) if problem.kind() == v1::Kind::OutcomeUnknown => {}
-                Err(_) => self.sessions.set_closing((lane, *session), password, false),
+        if let Some(Shown { session, .. }) = shown {
+            let name = (lane, session);
+            match (&closed, begun) {
+                (Ok(_), _) => self.sessions.close(name),
+                (Err(problem), _) if problem.kind() == v1::Kind::OutcomeUnknown => {}
+                (Err(_), Some(number)) => self.sessions.fail_closing(name, number),
+                (Err(_), None) => {}
             }
         }
         Ok(v1::CloseSessionResponse { zxid: closed? })

@@ -39,8 +39,9 @@ struct Open {
     number: u64,
     /// Tells its stream that it was closed.
     close: oneshot::Sender<()>,
-    /// Its client closes it: that it has ended is no error.
-    is_closing: bool,
+    /// How many calls of its client close it, as far as they have not failed: then that it has
+    /// ended is no error.
+    closing: u32,
 }
 
 impl Sessions {
@@ -61,7 +62,7 @@ impl Sessions {
         let number = table.count;
         // Its client may have gone on with it since.
         if table.open.get(&name).is_none_or(|open| open.opening <= opening) {
-            table.open.insert(name, Open { password, opening, number, close, is_closing: false });
+            table.open.insert(name, Open { password, opening, number, close, closing: 0 });
         }
         (number, closed)
     }
@@ -82,18 +83,29 @@ impl Sessions {
         }
     }
 
-    /// Its client begins to close it, or could not.
-    pub(super) fn set_closing(&self, name: Name, shown: &Password, is_closing: bool) {
+    /// Its client begins to close it; which opening, as this table counts them. A call that has
+    /// been on its way since an earlier opening closes nothing.
+    pub(super) fn begin_closing(&self, lane: LaneId, shown: &Shown) -> Option<u64> {
         let mut table = self.table();
-        if let Some(open) = table.open.get_mut(&name).filter(|it| is_same(&it.password, shown)) {
-            open.is_closing = is_closing;
+        let open = table.open.get_mut(&(lane, shown.session));
+        let open = open.filter(|it| is_same(&it.password, &shown.password))?;
+        let is_of_this = shown.opening.is_none_or(|opening| opening == open.opening);
+        open.closing += u32::from(is_of_this);
+        is_of_this.then_some(open.number)
+    }
+
+    /// It could not.
+    pub(super) fn fail_closing(&self, name: Name, number: u64) {
+        let mut table = self.table();
+        if let Some(open) = table.open.get_mut(&name).filter(|open| open.number == number) {
+            open.closing = open.closing.saturating_sub(1);
         }
     }
 
     /// Whether the client of a stream closes its session.
     pub(super) fn is_closing(&self, name: Name, number: u64) -> bool {
         let table = self.table();
-        table.open.get(&name).is_some_and(|open| open.number == number && open.is_closing)
+        table.open.get(&name).is_some_and(|open| open.number == number && open.closing > 0)
     }
 
     /// In which opening something is asked for it, if it is open here, and the password is right,
@@ -216,15 +228,24 @@ mod tests {
     #[test]
     fn that_a_session_ends_which_its_client_closes_is_no_error() {
         let sessions = Sessions::default();
+        let begin = |password, opening| {
+            sessions.begin_closing(NAME.0, &Shown { session: NAME.1, password, opening })
+        };
         let (first, _told_first) = sessions.insert(NAME, ([1; 16], 1));
-        sessions.set_closing(NAME, &[2; 16], true);
+        assert_eq!(begin([2; 16], Some(1)), None);
         assert!(!sessions.is_closing(NAME, first), "anybody says so");
-        sessions.set_closing(NAME, &[1; 16], true);
-        assert!(sessions.is_closing(NAME, first));
-        sessions.set_closing(NAME, &[1; 16], false);
-        assert!(!sessions.is_closing(NAME, first), "it could not");
-        sessions.set_closing(NAME, &[1; 16], true);
+        assert_eq!([begin([1; 16], Some(1)), begin([1; 16], None)], [Some(first); 2]);
+        sessions.fail_closing(NAME, first);
+        assert!(sessions.is_closing(NAME, first), "another call closes it still");
+        sessions.fail_closing(NAME, first);
+        assert!(!sessions.is_closing(NAME, first), "neither could");
+        assert_eq!(begin([1; 16], Some(1)), Some(first));
         let (second, _told_second) = sessions.insert(NAME, ([1; 16], 2));
         assert!(!sessions.is_closing(NAME, first) && !sessions.is_closing(NAME, second));
+        assert_eq!(begin([1; 16], Some(1)), None, "that was on its way meanwhile");
+        assert!(!sessions.is_closing(NAME, second));
+        assert_eq!(begin([1; 16], Some(2)), Some(second));
+        sessions.fail_closing(NAME, first);
+        assert!(sessions.is_closing(NAME, second), "the first could not");
     }
 }
