@@ -6,7 +6,7 @@ use super::replica::seen::Done;
 use super::replica::store::{Entry, Record};
 use super::replica::version::{RequestId, Version};
 pub use super::said::Came;
-use crate::epto::{self, EventKey, Horizon, Sequence};
+use crate::epto::{self, EventKey, Horizon, LogicalTime, Sequence};
 use crate::gossip::cyclon::Peer;
 use crate::slices::Profile;
 use alloc::vec::Vec;
@@ -196,6 +196,9 @@ pub struct SnapshotB {
     pub is_ready: bool,
     /// How far the sender has come; of a node that is not ready, the last event on its disk.
     pub horizon: Horizon,
+    /// The time up to which it has heard all of the range, if that is before it: it gave some of it
+    /// up then, or has taken it over in part.
+    pub behind: Option<LogicalTime>,
     /// Records, ascending by key.
     pub records: Vec<Record>,
     /// Up to which event the sender has forgotten requests, as there were too many.

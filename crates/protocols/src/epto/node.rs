@@ -122,10 +122,15 @@ impl Epto {
         time <= self.clock.now()
     }
 
-    /// Whether a state that has come so far may be taken over.
+    /// Whether this node has a clock.
     #[must_use]
-    pub fn believes(&self, time: LogicalTime) -> bool {
-        self.clock.believes(time)
+    pub fn has_clock(&self) -> bool {
+        self.clock.is_set()
+    }
+
+    /// One other node says that it has come so far. Of what is too far nothing is believed.
+    pub fn on_heard_of(&mut self, time: LogicalTime) {
+        self.clock.hear_of(time);
     }
 
     /// Broadcasts an event with this payload. It leaves with the next round, and is delivered here

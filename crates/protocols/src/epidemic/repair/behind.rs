@@ -32,6 +32,16 @@ impl Behind {
         }
     }
 
+    /// The same, where what is noted of a part may say less.
+    pub fn lower(&mut self, range: &Range, since: LogicalTime, writes: &mut Vec<Write>) {
+        let later: Vec<Range> =
+            self.within(range).filter(|(_, known)| *known > since).map(|(part, _)| part).collect();
+        for part in later {
+            self.end(&part, writes);
+        }
+        self.note(range, since, writes);
+    }
+
     /// A range is gone from here, or all of it is taken over.
     pub fn end(&mut self, range: &Range, writes: &mut Vec<Write>) {
         if self.0.iter().any(|(known, _)| known.meets(range)) {
@@ -116,5 +126,21 @@ mod tests {
         assert_eq!(parts, [young, old, (range(20, 22), time(8))]);
         again.end(&range(0, 99), &mut writes);
         assert_eq!(writes.pop(), Some((BEHIND, None)));
+    }
+
+    #[test]
+    fn a_time_may_become_an_earlier_one() {
+        let (mut behind, mut writes) = (Behind::default(), Vec::new());
+        let time = LogicalTime;
+        behind.note(&range(10, 19), time(3), &mut writes);
+        behind.note(&range(20, 29), time(8), &mut writes);
+        behind.lower(&range(15, 34), time(5), &mut writes);
+        behind.check();
+        let mut parts: Vec<_> = behind.within(&range(0, 99)).collect();
+        parts.sort();
+        assert_eq!(parts, [(range(10, 19), time(3)), (range(20, 34), time(5))]);
+        let written = writes.len();
+        behind.lower(&range(15, 34), time(6), &mut writes);
+        assert_eq!(writes.len(), written, "nothing is earlier");
     }
 }

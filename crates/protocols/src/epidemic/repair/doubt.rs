@@ -6,20 +6,23 @@
 //! leaves are, but for those of the last writes.
 
 use crate::epidemic::replica::range::{Leaf, Range};
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 use quorate_kernel::ids::NodeId;
 use quorate_kernel::mutant;
 
 /// How many words of 64 leaves there are.
 const WORDS: usize = 1 << 10;
+/// How many comparisons may be under way.
+const COMPARISONS_MAX: usize = 8;
 
 /// The leaves that are in doubt, and the comparison that may end it.
 #[derive(Clone, Debug, Default)]
 pub struct Doubt {
     /// A bit for each leaf; no words where none is in doubt.
     words: Vec<u64>,
-    asked: Option<Comparison>,
+    /// The last ones, the newest at the end: an answer may take longer than a period of repair.
+    asked: VecDeque<Comparison>,
 }
 
 /// A comparison that was begun after the doubt.
@@ -38,7 +41,7 @@ impl Doubt {
     /// All of a range is in doubt. What members say to earlier questions ends nothing.
     pub fn begin(&mut self, range: &Range) {
         self.words.resize(WORDS, 0);
-        self.asked = None;
+        self.asked.clear();
         let (first, last) = range.leaves();
         for leaf in first.0..=last.0 {
             self.words[usize::from(leaf / 64)] |= 1 << (leaf % 64);
@@ -64,14 +67,17 @@ impl Doubt {
         }
         if self.words.iter().all(|word| *word == 0) {
             self.words.clear();
-            self.asked = None;
+            self.asked.clear();
         }
     }
 
     /// A member is asked whether it has the same.
     pub fn ask(&mut self, with: NodeId, range: Range, number: u64) {
         if !self.words.is_empty() {
-            self.asked = Some(Comparison { with, range, number, listed: BTreeMap::new() });
+            if self.asked.len() == COMPARISONS_MAX {
+                self.asked.pop_front();
+            }
+            self.asked.push_back(Comparison { with, range, number, listed: BTreeMap::new() });
         }
     }
 
@@ -81,7 +87,7 @@ impl Doubt {
             let is_late = asked.number != number && !mutant!("epidemic_late_comparison_ends_doubt");
             asked.with == from && !is_late
         };
-        self.asked.as_ref().filter(is_it).map(|asked| asked.range)
+        self.asked.iter().rev().find(is_it).map(|asked| asked.range)
     }
 
     /// It has.
@@ -120,13 +126,13 @@ impl Doubt {
         if !self.words.is_empty() {
             let (first, last) = range.leaves();
             self.end((0..=u16::MAX).filter(|leaf| !(first.0..=last.0).contains(leaf)));
-            self.asked = None;
+            self.asked.clear();
         }
     }
 
     /// It is told all that this node has in a leaf.
     pub fn list(&mut self, to: NodeId, leaf: Leaf, number: u64) {
-        if let Some(asked) = self.asked.as_mut().filter(|asked| asked.with == to) {
+        if let Some(asked) = self.asked.iter_mut().rev().find(|asked| asked.with == to) {
             asked.listed.insert(leaf, number);
         }
     }
@@ -134,11 +140,12 @@ impl Doubt {
     /// It has told all that is newer in what was listed in this question, to the end of a leaf. A
     /// part of the leaf may have been listed, in this comparison or in one before the doubt.
     pub fn end_listed(&mut self, from: NodeId, leaf: Leaf, number: u64) {
-        let asked = self.asked.as_mut().filter(|asked| asked.with == from);
-        let Some(listed) = asked.map(|asked| &mut asked.listed) else { return };
         let is_it = |one: &u64| *one == number || mutant!("epidemic_late_answer_ends_doubt");
-        if listed.get(&leaf).is_some_and(is_it) {
-            listed.remove(&leaf);
+        let is_listed = |asked: &&mut Comparison| {
+            asked.with == from && asked.listed.get(&leaf).is_some_and(is_it)
+        };
+        if let Some(asked) = self.asked.iter_mut().find(is_listed) {
+            asked.listed.remove(&leaf);
             self.end(core::iter::once(leaf.0));
         }
     }
@@ -163,6 +170,8 @@ mod tests {
         let parts = [(Leaf(0), Leaf(9))];
         doubt.end_leaves((other, 1), &parts, &[Leaf(3)], true);
         assert_eq!(doubt.count(), 1 << 16, "so is that");
+        // Another one is under way by then.
+        doubt.ask(other, Range::ALL, 3);
         doubt.end_leaves((other, 2), &parts, &[Leaf(3), Leaf(5)], true);
         assert!(doubt.count() == 2 && doubt.has(Leaf(3)) && doubt.has(Leaf(5)));
         doubt.end_listed(other, Leaf(3), 7);

@@ -14,7 +14,7 @@
 
 use super::deferred::Deferred;
 use super::doubt::Doubt;
-use super::snapshot::{Donor, time};
+use super::snapshot::Donor;
 use crate::epidemic::replica::range::Range;
 use crate::epidemic::{Context, Epidemic};
 use crate::epto::{EventKey, Horizon, LogicalTime};
@@ -57,9 +57,6 @@ pub struct Joining {
     pub(super) heard_ready: Option<u64>,
     /// How far the furthest donor was that was ever heard: what it has purged is purged.
     furthest: Option<EventKey>,
-    /// How far the one had come that was furthest behind of those that were not ready and of whom
-    /// something was taken.
-    oldest: Option<u64>,
     /// What has had its turn since `floor`.
     pub(super) deferred: Deferred,
 }
@@ -73,7 +70,7 @@ impl Standing {
 }
 
 impl Joining {
-    /// Begins anew; what was taken stays, and with it how old it may be.
+    /// Begins anew; what was taken stays.
     pub(in crate::epidemic) fn restart(&mut self) {
         (self.range, self.since, self.heard_ready) = (None, None, None);
         self.donors.clear();
@@ -102,21 +99,6 @@ impl Joining {
         }
     }
 
-    /// Something is taken of one that is not ready and has come so far.
-    pub(super) fn take_of(&mut self, reached: u64) {
-        self.oldest = Some(self.oldest.map_or(reached, |oldest| oldest.min(reached)));
-    }
-
-    /// Whether something was taken, before anybody else was heard, of one that was away for longer
-    /// than tombstones are kept: the others may have purged it. A node that had something itself
-    /// has the tombstones of that time, or was away as long.
-    pub(super) fn is_mixed(&self, furthest: Option<EventKey>, grace: u64) -> bool {
-        let is_old = |oldest: u64| time(furthest).saturating_sub(oldest) > grace;
-        self.takes_place
-            && self.oldest.is_some_and(is_old)
-            && !mutant!("epidemic_keeps_of_who_lags")
-    }
-
     /// Whether somebody who is ready was heard lately.
     pub(super) fn hears_ready(&self, round: u64, patience: u64) -> bool {
         self.heard_ready.is_some_and(|heard| round < heard + 2 * patience)
@@ -124,8 +106,10 @@ impl Joining {
 
     /// How many of these members have been heard to the end. Of those that lag nothing was taken:
     /// they count only if there is nobody else.
-    fn heard(&self, members: &[NodeId]) -> usize {
-        let has_others = self.unheard(members) > 0 && !mutant!("epidemic_who_lags_is_counted");
+    fn heard(&self, members: &[NodeId], round: u64) -> usize {
+        let is_coming = || self.donors.values().any(|donor| donor.is_coming(round));
+        let has_others = (self.unheard(members) > 0 || members.is_empty() && is_coming())
+            && !mutant!("epidemic_who_lags_is_counted");
         let is_counted = |donor: &&Donor| {
             (donor.is_member || members.is_empty()) && !(has_others && donor.lags())
         };
@@ -157,7 +141,7 @@ impl Joining {
         // Who has all is still sending it: what others have is less.
         let is_coming = self.donors.values().any(|one| one.is_ready() && !one.is_silent(round))
             && !mutant!("epidemic_join_without_who_is_ready");
-        let all = self.heard(members);
+        let all = self.heard(members, round);
         if members.is_empty() {
             return waited >= patience && (all >= 1 || is_alone);
         }
@@ -287,7 +271,7 @@ impl Epidemic {
         let own = Horizon { last: self.state.last, ..Horizon::default() };
         let since = self.state.last;
         // Of who lags nothing was taken; who had something itself has what there is.
-        let is_alone = joining.done(false).all(|donor| donor.lags() && since.is_none());
+        let is_alone = since.is_none() && joining.done(false).all(Donor::lags);
         let heard = joining.furthest.map_or(LogicalTime(0), |furthest| furthest.time);
         let mut horizon = furthest(own, told);
         let takes_place = joining.takes_place;
@@ -296,9 +280,10 @@ impl Epidemic {
         if takes_place {
             let clock = horizon.last.map_or(LogicalTime(0), |last| last.time);
             horizon.clock = horizon.clock.max(clock);
-            // What is written from now on comes behind all that was heard of, taken or not; but
-            // for what this node would take for a lie in a ball.
-            if self.state.epto.believes(heard) && !mutant!("epidemic_resumes_behind_the_furthest") {
+            // Where nobody is ready what was heard of is all that says how far others were.
+            let is_led = has_ready && !mutant!("epidemic_believes_any_horizon");
+            let is_new = !self.state.epto.has_clock();
+            if is_new && !is_led && !mutant!("epidemic_resumes_behind_the_furthest") {
                 horizon.clock = horizon.clock.max(heard);
             }
             if self.state.epto.resume_at(&horizon).is_err() {
@@ -308,6 +293,10 @@ impl Epidemic {
             if let Some(last) = horizon.last {
                 self.state.set_last(last);
                 self.forget_old(last.time);
+            }
+            // What is written from now on comes behind all that was heard of, taken or not.
+            if !mutant!("epidemic_resumes_behind_the_furthest") {
+                self.state.epto.on_heard_of(heard);
             }
         }
         probe!("epidemic/joined");
@@ -336,9 +325,6 @@ impl Epidemic {
         let state = &mut self.state;
         state.seen.forget_range(&Range::ALL, &mut state.writes);
         state.store.drop_range(&Range::ALL, usize::MAX, &mut state.writes);
-        if let Standing::Joining(joining) = &mut state.standing {
-            joining.oldest = None;
-        }
         state.last = None;
         state.former.clear();
         state.behind.end(&Range::ALL, &mut state.writes);

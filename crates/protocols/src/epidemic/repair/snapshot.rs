@@ -60,6 +60,11 @@ impl Donor {
     pub fn is_silent(&self, round: u64) -> bool {
         self.whole(true).is_none() && round >= self.asked_at + SILENT_ROUNDS
     }
+
+    /// Whether some of it has come, and more is to come.
+    pub fn is_coming(&self, round: u64) -> bool {
+        self.begun.is_some() && !self.is_silent(round)
+    }
 }
 
 impl Epidemic {
@@ -134,9 +139,21 @@ impl Epidemic {
         let ids_below = Rest::behind(below);
         invariant!(records.len() <= RECORDS_MAX, "a page is bounded");
         let forgotten = state.seen.forgotten();
-        let page =
-            SnapshotB { number, is_ready, horizon, records, forgotten, ids, after, ids_below };
-        cx.fx.send(from, Message::SnapshotB(page));
+        let behind = state.behind.within(&range).map(|(_, since)| since).min();
+        cx.fx.send(
+            from,
+            Message::SnapshotB(SnapshotB {
+                number,
+                is_ready,
+                horizon,
+                behind,
+                records,
+                forgotten,
+                ids,
+                after,
+                ids_below,
+            }),
+        );
     }
 
     /// A page of a snapshot.
@@ -165,11 +182,6 @@ impl Epidemic {
         // How long this node was away: tombstones may be purged that it has not heard of.
         let away = time(page.horizon.last).saturating_sub(time(last));
         let is_late = last.is_some() && away > grace && !mutant!("epidemic_away_ignored");
-        if last.is_none() && joining.is_mixed(furthest, grace) {
-            probe!("epidemic/mixed");
-            joining.restart();
-            return self.drop_all(cx);
-        }
         // What others have purged is not taken from who has not heard yet that it was away; unless
         // nobody is ready for long, as when all members of a slice have started. Then what they
         // have on disk says who was away.
@@ -182,40 +194,44 @@ impl Epidemic {
             return self.drop_all(cx);
         }
         let reached = time(page.horizon.last);
-        if tells_time && self.drop_behind(&range, reached) {
+        // Who has nothing itself does not know how far others are, but has heard it of them.
+        let told = if last.is_none() { time(furthest) } else { reached };
+        if (tells_time || last.is_none()) && self.drop_behind(&range, told) {
             return self.flush(cx);
         }
         let Standing::Joining(joining) = &mut self.state.standing else { return };
         let Some(donor) = joining.donors.get_mut(&from.node) else { return };
         // Nor is it while somebody sends who is ready: that is all there is, and more may be old.
-        if is_unready && (waits || is_early && !mutant!("epidemic_old_copy_merged")) {
+        let is_early = donor.is_member && is_early && !mutant!("epidemic_old_copy_merged");
+        if !page.is_ready && (waits || is_early) {
             probe!("epidemic/unready_early");
             self.state.questions += 1;
             donor.number = self.state.questions;
             return;
         }
         donor.asked_at = round;
-        // Who begins with nothing does not know how far others are, but has heard it of them.
-        let lags = time(furthest).saturating_sub(time(page.horizon.last)) > grace;
-        // A neighbour that is no member may have had the range before, and been away since.
+        // A neighbour that is no member may have had the range before, and not heard of it since.
+        let behind = page.behind.filter(|_| !mutant!("epidemic_range_as_young_as_its_holder"));
+        let heard = behind.map_or(reached, |behind| reached.min(behind.0));
+        let lags = time(furthest).saturating_sub(heard) > grace;
         let is_trusted = page.is_ready || !donor.is_member && mutant!("epidemic_trusts_neighbours");
         if !is_trusted && lags && !mutant!("epidemic_unready_tell_no_time") {
-            // It was away for longer than tombstones are kept: nothing of it is taken.
+            // That is longer than tombstones are kept: nothing of it is taken.
             donor.whole = Some(Said { horizon: page.horizon, is_ready: false, lags });
             return;
         }
-        if !is_trusted && !(page.records.is_empty() && page.ids.is_empty()) {
-            joining.take_of(reached);
-        }
-        self.take_page(from, (range, page), cx);
+        let has_any = !(page.records.is_empty() && page.ids.is_empty());
+        self.take_page(from, (range, page), (has_any && !is_trusted).then_some(heard), cx);
         invariant!(self.state.writes.is_empty(), "all that was changed was written");
     }
 
-    /// A page that counts is taken, and what is left is asked for.
+    /// A page that counts is taken, and what is left is asked for. Of one that is not ready it says
+    /// no more than what was heard by `heard`.
     fn take_page(
         &mut self,
         from: Incarnation,
         (range, page): (Range, SnapshotB),
+        heard: Option<u64>,
         cx: &mut Context<'_>,
     ) {
         let Standing::Joining(joining) = &mut self.state.standing else { return };
@@ -239,6 +255,10 @@ impl Epidemic {
             let question = Message::SnapshotA { number, range, after, ids_below };
             // A question promises nothing.
             cx.fx.send_early(from, question);
+        }
+        if let Some(heard) = heard.filter(|_| !mutant!("epidemic_keeps_of_who_lags")) {
+            // Others may have purged it, who are heard later.
+            self.state.behind.lower(&range, LogicalTime(heard), &mut self.state.writes);
         }
         // What its sender does not remember cannot be asked of this node either.
         self.state.seen.forget_up_to(page.forgotten, &mut self.state.writes);

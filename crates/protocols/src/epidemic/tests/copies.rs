@@ -145,8 +145,15 @@ fn who_has_nothing_takes_nothing_of_who_lags_behind_others() {
 /// It may have had the range before.
 #[test]
 fn nor_of_a_neighbour_that_is_no_member() {
+    let far = 50;
+    // It was away, or has given the range up long ago.
+    takes_nothing_of_a_neighbour(far, (3, None));
+    takes_nothing_of_a_neighbour(far, (far, Some(LogicalTime(3))));
+}
+
+fn takes_nothing_of_a_neighbour(far: u64, (reached, behind): (u64, Option<LogicalTime>)) {
     let (mut world, node, members) = emptied(72);
-    let far = world.settings.grace + 10;
+    assert!(far - 3 > world.settings.grace);
     let is_other = |other: &NodeId| *other != node && !members.contains(other);
     let others: Vec<NodeId> = world.up().into_iter().filter(is_other).collect();
     let first = |world: &World| others.iter().copied().find(|one| is_asked(world, node, *one));
@@ -156,8 +163,8 @@ fn nor_of_a_neighbour_that_is_no_member() {
     let neighbour = first(&world).expect("one was asked");
     let furthest = page(&world, node, number(&world, node, members[0]), far, false);
     world.say(members[0], node, Message::SnapshotB(SnapshotB { is_ready: false, ..furthest }));
-    let (key, old) = old_copy(&world, node, neighbour, 3);
-    world.say(neighbour, node, Message::SnapshotB(old));
+    let (key, old) = old_copy(&world, node, neighbour, reached);
+    world.say(neighbour, node, Message::SnapshotB(SnapshotB { behind, ..old }));
     assert_eq!(world.state(node).store.held(&key, None), None);
 }
 
@@ -207,6 +214,21 @@ fn who_takes_over_counts_on_from_the_furthest_that_was_heard() {
         assert!(world.state(node).is_whole());
         assert!(world.state(node).epto.clock() >= LogicalTime(far));
     }
+}
+
+/// One page of one node, whose disk may be damaged, moves no clock far where others are ready.
+#[test]
+fn what_one_says_moves_no_clock_where_others_are_ready() {
+    let (mut world, node, members) = emptied(71);
+    let first = page(&world, node, number(&world, node, members[0]), 1 << 61, false);
+    world.say(members[0], node, Message::SnapshotB(SnapshotB { is_ready: false, ..first }));
+    for donor in &members[1..3] {
+        let usual = page(&world, node, number(&world, node, *donor), 3, true);
+        world.say(*donor, node, Message::SnapshotB(usual));
+    }
+    world.run(2);
+    assert!(world.state(node).is_whole());
+    assert!(world.state(node).epto.clock() < LogicalTime(EPTO_CLOCK_JUMP_MAX));
 }
 
 /// It has been heard, and nothing of it was taken: that is no second copy.

@@ -44,7 +44,8 @@ pub fn page(world: &World, node: NodeId, number: u64, time: u64, is_last: bool) 
     let after = if is_last { Rest::Nothing } else { Rest::Behind(wire_key(b"k")) };
     let (records, ids, ids_below) = (Vec::new(), Vec::new(), Rest::Nothing);
     let (is_ready, forgotten) = (true, None);
-    SnapshotB { number, is_ready, horizon, records, forgotten, ids, after, ids_below }
+    let behind = None;
+    SnapshotB { number, is_ready, horizon, behind, records, forgotten, ids, after, ids_below }
 }
 
 /// A node in a small world whose questions for snapshots are lost, and two members of its slice.
