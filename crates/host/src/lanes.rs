@@ -4,7 +4,7 @@ use super::{Options, span};
 use crate::engines;
 use crate::ring::founding::{self, context_key};
 use quorate_kernel::engine::{Opening, Pace};
-use quorate_kernel::ids::{LaneId, Start};
+use quorate_kernel::ids::Start;
 use quorate_kernel::keyspace::{CatalogRefusal, Keyspace};
 use quorate_kernel::lane::LaneSpec;
 use quorate_kernel::process::Recovery;
@@ -14,7 +14,7 @@ use quorate_kernel::time::Span;
 use quorate_node::node::Opener;
 use quorate_protocols::engines::{always, open};
 use quorate_protocols::overlay::tokens::weights::Balance;
-use quorate_protocols::{catalog, events, overlay};
+use quorate_protocols::{catalog, overlay};
 use std::net::SocketAddr;
 
 /// How often the load is told between two looks at it, and how often at most.
@@ -36,10 +36,7 @@ pub(super) fn of(
     let keyspaces = identity.keyspaces.clone();
     let founding = founding::ring(identity).map(|ring| catalog::Founding { ring, keyspaces });
     let lanes = founding::lanes(identity);
-    let mut all = always(overlay, catalog::Settings { engines: engines::all(), founding, lanes });
-    let (durability, recovery) = (Durability::Sync, Recovery::Intact);
-    all.push(LaneSpec { lane: LaneId::EVENTS, durability, recovery, process: events::lane() });
-    Ok(all)
+    Ok(always(overlay, catalog::Settings { engines: engines::all(), founding, lanes }))
 }
 
 /// Makes the lanes of keyspaces, each in the condition in which the directory found it.

@@ -31,7 +31,7 @@ use quorate_kernel::operation::{Control, Outcome, Refusal};
 use quorate_kernel::part::Part;
 use quorate_kernel::process::{Inspect, Recovery, Request};
 use quorate_kernel::ring::{Closing, Ring};
-use quorate_kernel::rng::Rng;
+use quorate_kernel::rng::{Rng, mix};
 use quorate_kernel::storage::{Batch, Durable, Reader};
 use quorate_kernel::time::{Time, WallTime};
 use quorate_kernel::wire::Received;
@@ -107,8 +107,13 @@ impl Node {
         lanes: Vec<LaneSpec>,
     ) -> Node {
         let mut rng = Rng::new(seed);
-        let mut slots: Vec<Slot> =
-            lanes.into_iter().map(|spec| Slot::new(spec, &mut rng)).collect();
+        // Whether events are told shifts no draw of another lane.
+        let mut aside = Rng::new(mix(seed));
+        let slot = |spec: LaneSpec| match spec.lane {
+            LaneId::EVENTS => Slot::new(spec, &mut aside),
+            _ => Slot::new(spec, &mut rng),
+        };
+        let mut slots: Vec<Slot> = lanes.into_iter().map(slot).collect();
         slots.sort_by_key(|slot| slot.id);
         assert!(slots.windows(2).all(|pair| pair[0].id < pair[1].id), "lane ids are distinct");
         let durable = Durable { written: recovered, synced: recovered };

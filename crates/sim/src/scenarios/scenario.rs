@@ -38,6 +38,9 @@ pub struct Scenario {
     /// what clients ask.
     #[serde(default)]
     pub keeps_view: bool,
+    /// Whether a client at each host follows what this tells of keyspaces and hosts.
+    #[serde(default)]
+    pub follow: bool,
     /// How many tokens each host has.
     #[serde(default = "one_token")]
     pub tokens: usize,

@@ -1,4 +1,4 @@
-//! What runs on a host: the overlay, the catalog, and the lanes that the catalog opens.
+//! What runs on a host: the overlay, the catalog, events, and the lanes that the catalog opens.
 
 use super::World;
 use super::founders::Founders;

@@ -1,15 +1,16 @@
 //! The world of one seed: hosts, network, keyspaces with their clients, operators and faults around
 //! one event queue.
 //!
-//! A host runs what the server runs: the overlay, the catalog, and the lanes that the catalog
-//! opens. Which keyspaces there are, and what their clients do, is the scenario's business; a world
-//! knows no engine and no workload by name.
+//! A host runs what the server runs: the overlay, the catalog, the lane of events, and the lanes
+//! that the catalog opens. Which keyspaces there are, and what their clients do, is the scenario's
+//! business; a world knows no engine and no workload by name.
 //!
 //! | module | what it holds |
 //! |---|---|
 //! | `events` | the event loop |
 //! | `turns` | how hosts work: inputs, turns, answers, disks, starts and ends |
 //! | `tenants` | the keyspaces and their clients |
+//! | `followers` | clients that follow what hosts tell of the cluster |
 //! | `founders`, `launch` | who takes part, and what runs on a host |
 //! | `plan`, `faults` | how faults happen, and which are borne |
 //! | `operators` | what operators do: to hosts, to keyspaces, to the cluster |
@@ -22,6 +23,7 @@
 mod balance;
 mod events;
 mod faults;
+mod followers;
 mod founders;
 pub mod grid;
 mod launch;
@@ -68,6 +70,8 @@ pub struct World<'a> {
     pub(crate) machines: Machines,
     /// The keyspaces, in the order of the scenario.
     pub tenants: Vec<Tenant<'a>>,
+    /// Who follows what each host tells; nobody if the scenario has none.
+    followers: Vec<followers::Follower>,
     founders: Founders,
     lanes: Lanes,
     plan: Plan,
@@ -109,6 +113,7 @@ impl<'a> World<'a> {
         }
         World {
             tenants: Tenant::all(prepared, seed),
+            followers: vec![Default::default(); if scenario.follow { scenario.hosts } else { 0 }],
             founders: Founders::new(scenario, machines.hosts.iter().map(|host| host.node_id)),
             lanes: Lanes::new(prepared, wraps),
             prepared,

@@ -23,7 +23,8 @@ impl World<'_> {
             self.is_over = is_finished;
             return self.look_later();
         }
-        self.restless = self.unsettled().or_else(|| self.unbalanced());
+        let restless = self.unsettled().or_else(|| self.unbalanced());
+        self.restless = restless.or_else(|| self.untold());
         if is_finished {
             self.restless = self.ask_all();
             if self.restless.is_none() {

@@ -1,5 +1,6 @@
 //! How hosts work: inputs, turns, answers, disks, starts and ends.
 
+use super::followers::followed;
 use super::operators::retire;
 use super::tenants::owner;
 use super::{NOBODY, World};
@@ -61,9 +62,12 @@ impl World<'_> {
         loop {
             let mut answers = std::mem::take(&mut self.machines.answers);
             for (ticket, outcome) in answers.drain(..).filter(|(ticket, _)| *ticket != NOBODY) {
-                match retire::question(ticket) {
-                    Some(question) => self.on_examined(question, outcome),
-                    None => self.tell(ticket, outcome),
+                if let Some(question) = retire::question(ticket) {
+                    self.on_examined(question, outcome);
+                } else if let Some(of) = followed(ticket) {
+                    self.on_followed(of, outcome);
+                } else {
+                    self.tell(ticket, outcome);
                 }
             }
             if self.machines.answers.is_empty() {
@@ -128,6 +132,7 @@ impl World<'_> {
         for tenant in &mut self.tenants {
             tenant.clients.on_host_started(host);
         }
+        self.follow(host);
         self.machines.hosts[host].settle();
         self.settle();
     }
