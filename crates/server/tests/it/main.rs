@@ -11,6 +11,7 @@ mod join;
 mod keyspaces;
 mod native;
 mod net;
+mod power;
 mod promises;
 mod ranges;
 mod shares;

@@ -1,0 +1,239 @@
+//! A directory whose machine may lose power: what was not synced is then gone, or random parts of
+//! it are there.
+
+use crate::support::cluster::Cluster;
+use quorate_kernel::rng::Rng;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+/// What survives whole or not at all of a file.
+const PAGE: usize = 4096;
+
+/// What survives of what was not synced.
+pub enum Unsynced {
+    /// Nothing.
+    Lost,
+    /// Of each file random pages as they were last written, and its old or new length; of each
+    /// directory the random changes of its names.
+    Some(Rng),
+}
+
+/// A directory under the shim's eyes.
+pub struct Disk {
+    root: PathBuf,
+    shadow: PathBuf,
+    boots: u32,
+}
+
+/// What a name stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Entry {
+    inode: u64,
+    is_directory: bool,
+}
+
+type Names = BTreeMap<String, Entry>;
+
+/// The library that watches a directory, made once.
+fn shim() -> &'static Path {
+    static SHIM: OnceLock<PathBuf> = OnceLock::new();
+    SHIM.get_or_init(|| {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/power/shim.c");
+        let place = Path::new(env!("CARGO_TARGET_TMPDIR"));
+        let made = place.join(format!("power-{}.so", std::process::id()));
+        let flags = ["-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"];
+        let status = Command::new("cc").args(flags).arg("-o").arg(&made).arg(source).status();
+        assert!(status.expect("there is a C compiler").success(), "the shim is made");
+        let shim = place.join("power.so");
+        // Whoever has the old one loaded keeps it.
+        fs::rename(made, &shim).expect("a free name");
+        shim
+    })
+}
+
+/// The names in a directory as they are.
+fn names_of(path: &Path) -> Names {
+    let entry = |entry: std::io::Result<fs::DirEntry>| {
+        let entry = entry.expect("an entry");
+        let metadata = entry.metadata().expect("nobody removes it");
+        let name = entry.file_name().into_string().expect("names are text");
+        (name, Entry { inode: metadata.ino(), is_directory: metadata.is_dir() })
+    };
+    fs::read_dir(path).expect("a directory").map(entry).collect()
+}
+
+impl Disk {
+    /// A directory that is durable as it is; the shadow is beside it.
+    pub fn of(root: &Path) -> Disk {
+        let root = fs::canonicalize(root).expect("it is there");
+        let shadow = root.with_extension("shadow");
+        let mut disk = Disk { root, shadow, boots: 0 };
+        disk.begin();
+        disk
+    }
+
+    /// Puts the data of all hosts of a cluster, which do not run yet, on such a disk.
+    pub fn under(cluster: &mut Cluster) -> Disk {
+        let disk = Disk::of(&cluster.place().join("data"));
+        cluster.set_environment(disk.environment());
+        disk
+    }
+
+    /// What a process that uses the directory is to be started with.
+    pub fn environment(&self) -> Vec<(String, String)> {
+        let pair = |name: &str, path: &Path| (name.to_owned(), path.display().to_string());
+        vec![
+            pair("LD_PRELOAD", shim()),
+            pair("POWER_ROOT", &self.root),
+            pair("POWER_SHADOW", &self.shadow),
+            pair("POWER_BOOT", &self.shadow.join("boot")),
+            pair("POWER_LIES", &self.lies()),
+        ]
+    }
+
+    fn lies(&self) -> PathBuf {
+        self.root.with_extension("lies")
+    }
+
+    /// From now on a sync of a path that contains this does nothing: the planted bug.
+    pub fn lie(&self, about: &str) {
+        fs::write(self.lies(), about).expect("a temporary file");
+    }
+
+    /// Takes all that is there as durable.
+    fn begin(&mut self) {
+        let _ = fs::remove_dir_all(&self.shadow);
+        fs::create_dir(&self.shadow).expect("a free name");
+        self.boots += 1;
+        let boot = format!("boot-{}\n", self.boots);
+        fs::write(self.shadow.join("boot"), boot).expect("a temporary file");
+        self.take(&self.root);
+    }
+
+    fn take(&self, path: &Path) {
+        let mut text = String::new();
+        for (name, entry) in names_of(path) {
+            let (from, kind) = (path.join(&name), if entry.is_directory { 'd' } else { 'f' });
+            text += &format!("{} {kind} {name}\n", entry.inode);
+            if entry.is_directory {
+                self.take(&from);
+                continue;
+            }
+            // A file with two names is one file.
+            if fs::hard_link(&from, self.place("keep", entry.inode)).is_ok() {
+                fs::copy(&from, self.place("file", entry.inode)).expect("a temporary file");
+            }
+        }
+        let inode = fs::metadata(path).expect("it is there").ino();
+        fs::write(self.place("names", inode), text).expect("a temporary file");
+    }
+
+    fn place(&self, kind: &str, inode: u64) -> PathBuf {
+        self.shadow.join(format!("{kind}.{inode}"))
+    }
+
+    /// The names of a directory that are durable.
+    fn durable_names(&self, inode: u64) -> Names {
+        let text = fs::read_to_string(self.place("names", inode)).unwrap_or_default();
+        let entry = |line: &str| {
+            let mut parts = line.splitn(3, ' ');
+            let mut next = || parts.next().expect("a line has three parts");
+            let (inode, kind, name) = (next().parse().expect("a number"), next(), next());
+            (name.to_owned(), Entry { inode, is_directory: kind == "d" })
+        };
+        text.lines().map(entry).collect()
+    }
+
+    /// Loses power: nothing that uses the directory may run any more. Returns how many files and
+    /// directories lost something.
+    pub fn lose_power(&mut self, mut unsynced: Unsynced) -> usize {
+        let new = self.root.with_extension("new");
+        let inode = fs::metadata(&self.root).expect("it is there").ino();
+        let mut done = BTreeSet::new();
+        let lost = self.rebuild(inode, Some(&self.root), &new, &mut unsynced, &mut done);
+        fs::remove_dir_all(&self.root).expect("it can be removed");
+        fs::rename(new, &self.root).expect("a free name");
+        let _ = fs::remove_file(self.lies());
+        self.begin();
+        lost
+    }
+
+    fn rebuild(
+        &self,
+        inode: u64,
+        real: Option<&Path>,
+        to: &Path,
+        unsynced: &mut Unsynced,
+        done: &mut BTreeSet<u64>,
+    ) -> usize {
+        DirBuilder::new().mode(0o700).create(to).expect("a free name");
+        let (durable, now) = (self.durable_names(inode), real.map(names_of).unwrap_or_default());
+        let mut lost = usize::from(durable != now);
+        for (name, entry) in surviving(&durable, &now, unsynced) {
+            let path = real.map(|real| real.join(&name));
+            let path = path.filter(|_| now.get(&name) == Some(&entry));
+            let target = to.join(&name);
+            if entry.is_directory {
+                lost += self.rebuild(entry.inode, path.as_deref(), &target, unsynced, done);
+                continue;
+            }
+            let kept = self.place("keep", entry.inode);
+            let from = if kept.exists() { kept } else { path.expect("what is durable is kept") };
+            if done.insert(entry.inode) {
+                lost += usize::from(self.restore(entry.inode, &from, unsynced));
+            }
+            fs::hard_link(from, target).expect("a free name");
+        }
+        lost
+    }
+
+    /// Gives a file the bytes that survive; whether it had others.
+    fn restore(&self, inode: u64, file: &Path, unsynced: &mut Unsynced) -> bool {
+        let durable = fs::read(self.place("file", inode)).unwrap_or_default();
+        let real = fs::read(file).expect("it is there");
+        if durable == real {
+            return false;
+        }
+        let out: File = OpenOptions::new().write(true).open(file).expect("it is the test's");
+        let is_new = |unsynced: &mut Unsynced| match unsynced {
+            Unsynced::Lost => false,
+            Unsynced::Some(rng) => rng.below(2) == 0,
+        };
+        let length = if is_new(unsynced) { real.len() } else { durable.len() };
+        for at in (0..length).step_by(PAGE) {
+            let page = |bytes: &[u8]| {
+                let end = length.min(at + PAGE);
+                let mut page = bytes[at.min(bytes.len())..end.min(bytes.len())].to_vec();
+                page.resize(end - at, 0);
+                page
+            };
+            let (old, new) = (page(&durable), page(&real));
+            if old != new && !is_new(unsynced) {
+                out.write_all_at(&old, at as u64).expect("there is space");
+            }
+        }
+        out.set_len(length as u64).expect("there is space");
+        true
+    }
+}
+
+/// The names that survive of a directory. All that changed with one file changes together, so a
+/// file that was renamed has its old name or its new one.
+fn surviving(durable: &Names, now: &Names, unsynced: &mut Unsynced) -> Names {
+    let Unsynced::Some(rng) = unsynced else { return durable.clone() };
+    let mut coins = BTreeMap::new();
+    let mut names = Names::new();
+    for name in durable.keys().chain(now.keys()).collect::<BTreeSet<_>>() {
+        let (old, new) = (durable.get(name), now.get(name));
+        let changed = new.or(old).expect("it is in one of them").inode;
+        let is_new = old == new || *coins.entry(changed).or_insert_with(|| rng.below(2) == 0);
+        if let Some(entry) = if is_new { new } else { old } {
+            names.insert(name.clone(), *entry);
+        }
+    }
+    names
+}

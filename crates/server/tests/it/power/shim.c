@@ -1,0 +1,467 @@
+/*
+ * Keeps what a loss of power would leave of a directory, for tests (LD_PRELOAD; Linux, glibc).
+ *
+ * POWER_ROOT    the directory, with all below it
+ * POWER_SHADOW  where it is kept what is durable, on the same file system:
+ *               keep.INODE   a hard link, so that an inode's number is never given again
+ *               file.INODE   what of a file is durable: its bytes and its length
+ *               names.INODE  what of a directory is durable: "INODE TYPE NAME" in lines
+ * POWER_BOOT    a file that is read for the id of the machine's boot
+ * POWER_DIES_AT the number of the sync, from 1, at which the process is killed
+ * POWER_LIES    a file: while it is there, syncs of paths that contain its text do nothing, those
+ *               of directories if it is "directories/", and all if it is empty
+ *
+ * A write counts as durable once a sync that began after it has ended, a name once its directory
+ * was synced since. What is copied is copied before the real sync, so what a kill meets half done
+ * is torn. What this does not understand ends the process loudly: writes through memory maps, files
+ * that are synced by their flags, truncation by name. A write that it does not see is never
+ * durable, so a test fails by it and none passes.
+ */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#define PATH_BYTES 4096
+#define BUCKETS 1024
+
+struct range { off_t from, to; };
+
+/* A file below the root, and what of it was written since it was last synced. */
+struct file {
+    ino_t inode;
+    off_t least; /* the shortest that it was since then */
+    size_t count, room;
+    struct range *dirty;
+    struct file *next;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct file *files[BUCKETS];
+static char root[PATH_BYTES], shadow[PATH_BYTES / 2];
+static const char *boot, *lies;
+static long dies_at, syncs;
+
+/* Calls of this library itself go to the system, past what it puts in their place. */
+#define sys_open(path, flags) ((int)syscall(SYS_openat, AT_FDCWD, path, flags, 0600))
+#define sys_write(fd, bytes, count) syscall(SYS_write, fd, bytes, count)
+#define sys_close(fd) syscall(SYS_close, fd)
+
+static void give_up(const char *what, const char *path) {
+    char text[2 * PATH_BYTES];
+    int count = snprintf(text, sizeof text, "power shim: %s: %s (%s)\n", what, path,
+                         strerror(errno));
+    sys_write(2, text, count);
+    abort();
+}
+
+__attribute__((constructor)) static void begin(void) {
+    const char *from = getenv("POWER_ROOT"), *to = getenv("POWER_SHADOW");
+    if (from == NULL || to == NULL)
+        return;
+    if (strlen(from) >= sizeof root || strlen(to) >= sizeof shadow)
+        give_up("the path is too long", to);
+    strcpy(root, from);
+    strcpy(shadow, to);
+    boot = getenv("POWER_BOOT");
+    lies = getenv("POWER_LIES");
+    dies_at = getenv("POWER_DIES_AT") ? atol(getenv("POWER_DIES_AT")) : 0;
+}
+
+/* The path of an open file, if it lies below the root or is the root. */
+static int is_watched(int fd, char *path) {
+    char link[64];
+    if (root[0] == 0 || fd < 0)
+        return 0;
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    ssize_t count = readlink(link, path, PATH_BYTES - 1);
+    if (count <= 0)
+        return 0;
+    path[count] = 0;
+    size_t length = strlen(root);
+    return strncmp(path, root, length) == 0 && (path[length] == '/' || path[length] == 0);
+}
+
+static void name(char *path, const char *kind, ino_t inode) {
+    snprintf(path, PATH_BYTES, "%s/%s.%lu", shadow, kind, (unsigned long)inode);
+}
+
+/* Sees to it that an inode's number is not given again. One without a name left has no future. */
+static void keep(const char *from, ino_t inode, int flags) {
+    char to[PATH_BYTES];
+    name(to, "keep", inode);
+    if (linkat(AT_FDCWD, from, AT_FDCWD, to, flags) != 0 && errno != EEXIST && errno != ENOENT)
+        give_up("it cannot be kept", from);
+}
+
+/* The record of an open file below the root; the lock is held. */
+static struct file *find(int fd) {
+    struct stat now;
+    char path[PATH_BYTES], link[64];
+    if (root[0] == 0 || fstat(fd, &now) != 0 || !S_ISREG(now.st_mode))
+        return NULL;
+    struct file **at = &files[now.st_ino % BUCKETS];
+    for (struct file *file = *at; file != NULL; file = file->next)
+        if (file->inode == now.st_ino)
+            return file;
+    if (!is_watched(fd, path))
+        return NULL;
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    keep(link, now.st_ino, AT_SYMLINK_FOLLOW);
+    struct file *file = calloc(1, sizeof *file);
+    if (file == NULL)
+        give_up("no memory", path);
+    file->inode = now.st_ino;
+    file->least = now.st_size;
+    file->next = *at;
+    *at = file;
+    return file;
+}
+
+static void written(struct file *file, off_t from, off_t to) {
+    if (file == NULL || to <= from)
+        return;
+    struct range *last = file->count > 0 ? &file->dirty[file->count - 1] : NULL;
+    if (last != NULL && last->from <= from && from <= last->to) {
+        last->to = to > last->to ? to : last->to;
+        return;
+    }
+    if (file->count == file->room) {
+        file->room = file->room * 2 + 16;
+        file->dirty = realloc(file->dirty, file->room * sizeof *file->dirty);
+        if (file->dirty == NULL)
+            give_up("no memory", "ranges");
+    }
+    file->dirty[file->count++] = (struct range){from, to};
+}
+
+static void shortened(struct file *file, off_t length) {
+    if (file != NULL && length < file->least)
+        file->least = length;
+}
+
+static void copy(int from, int to, off_t at, off_t end) {
+    static char piece[256 * 1024];
+    while (at < end) {
+        size_t most = end - at < (off_t)sizeof piece ? (size_t)(end - at) : sizeof piece;
+        ssize_t count = pread(from, piece, most, at);
+        if (count <= 0)
+            return;
+        if (syscall(SYS_pwrite64, to, piece, count, at) != count)
+            give_up("the shadow cannot be written", shadow);
+        at += count;
+    }
+}
+
+static void sync_file(struct file *file) {
+    char path[PATH_BYTES];
+    struct stat real, durable;
+    name(path, "keep", file->inode);
+    int from = sys_open(path, O_RDONLY | O_CLOEXEC);
+    name(path, "file", file->inode);
+    int to = sys_open(path, O_WRONLY | O_CREAT | O_CLOEXEC);
+    if (from < 0 || to < 0 || fstat(from, &real) != 0 || fstat(to, &durable) != 0)
+        give_up("the shadow cannot be opened", path);
+    if (file->least < durable.st_size && syscall(SYS_ftruncate, to, file->least) != 0)
+        give_up("the shadow cannot be cut", path);
+    if (syscall(SYS_ftruncate, to, real.st_size) != 0)
+        give_up("the shadow cannot be cut", path);
+    for (size_t at = 0; at < file->count; at++) {
+        struct range it = file->dirty[at];
+        copy(from, to, it.from, it.to < real.st_size ? it.to : real.st_size);
+    }
+    file->count = 0;
+    file->least = real.st_size;
+    sys_close(from);
+    sys_close(to);
+}
+
+static void sync_names(const char *path, ino_t inode) {
+    char to[PATH_BYTES], new[PATH_BYTES], from[2 * PATH_BYTES], line[PATH_BYTES];
+    name(to, "names", inode);
+    name(new, "new", inode);
+    int out = sys_open(new, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC);
+    DIR *directory = opendir(path);
+    if (out < 0 || directory == NULL)
+        give_up("the directory cannot be listed", path);
+    for (struct dirent *entry; (entry = readdir(directory)) != NULL;) {
+        struct stat it;
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+            continue;
+        if (fstatat(dirfd(directory), entry->d_name, &it, AT_SYMLINK_NOFOLLOW) != 0)
+            continue;
+        int is_directory = S_ISDIR(it.st_mode);
+        snprintf(from, sizeof from, "%s/%s", path, entry->d_name);
+        if (!is_directory)
+            keep(from, it.st_ino, 0);
+        int count = snprintf(line, sizeof line, "%lu %c %s\n", (unsigned long)it.st_ino,
+                             is_directory ? 'd' : 'f', entry->d_name);
+        if (sys_write(out, line, count) != count)
+            give_up("the shadow cannot be written", new);
+    }
+    closedir(directory);
+    sys_close(out);
+    if (rename(new, to) != 0)
+        give_up("the shadow cannot be written", to);
+}
+
+static int is_lie(const char *path, int is_directory) {
+    char text[256];
+    int fd = lies == NULL ? -1 : sys_open(lies, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return 0;
+    ssize_t count = read(fd, text, sizeof text - 1);
+    sys_close(fd);
+    text[count > 0 ? count : 0] = 0;
+    return strcmp(text, "directories/") == 0 ? is_directory : strstr(path, text) != NULL;
+}
+
+/* What a sync of an open file makes durable. */
+static void synced(int fd) {
+    struct stat now;
+    char path[PATH_BYTES];
+    if (!is_watched(fd, path) || fstat(fd, &now) != 0)
+        return;
+    int is_directory = S_ISDIR(now.st_mode);
+    pthread_mutex_lock(&lock);
+    if (++syncs == dies_at)
+        kill(getpid(), SIGKILL);
+    if (!is_lie(path, is_directory)) {
+        struct file *file = is_directory ? NULL : find(fd);
+        if (is_directory)
+            sync_names(path, now.st_ino);
+        else if (file != NULL)
+            sync_file(file);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+#define REAL(result, call, ...) \
+    static result (*real)(__VA_ARGS__); \
+    if (real == NULL) \
+        real = (result (*)(__VA_ARGS__))dlsym(RTLD_NEXT, #call)
+
+#define SYNC(call) \
+    int call(int fd) { \
+        REAL(int, call, int); \
+        synced(fd); \
+        return real(fd); \
+    }
+SYNC(fsync)
+SYNC(fdatasync)
+
+/* Writes at a place that the caller names. */
+#define NOTE(fd, from, count) \
+    do { \
+        int error = errno; \
+        if (count > 0) { \
+            pthread_mutex_lock(&lock); \
+            written(find(fd), from, from + count); \
+            pthread_mutex_unlock(&lock); \
+        } \
+        errno = error; \
+    } while (0)
+
+#define PWRITE(call) \
+    ssize_t call(int fd, const void *bytes, size_t size, off_t at) { \
+        REAL(ssize_t, call, int, const void *, size_t, off_t); \
+        ssize_t count = real(fd, bytes, size, at); \
+        NOTE(fd, at, count); \
+        return count; \
+    }
+PWRITE(pwrite)
+PWRITE(pwrite64)
+
+#define PWRITEV(call) \
+    ssize_t call(int fd, const struct iovec *parts, int size, off_t at) { \
+        REAL(ssize_t, call, int, const struct iovec *, int, off_t); \
+        ssize_t count = real(fd, parts, size, at); \
+        NOTE(fd, at, count); \
+        return count; \
+    }
+PWRITEV(pwritev)
+PWRITEV(pwritev64)
+
+/* Writes where the file stands: with the lock, so that nobody moves it before one knows where. */
+#define WRITE(call, type, length) \
+    ssize_t call(int fd, type from, length size) { \
+        REAL(ssize_t, call, int, type, length); \
+        pthread_mutex_lock(&lock); \
+        struct file *file = find(fd); \
+        if (file == NULL) { \
+            pthread_mutex_unlock(&lock); \
+            return real(fd, from, size); \
+        } \
+        ssize_t count = real(fd, from, size); \
+        int error = errno; \
+        off_t end = lseek(fd, 0, SEEK_CUR); \
+        if (count > 0) \
+            written(file, end - count, end); \
+        pthread_mutex_unlock(&lock); \
+        errno = error; \
+        return count; \
+    }
+WRITE(write, const void *, size_t)
+WRITE(writev, const struct iovec *, int)
+
+#define TRUNCATE(call) \
+    int call(int fd, off_t length) { \
+        REAL(int, call, int, off_t); \
+        pthread_mutex_lock(&lock); \
+        struct file *file = find(fd); \
+        int result = real(fd, length); \
+        if (result == 0) \
+            shortened(file, length); \
+        pthread_mutex_unlock(&lock); \
+        return result; \
+    }
+TRUNCATE(ftruncate)
+TRUNCATE(ftruncate64)
+
+/* A whole file that was written by other means. */
+static void all_written(int fd) {
+    struct stat now;
+    int error = errno;
+    pthread_mutex_lock(&lock);
+    struct file *file = find(fd);
+    if (file != NULL && fstat(fd, &now) == 0)
+        written(file, 0, now.st_size);
+    pthread_mutex_unlock(&lock);
+    errno = error;
+}
+
+#define FALLOCATE(call) \
+    int call(int fd, int mode, off_t at, off_t length) { \
+        REAL(int, call, int, int, off_t, off_t); \
+        int result = real(fd, mode, at, length); \
+        all_written(fd); \
+        return result; \
+    }
+FALLOCATE(fallocate)
+FALLOCATE(fallocate64)
+
+#define SENDFILE(call) \
+    ssize_t call(int to, int from, off_t *at, size_t size) { \
+        REAL(ssize_t, call, int, int, off_t *, size_t); \
+        ssize_t count = real(to, from, at, size); \
+        all_written(to); \
+        return count; \
+    }
+SENDFILE(sendfile)
+SENDFILE(sendfile64)
+
+ssize_t copy_file_range(int from, off_t *at, int to, off_t *where, size_t size, unsigned flags) {
+    REAL(ssize_t, copy_file_range, int, off_t *, int, off_t *, size_t, unsigned);
+    ssize_t count = real(from, at, to, where, size, flags);
+    all_written(to);
+    return count;
+}
+
+static void must_not(const char *what, int fd) {
+    char path[PATH_BYTES];
+    if (is_watched(fd, path))
+        give_up(what, path);
+}
+
+ssize_t pwritev2(int fd, const struct iovec *parts, int size, off_t at, int flags) {
+    REAL(ssize_t, pwritev2, int, const struct iovec *, int, off_t, int);
+    must_not("pwritev2 is not understood", fd);
+    return real(fd, parts, size, at, flags);
+}
+
+#define MAP(call) \
+    void *call(void *at, size_t length, int protection, int flags, int fd, off_t from) { \
+        if (fd >= 0 && (flags & MAP_SHARED) && (protection & PROT_WRITE)) \
+            must_not("a map that can be written is not understood", fd); \
+        return (void *)syscall(SYS_mmap, at, length, protection, flags, fd, from); \
+    }
+MAP(mmap)
+MAP(mmap64)
+
+#define TRUNCATE_PATH(call) \
+    int call(const char *path, off_t length) { \
+        REAL(int, call, const char *, off_t); \
+        if (root[0] != 0) \
+            give_up("truncation by name is not understood", path); \
+        return real(path, length); \
+    }
+TRUNCATE_PATH(truncate)
+TRUNCATE_PATH(truncate64)
+
+static int opened(int fd, int flags) {
+    int error = errno;
+    if (fd >= 0 && (flags & O_ACCMODE) != O_RDONLY) {
+        if (flags & O_DSYNC)
+            must_not("a file that is synced by its flags is not understood", fd);
+        if (flags & O_TRUNC) {
+            pthread_mutex_lock(&lock);
+            shortened(find(fd), 0);
+            pthread_mutex_unlock(&lock);
+        }
+    }
+    errno = error;
+    return fd;
+}
+
+static int open_at(int directory, const char *path, int flags, mode_t mode) {
+    if (boot != NULL && path != NULL && strcmp(path, "/proc/sys/kernel/random/boot_id") == 0)
+        path = boot;
+    return opened((int)syscall(SYS_openat, directory, path, flags, mode), flags);
+}
+
+#define MODE(flags) \
+    mode_t mode = 0; \
+    if ((flags & O_CREAT) || (flags & O_TMPFILE) == O_TMPFILE) { \
+        va_list more; \
+        va_start(more, flags); \
+        mode = va_arg(more, mode_t); \
+        va_end(more); \
+    }
+
+#define OPEN(call) \
+    int call(const char *path, int flags, ...) { \
+        MODE(flags) \
+        return open_at(AT_FDCWD, path, flags, mode); \
+    }
+OPEN(open)
+OPEN(open64)
+
+#define OPENAT(call) \
+    int call(int directory, const char *path, int flags, ...) { \
+        MODE(flags) \
+        return open_at(directory, path, flags, mode); \
+    }
+OPENAT(openat)
+OPENAT(openat64)
+
+/* The number of a directory that is removed is not given again while this process runs. */
+static void hold(int directory, const char *path) {
+    if (root[0] != 0)
+        syscall(SYS_openat, directory, path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+int rmdir(const char *path) {
+    REAL(int, rmdir, const char *);
+    hold(AT_FDCWD, path);
+    return real(path);
+}
+
+int unlinkat(int directory, const char *path, int flags) {
+    REAL(int, unlinkat, int, const char *, int);
+    if (flags & AT_REMOVEDIR)
+        hold(directory, path);
+    return real(directory, path, flags);
+}
