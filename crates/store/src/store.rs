@@ -195,7 +195,7 @@ impl StoreLog {
     /// back in the background, while little is written.
     ///
     /// # Errors
-    /// Space was not given back, and nothing was lost; if a sync failed, nothing goes on after it.
+    /// Space was not given back, and nothing was lost. Unless the disk was full, nothing goes on.
     pub fn reclaim(&mut self) -> Result<(), Fatal> {
         if self.reclaim.look(&self.ground)? {
             self.disk.with_engine(Wal::seal)?;

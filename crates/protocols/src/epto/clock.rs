@@ -76,8 +76,8 @@ impl Clock {
         }
     }
 
-    /// One node says that it has come so far, which is no ball that others would have refused. Peers
-    /// must believe what this node broadcasts next, also those that are a little behind.
+    /// One node says that it has come so far, which is no ball that others would have refused.
+    /// Peers must believe what this node broadcasts next, also those that are a little behind.
     pub fn hear_of(&mut self, time: LogicalTime) {
         if self.is_set && time.0 <= self.shown.0.saturating_add(EPTO_CLOCK_JUMP_MAX / 4 * 3) {
             self.now = self.now.max(time);

@@ -311,3 +311,69 @@ fn space_is_given_back_only_where_the_disk_has_room_for_what_is_merged() {
     opened.log.close().expect("closed");
     drop((opened.reader, directory));
 }
+
+/// Some megabytes of tables of which much is deleted, all of it in tables, and merges at rest.
+fn due(opened: &mut Opened) -> Puts {
+    let mut puts = Puts::filled(opened);
+    (0..60).for_each(|number| puts.put(opened, number, None));
+    opened.log.disk.with_engine(Wal::seal).expect("sealed");
+    opened.log.settle().expect("in tables");
+    let began = Instant::now();
+    while opened.log.ground.tables.merge_once().expect("merged") {
+        assert!(began.elapsed() < PATIENCE, "merges have an end");
+    }
+    puts
+}
+
+#[test]
+fn a_disk_that_fills_up_amid_a_merge_keeps_everything() {
+    let Some(disk) = SmallDisk::mount() else {
+        println!("skipped: no file system can be mounted here");
+        return;
+    };
+    let place = disk.0.path();
+    crate::create(place, &identity()).expect("created");
+    let options = Options { segment_bytes: 1 << 20, log_bytes_max: 4 << 20, ..Options::default() };
+    let (directory, mut opened) = serve_with(place, &options);
+    let mut puts = due(&mut opened);
+    let full = opened.reader.stats().table_bytes;
+    let ballast = place.join("ballast");
+    fill_up(&ballast, 2 << 20);
+    opened.log.reclaim.begin(&opened.log.ground).expect("begun");
+    let began = Instant::now();
+    while !opened.log.reclaim.is_done() {
+        assert!(began.elapsed() < PATIENCE, "it never ends");
+        std::thread::yield_now();
+    }
+    let failure = opened.log.reclaim().expect_err("the disk was full");
+    assert!(matches!(failure, Fatal::Disk(_)), "{failure:?}");
+    assert!(!opened.log.reclaim.is_done(), "it is still to be given back");
+    for number in 0..200 {
+        let value = opened.reader.get(&name(number)).expect("read");
+        assert_eq!(value.is_some(), number >= 60, "key {number}");
+    }
+    std::fs::remove_file(&ballast).expect("removed");
+    puts.put(&mut opened, 200, None);
+    give_back(&mut opened.log);
+    let left = opened.reader.stats().table_bytes;
+    assert!(left < full - (2 << 20), "{left} bytes are left of {full}");
+    opened.log.close().expect("closed");
+    drop((opened.reader, directory));
+}
+
+#[test]
+fn a_merge_that_fails_for_another_reason_stops_the_store() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    crate::create(place.path(), &identity()).expect("created");
+    let options = Options { segment_bytes: 1 << 20, log_bytes_max: 4 << 20, ..Options::default() };
+    let (directory, mut opened) = serve_with(place.path(), &options);
+    let puts = due(&mut opened);
+    let tables = opened.log.ground.tables.keyspace.path().join("tables");
+    let aside = place.path().join("aside");
+    std::fs::rename(&tables, &aside).expect("moved");
+    opened.log.reclaim.begin(&opened.log.ground).expect("begun");
+    let failure = opened.log.reclaim.wait().expect_err("no table can be written");
+    let batch = Batch { lsn: Lsn(puts.lsn + 1), must_sync: true, writes: Vec::new() };
+    assert_eq!(opened.log.apply(&[batch]), Err(failure));
+    drop((opened, directory));
+}

@@ -268,6 +268,17 @@ fn is_refusal(error: &io::Error) -> bool {
     !of_names.contains(&error.kind()) && !of_contents.contains(&error.kind())
 }
 
+/// Whether the disk was full.
+pub(crate) fn is_no_room(error: &fjall::Error) -> bool {
+    use io::ErrorKind::{QuotaExceeded, StorageFull};
+    match error {
+        fjall::Error::Io(error) | fjall::Error::Storage(LsmError::Io(error)) => {
+            matches!(error.kind(), QuotaExceeded | StorageFull)
+        }
+        _ => false,
+    }
+}
+
 /// Takes bytes out of the database: short ones by copy, which costs as much as sharing them and
 /// lets go of the block they lie in.
 fn shared(slice: Slice) -> Bytes {

@@ -12,12 +12,17 @@
 //! that somebody holds while it writes to it, is done by a thread that merges tables.
 
 use crate::tables::backlog::Backlog;
-use crate::tables::lsm::{Tables, fatal};
+use crate::tables::lsm::{Tables, fatal, is_no_room};
 use crate::wal::write::Ground;
 use fjall::AbstractTree;
 use quorate_kernel::error::Fatal;
+use quorate_kernel::mutant;
+use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread::JoinHandle;
 
+/// Where the database keeps the number of its newest list, in the first eight bytes.
+const NEWEST_LIST: &str = "current";
 /// No more than this was written since the last look: the store is quiet.
 const QUIET_BYTES: u64 = 256 << 10;
 /// Of so many records one must be new.
@@ -38,6 +43,8 @@ pub(crate) struct Reclaim {
     /// Records that were written, deletes included, since everything was last merged; of earlier
     /// starts the deletes.
     written: u64,
+    /// How much of that was new when everything was last begun to be merged.
+    begun: u64,
     /// What was written since the last look.
     written_bytes: u64,
     /// Whether it was worth it when a thread was last asked to look: what it found then counts.
@@ -57,7 +64,14 @@ impl Reclaim {
     /// Of a store that was just opened.
     pub(crate) fn new(ground: &Ground, segment_bytes: u64) -> Reclaim {
         let written = ground.tables.keyspace.tree.tombstone_count();
-        Reclaim { written, written_bytes: 0, was_due: false, segment_bytes, merging: None }
+        Reclaim {
+            written,
+            begun: 0,
+            written_bytes: 0,
+            was_due: false,
+            segment_bytes,
+            merging: None,
+        }
     }
 
     /// Something was written.
@@ -74,7 +88,7 @@ impl Reclaim {
         if self.merging.as_ref().is_some_and(|merging| !merging.is_finished()) {
             return Ok(false);
         }
-        self.wait()?;
+        self.wait().inspect_err(|_| self.written += std::mem::take(&mut self.begun))?;
         let bytes = ground.tables.bytes() + ground.memtables.bytes() as u64;
         let records = ground.tables.records();
         let is_worth_it = self.written > 0 && self.written >= records / NEW_PART;
@@ -93,7 +107,7 @@ impl Reclaim {
 
     /// Begins to merge all tables, once the memtables that were handed over are among them.
     pub(crate) fn begin(&mut self, ground: &Ground) -> Result<(), Fatal> {
-        self.written = 0;
+        self.begun = std::mem::take(&mut self.written);
         let (backlog, tables) = (ground.backlog.clone(), ground.tables.clone());
         let builder = std::thread::Builder::new().name("reclaim".to_owned());
         let thread = builder.spawn(move || merge(&backlog, &tables));
@@ -152,13 +166,49 @@ fn free(Tables { database, keyspace, .. }: &Tables) -> fjall::Result<()> {
     Ok(())
 }
 
-/// Merges all tables into new ones, with those that become some of memtables now.
+/// Merges all tables into new ones, with those that become some of memtables now. Where the disk
+/// is full everything stays as it was. After any other failure nothing goes on: what a sync that
+/// failed has left on the disk is unknown.
 fn merge(backlog: &Backlog, tables: &Tables) -> Result<(), Fatal> {
     backlog.settle()?;
     if backlog.is_over() {
         return Ok(());
     }
-    let merged = tables.keyspace.major_compact();
-    tables.renew();
-    merged.map_err(|error| fatal("giving space back", error))
+    // Damaged files make fjall panic in places where it could answer an error.
+    let merged = catch_unwind(AssertUnwindSafe(|| tables.keyspace.major_compact()));
+    let (failure, has_no_room) = match merged {
+        Ok(Ok(())) => {
+            tables.renew();
+            return Ok(());
+        }
+        Ok(Err(error)) => {
+            let has_no_room = is_no_room(&error);
+            (fatal("giving space back", error), has_no_room)
+        }
+        Err(_) => (Fatal::Corrupt("the database gave up while it merged tables".to_owned()), false),
+    };
+    // What was written in part stays until a start: while the database's own thread may be writing
+    // tables nobody else can tell its files from these.
+    let is_harmless = has_no_room && is_list_known(tables);
+    if !is_harmless && !mutant!("reclaim_failure_ignored") {
+        backlog.fail(failure.clone());
+    }
+    Err(failure)
+}
+
+/// Whether the newest list on disk is the one in memory: a merge that failed put no other there.
+/// Waits for who writes one.
+fn is_list_known(tables: &Tables) -> bool {
+    let tree = &tables.keyspace.tree;
+    loop {
+        let before = tree.current_version().id();
+        let lists = tree.get_version_history_lock();
+        let stored = fs::read(tables.keyspace.path().join(NEWEST_LIST)).ok();
+        drop(lists);
+        // Lists are numbered upwards, and only who has that lock writes one.
+        if tree.current_version().id() == before {
+            let number = stored.and_then(|bytes| bytes.first_chunk().copied());
+            return number.map(u64::from_le_bytes) == Some(before);
+        }
+    }
 }
