@@ -38,6 +38,7 @@ mod wal;
 pub use data_directory::{directory, error, identity, text};
 pub use wal::log;
 
+pub use data_directory::access::create_directory;
 pub use directory::{Directory, check_empty, create, identity_of};
 pub use error::DirectoryError;
 pub use identity::{HostRecord, Identity, Secret};

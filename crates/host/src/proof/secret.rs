@@ -1,7 +1,7 @@
 //! The cluster's secret as text: what a host must know to be let in, and the file that keeps it.
 
-use quorate_store::Secret;
 use quorate_store::text::{bytes, of_bytes};
+use quorate_store::{Secret, create_directory};
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
@@ -45,13 +45,14 @@ fn parse_all(text: &str) -> Option<Vec<Secret>> {
     (1..=SECRETS_MAX).contains(&secrets.len()).then_some(secrets)
 }
 
-/// Writes the secrets of a new cluster into their place. Only the owner may read them.
+/// Writes the secrets of a new cluster into their place, which is made if it is not there. Only the
+/// owner may read them.
 ///
 /// # Errors
 /// [`SecretError`]; the file may be there or not.
 pub fn write(place: &Path, secrets: &[Secret]) -> Result<(), SecretError> {
     let path = place.join(FILE_NAME);
-    std::fs::create_dir_all(place).map_err(|source| SecretError { path: path.clone(), source })?;
+    create_directory(place).map_err(|source| SecretError { path: path.clone(), source })?;
     write_to(&path, secrets)
 }
 

@@ -13,7 +13,10 @@ pub(crate) const FILE_MODE: u32 = 0o600;
 
 /// Makes a directory, with those above it, that only its owner can enter. The names of all that
 /// were made are synced, and that of the directory itself also if it was there.
-pub(crate) fn create_directory(path: &Path) -> io::Result<()> {
+///
+/// # Errors
+/// It cannot be made, or the disk failed; some of it may be there.
+pub fn create_directory(path: &Path) -> io::Result<()> {
     let path = std::path::absolute(path)?;
     let is_made = |one: &&Path| !one.exists();
     // The one above the directory, and above each that is not there yet.
