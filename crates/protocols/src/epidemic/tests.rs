@@ -4,6 +4,7 @@ mod calm;
 mod changes;
 mod copies;
 mod entry;
+mod far;
 mod faults;
 mod golden;
 mod holes;

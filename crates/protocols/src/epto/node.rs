@@ -128,6 +128,12 @@ impl Epto {
         self.clock.is_set()
     }
 
+    /// Whether a state that has come so far may be taken over.
+    #[must_use]
+    pub fn believes(&self, time: LogicalTime) -> bool {
+        self.clock.believes(time)
+    }
+
     /// One other node says that it has come so far. Of what is too far nothing is believed.
     pub fn on_heard_of(&mut self, time: LogicalTime) {
         self.clock.hear_of(time);

@@ -20,6 +20,7 @@ use crate::epidemic::{Context, Epidemic};
 use crate::epto::{EventKey, Horizon, LogicalTime};
 use crate::gossip::cyclon::Peer;
 use crate::slices::Changed;
+use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use quorate_kernel::ids::NodeId;
@@ -38,7 +39,7 @@ pub enum Standing {
     /// It has.
     Ready,
     /// It takes over snapshots.
-    Joining(Joining),
+    Joining(Box<Joining>),
 }
 
 /// A node that takes over snapshots.
@@ -55,8 +56,13 @@ pub struct Joining {
     pub(super) donors: BTreeMap<NodeId, Donor>,
     /// In which round a page of a donor that is ready has come last.
     pub(super) heard_ready: Option<u64>,
-    /// How far the furthest donor was that was ever heard: what it has purged is purged.
+    /// How far the furthest donor was that was ever heard of those that have the range: what it has
+    /// purged is purged.
     furthest: Option<EventKey>,
+    /// How far the furthest of all was.
+    heard: Option<EventKey>,
+    /// Whether something was dropped that the node had itself.
+    pub(super) has_dropped: bool,
     /// What has had its turn since `floor`.
     pub(super) deferred: Deferred,
 }
@@ -65,7 +71,7 @@ impl Standing {
     /// A node that begins to join.
     #[must_use]
     pub fn joining(takes_place: bool, floor: Option<EventKey>) -> Standing {
-        Standing::Joining(Joining { takes_place, floor, ..Joining::default() })
+        Standing::Joining(Box::new(Joining { takes_place, floor, ..Joining::default() }))
     }
 }
 
@@ -86,13 +92,18 @@ impl Joining {
         self.donors.values().filter(move |donor| donor.whole(is_ready).is_some())
     }
 
-    /// A donor has come so far, and this node so far; returns how far the furthest has come.
+    /// A donor has come so far, and this node so far; returns how far the furthest has come of
+    /// those that have the range. Of a range that it never had a neighbour has purged nothing.
     pub(super) fn hear_of(
         &mut self,
         donor: Option<EventKey>,
+        has_range: bool,
         own: Option<EventKey>,
     ) -> Option<EventKey> {
-        self.furthest = self.furthest.max(donor);
+        self.heard = self.heard.max(donor);
+        if has_range || mutant!("epidemic_neighbours_purge") {
+            self.furthest = self.furthest.max(donor);
+        }
         match mutant!("epidemic_lags_behind_this_node_alone") {
             true => own,
             false => self.furthest.max(own),
@@ -241,7 +252,7 @@ impl Epidemic {
         let is_alone = self.state.cyclon.view().is_empty() && !is_cut_off;
         let copies = self.state.last.map(|_| usize::from(self.settings.acks));
         let Standing::Joining(joining) = &mut self.state.standing else { return };
-        let own = copies.filter(|_| joining.takes_place);
+        let own = copies.filter(|_| joining.takes_place && !joining.has_dropped);
         // TTL must be that of the cluster, so it must have been heard how large that is.
         if joining.takes_place && (!may_resume || round < COUNTED_ROUNDS) {
             return;
@@ -271,8 +282,10 @@ impl Epidemic {
         let own = Horizon { last: self.state.last, ..Horizon::default() };
         let since = self.state.last;
         // Of who lags nothing was taken; who had something itself has what there is.
-        let is_alone = since.is_none() && joining.done(false).all(Donor::lags);
-        let heard = joining.furthest.map_or(LogicalTime(0), |furthest| furthest.time);
+        let had_any = since.is_some() && !joining.has_dropped;
+        let is_alone =
+            !had_any && joining.done(false).all(|donor| donor.lags() || !donor.is_member);
+        let heard = joining.heard.map_or(LogicalTime(0), |furthest| furthest.time);
         let mut horizon = furthest(own, told);
         let takes_place = joining.takes_place;
         // Who has no place has none: nothing has its turn there.

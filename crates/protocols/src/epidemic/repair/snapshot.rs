@@ -5,7 +5,7 @@ use super::join::{DONORS, PATIENCE_TTLS, Standing};
 use crate::epidemic::message::{Message, PAGE_BYTES, RECORDS_MAX, Rest, SnapshotB};
 use crate::epidemic::replica::range::Range;
 use crate::epidemic::replica::store::Entry;
-use crate::epidemic::{Context, Epidemic};
+use crate::epidemic::{Context, Epidemic, Level};
 use crate::epto::{EventKey, Horizon, LogicalTime};
 use alloc::vec::Vec;
 use bytes::Bytes;
@@ -165,12 +165,13 @@ impl Epidemic {
     ) {
         invariant!(self.state.writes.is_empty(), "an input begins without writes");
         let (round, last, grace) = (self.state.round, self.state.last, self.settings.grace);
+        let is_believed = self.believes(&page.horizon);
         let patience = PATIENCE_TTLS * u64::from(self.state.epto.parameters().ttl);
         let Standing::Joining(joining) = &mut self.state.standing else { return };
         let Some(range) = joining.range else { return };
         let waits = joining.hears_ready(round, patience) && !mutant!("epidemic_takes_of_both");
-        let is_behind = page.horizon.last < joining.floor;
-        let Some(donor) = joining.donors.get(&from.node).filter(|_| !is_behind) else { return };
+        let counts = is_believed && page.horizon.last >= joining.floor;
+        let Some(donor) = joining.donors.get(&from.node).filter(|_| counts) else { return };
         if donor.number != page.number && !mutant!("epidemic_late_page_taken") {
             return;
         }
@@ -178,7 +179,7 @@ impl Epidemic {
         if page.is_ready {
             joining.heard_ready = Some(round);
         }
-        let furthest = joining.hear_of(page.horizon.last, last);
+        let furthest = joining.hear_of(page.horizon.last, donor.is_member || page.is_ready, last);
         // How long this node was away: tombstones may be purged that it has not heard of.
         let away = time(page.horizon.last).saturating_sub(time(last));
         let is_late = last.is_some() && away > grace && !mutant!("epidemic_away_ignored");
@@ -196,7 +197,8 @@ impl Epidemic {
         let reached = time(page.horizon.last);
         // Who has nothing itself does not know how far others are, but has heard it of them.
         let told = if last.is_none() { time(furthest) } else { reached };
-        if (tells_time || last.is_none()) && self.drop_behind(&range, told) {
+        let has_tombstones = self.settings.level != Level::None;
+        if has_tombstones && (tells_time || last.is_none()) && self.drop_behind(&range, told) {
             return self.flush(cx);
         }
         let Standing::Joining(joining) = &mut self.state.standing else { return };
@@ -223,6 +225,12 @@ impl Epidemic {
         let has_any = !(page.records.is_empty() && page.ids.is_empty());
         self.take_page(from, (range, page), (has_any && !is_trusted).then_some(heard), cx);
         invariant!(self.state.writes.is_empty(), "all that was changed was written");
+    }
+
+    /// What no ball may say no page may either: one damaged disk would make others drop theirs.
+    fn believes(&self, horizon: &Horizon) -> bool {
+        let told = horizon.clock.max(LogicalTime(time(horizon.last)));
+        self.state.epto.believes(told) || mutant!("epidemic_hears_what_no_ball_may_say")
     }
 
     /// A page that counts is taken, and what is left is asked for. Of one that is not ready it says
@@ -256,8 +264,12 @@ impl Epidemic {
             // A question promises nothing.
             cx.fx.send_early(from, question);
         }
-        if let Some(heard) = heard.filter(|_| !mutant!("epidemic_keeps_of_who_lags")) {
-            // Others may have purged it, who are heard later.
+        // Others may have purged it, who are heard later. Who had something itself has the
+        // tombstones of that time, and what it has is not to be dropped with what is older.
+        let has_own = self.state.last.is_some() || self.settings.level == Level::None;
+        let has_own = has_own && !mutant!("epidemic_drops_its_own_with_what_is_older");
+        let heard = heard.filter(|_| !has_own && !mutant!("epidemic_keeps_of_who_lags"));
+        if let Some(heard) = heard {
             self.state.behind.lower(&range, LogicalTime(heard), &mut self.state.writes);
         }
         // What its sender does not remember cannot be asked of this node either.
@@ -283,6 +295,7 @@ impl Epidemic {
             state.behind.end(part, &mut state.writes);
         }
         if let (false, Standing::Joining(joining)) = (old.is_empty(), &mut state.standing) {
+            joining.has_dropped = true;
             joining.restart();
         }
         !old.is_empty()

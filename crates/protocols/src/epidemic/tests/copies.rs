@@ -26,7 +26,7 @@ fn is_asked(world: &World, node: NodeId, donor: NodeId) -> bool {
 }
 
 /// Runs until all of them were asked.
-fn asked(world: &mut World, node: NodeId, donors: &[NodeId]) {
+pub fn asked(world: &mut World, node: NodeId, donors: &[NodeId]) {
     for _ in 0..400 {
         if donors.iter().all(|donor| is_asked(world, node, *donor)) {
             return;
@@ -97,7 +97,7 @@ fn what_others_have_purged_is_not_taken_from_who_was_away() {
 
 /// A node in a small world that has lost its disk and hears no snapshots, when it would take those
 /// of who is not ready, too; and the others of its slice.
-fn emptied(seed: u64) -> (World, NodeId, Vec<NodeId>) {
+pub fn emptied(seed: u64) -> (World, NodeId, Vec<NodeId>) {
     emptied_with(seed, 40)
 }
 
@@ -216,19 +216,55 @@ fn who_takes_over_counts_on_from_the_furthest_that_was_heard() {
     }
 }
 
-/// One page of one node, whose disk may be damaged, moves no clock far where others are ready.
+/// What a node had itself, with its tombstones, is younger than what it took of another.
 #[test]
-fn what_one_says_moves_no_clock_where_others_are_ready() {
-    let (mut world, node, members) = emptied(71);
-    let first = page(&world, node, number(&world, node, members[0]), 1 << 61, false);
-    world.say(members[0], node, Message::SnapshotB(SnapshotB { is_ready: false, ..first }));
-    for donor in &members[1..3] {
-        let usual = page(&world, node, number(&world, node, *donor), 3, true);
-        world.say(*donor, node, Message::SnapshotB(usual));
+fn what_a_node_had_itself_is_not_dropped_with_what_is_older() {
+    let (mut world, node, _) = asker(77);
+    let names = (0..1000).map(|number| format!("o{number}"));
+    let mut mine =
+        names.filter(|name| world.state(node).is_mine(position(&wire_key(name.as_bytes()))));
+    let (other, name) = (mine.next(), mine.next().expect("it has a slice"));
+    assert!(other.is_some_and(|other| other != name));
+    world.cut = None;
+    world.settle();
+    assert!(matches!(world.done(&name, put("1")), Outcome::Written { .. }));
+    world.run(20);
+    world.cut = Some(Box::new(|_, _, message| matches!(message, Message::SnapshotA { .. })));
+    world.stop(node);
+    (world.settings.grace, world.settings.window) = (40, 20);
+    world.start(node);
+    world.run(110);
+    let members = world.state(node).slices.members();
+    let members: Vec<NodeId> = members.iter().map(|peer| peer.who.node).collect();
+    asked(&mut world, node, &members[..2]);
+    let own = wire_key(name.as_bytes());
+    assert!(world.state(node).store.held(&own, None).is_some());
+    let (key, old) = old_copy(&world, node, members[0], 0);
+    let horizon = Horizon::default();
+    world.say(members[0], node, Message::SnapshotB(SnapshotB { horizon, ..old }));
+    assert!(world.state(node).store.held(&key, None).is_some());
+    let young = page(&world, node, number(&world, node, members[1]), 40, false);
+    world.say(members[1], node, Message::SnapshotB(SnapshotB { is_ready: false, ..young }));
+    assert!(world.state(node).store.held(&own, None).is_some());
+}
+
+/// A neighbour of another slice has purged nothing of what the members have.
+#[test]
+fn a_neighbour_that_is_far_makes_no_member_one_that_lags() {
+    let (mut world, node, members) = emptied(72);
+    let is_other = |other: &NodeId| *other != node && !members.contains(other);
+    let others: Vec<NodeId> = world.up().into_iter().filter(is_other).collect();
+    let first = |world: &World| others.iter().copied().find(|one| is_asked(world, node, *one));
+    while first(&world).is_none() {
+        world.run(1);
     }
-    world.run(2);
-    assert!(world.state(node).is_whole());
-    assert!(world.state(node).epto.clock() < LogicalTime(EPTO_CLOCK_JUMP_MAX));
+    let neighbour = first(&world).expect("one was asked");
+    let far = world.settings.grace + 10;
+    let usual = page(&world, node, number(&world, node, neighbour), far, true);
+    world.say(neighbour, node, Message::SnapshotB(SnapshotB { is_ready: false, ..usual }));
+    let (key, only) = old_copy(&world, node, members[0], 3);
+    world.say(members[0], node, Message::SnapshotB(only));
+    assert!(world.state(node).store.held(&key, None).is_some());
 }
 
 /// It has been heard, and nothing of it was taken: that is no second copy.

@@ -288,14 +288,14 @@ fn what_is_behind_for_too_long_is_not_merged_with_what_a_donor_sends() {
     let key = mine.next().expect("some are its own");
     put_at(&mut world, node, &key, 3);
     world.with_host(node, |engine, cx| {
+        engine.settings.grace = 40;
         let state = &mut engine.state;
         state.behind.note(&range, LogicalTime(3), &mut state.writes);
         engine.flush(cx);
     });
     both_asked(&mut world, node, donors);
     let number = number(&world, node, donors[0]);
-    let far = world.settings.grace + 10;
-    let page = page(&world, node, number, far, true);
+    let page = page(&world, node, number, 50, true);
     world.say(donors[0], node, Message::SnapshotB(page));
     assert_eq!(world.state(node).store.held(&key, None), None);
     assert!(world.state(node).behind.within(&range).next().is_none());
