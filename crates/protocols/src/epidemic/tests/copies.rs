@@ -36,6 +36,19 @@ pub fn asked(world: &mut World, node: NodeId, donors: &[NodeId]) {
     panic!("all are asked in turn");
 }
 
+/// Runs until one was asked that is no member of its slice; which one.
+fn neighbour_asked(world: &mut World, node: NodeId, members: &[NodeId]) -> NodeId {
+    let is_other = |other: &NodeId| *other != node && !members.contains(other);
+    let others: Vec<NodeId> = world.up().into_iter().filter(is_other).collect();
+    for _ in 0..400 {
+        if let Some(neighbour) = others.iter().find(|one| is_asked(world, node, **one)) {
+            return *neighbour;
+        }
+        world.run(1);
+    }
+    panic!("some neighbour is asked");
+}
+
 /// Others that have nothing either are soon heard to the end; who has all needs longer.
 #[test]
 fn who_is_ready_is_waited_for_while_it_sends() {
@@ -154,13 +167,7 @@ fn nor_of_a_neighbour_that_is_no_member() {
 fn takes_nothing_of_a_neighbour(far: u64, (reached, behind): (u64, Option<LogicalTime>)) {
     let (mut world, node, members) = emptied(72);
     assert!(far - 3 > world.settings.grace);
-    let is_other = |other: &NodeId| *other != node && !members.contains(other);
-    let others: Vec<NodeId> = world.up().into_iter().filter(is_other).collect();
-    let first = |world: &World| others.iter().copied().find(|one| is_asked(world, node, *one));
-    while first(&world).is_none() {
-        world.run(1);
-    }
-    let neighbour = first(&world).expect("one was asked");
+    let neighbour = neighbour_asked(&mut world, node, &members);
     let furthest = page(&world, node, number(&world, node, members[0]), far, false);
     world.say(members[0], node, Message::SnapshotB(SnapshotB { is_ready: false, ..furthest }));
     let (key, old) = old_copy(&world, node, neighbour, reached);
@@ -252,13 +259,7 @@ fn what_a_node_had_itself_is_not_dropped_with_what_is_older() {
 #[test]
 fn a_neighbour_that_is_far_makes_no_member_one_that_lags() {
     let (mut world, node, members) = emptied(72);
-    let is_other = |other: &NodeId| *other != node && !members.contains(other);
-    let others: Vec<NodeId> = world.up().into_iter().filter(is_other).collect();
-    let first = |world: &World| others.iter().copied().find(|one| is_asked(world, node, *one));
-    while first(&world).is_none() {
-        world.run(1);
-    }
-    let neighbour = first(&world).expect("one was asked");
+    let neighbour = neighbour_asked(&mut world, node, &members);
     let far = world.settings.grace + 10;
     let usual = page(&world, node, number(&world, node, neighbour), far, true);
     world.say(neighbour, node, Message::SnapshotB(SnapshotB { is_ready: false, ..usual }));
