@@ -261,13 +261,18 @@ impl Puts {
     }
 }
 
+/// A new store with a small log.
+fn small(place: &Path) -> (Directory, Opened) {
+    crate::create(place, &identity()).expect("created");
+    let options = Options { segment_bytes: 1 << 20, log_bytes_max: 4 << 20, ..Options::default() };
+    serve_with(place, &options)
+}
+
 /// Something is written before every other look.
 #[test]
 fn space_is_given_back_between_two_bursts() {
     let place = tempfile::tempdir().expect("a temporary directory");
-    crate::create(place.path(), &identity()).expect("created");
-    let options = Options { segment_bytes: 1 << 20, log_bytes_max: 4 << 20, ..Options::default() };
-    let (directory, mut opened) = serve_with(place.path(), &options);
+    let (directory, mut opened) = small(place.path());
     let mut puts = Puts::filled(&mut opened);
     (0..60).for_each(|number| puts.put(&mut opened, number, None));
     let burst = puts.value(512 << 10);
@@ -291,9 +296,7 @@ fn space_is_given_back_only_where_the_disk_has_room_for_what_is_merged() {
         return;
     };
     let place = disk.0.path();
-    crate::create(place, &identity()).expect("created");
-    let options = Options { segment_bytes: 1 << 20, log_bytes_max: 4 << 20, ..Options::default() };
-    let (directory, mut opened) = serve_with(place, &options);
+    let (directory, mut opened) = small(place);
     let mut puts = Puts::filled(&mut opened);
     let full = opened.reader.stats().table_bytes;
     (0..60).for_each(|number| puts.put(&mut opened, number, None));
@@ -332,9 +335,7 @@ fn a_disk_that_fills_up_amid_a_merge_keeps_everything() {
         return;
     };
     let place = disk.0.path();
-    crate::create(place, &identity()).expect("created");
-    let options = Options { segment_bytes: 1 << 20, log_bytes_max: 4 << 20, ..Options::default() };
-    let (directory, mut opened) = serve_with(place, &options);
+    let (directory, mut opened) = small(place);
     let mut puts = due(&mut opened);
     let full = opened.reader.stats().table_bytes;
     let ballast = place.join("ballast");
@@ -364,9 +365,7 @@ fn a_disk_that_fills_up_amid_a_merge_keeps_everything() {
 #[test]
 fn a_merge_that_fails_for_another_reason_stops_the_store() {
     let place = tempfile::tempdir().expect("a temporary directory");
-    crate::create(place.path(), &identity()).expect("created");
-    let options = Options { segment_bytes: 1 << 20, log_bytes_max: 4 << 20, ..Options::default() };
-    let (directory, mut opened) = serve_with(place.path(), &options);
+    let (directory, mut opened) = small(place.path());
     let puts = due(&mut opened);
     let tables = opened.log.ground.tables.keyspace.path().join("tables");
     let aside = place.path().join("aside");
