@@ -5,7 +5,7 @@
 //! | data | `k`, hash (8), key, version (21) | postcard of [`Stored`] | a write that is applied, repair, a snapshot | when a newer version replaces it; a tombstone when its grace is over; with a range that was given up |
 //! | data | `i`, request id (16) | postcard of [`Done`](super::replica::seen::Done) | with the write that it names | when the window has passed it |
 //! | data | `f` | postcard of the [`EventKey`](crate::epto::EventKey) up to which requests were forgotten as there were too many | with the removal of the last of them | never |
-//! | data | `b` | postcard of [`Behind`](crate::epidemic::repair::behind::Behind) | a range that is given up, or is to be taken over | when nothing is left of it |
+//! | data | `b` | postcard of [`Behind`](crate::epidemic::repair::behind::Behind) | with what is given up, taken over, or taken of who is not ready | never |
 //! | data | `l` | postcard of the last [`EventKey`](crate::epto::EventKey) | each delivery, in the batch of what it wrote | never |
 //!
 //! Integers are big-endian. All that one input writes is one batch, so a value, its version, the id
@@ -29,7 +29,7 @@ pub const LAST: Bytes = Bytes::from_static(b"l");
 /// Where it stands up to which event requests were forgotten.
 pub const FORGOTTEN: Bytes = Bytes::from_static(b"f");
 
-/// Where it stands which ranges were given up, or are not taken over yet, and when.
+/// Where it stands what was heard of ranges for which the node does not answer.
 pub const BEHIND: Bytes = Bytes::from_static(b"b");
 
 /// What stands under a key and a version.

@@ -5,6 +5,7 @@
 //! has lost: what is missing comes with the snapshots, and nothing is answered before.
 
 use super::keys::LAST;
+use super::repair::behind::Behind;
 use super::state::State;
 use crate::epto::EventKey;
 use quorate_kernel::plain::PlainData;
@@ -23,4 +24,7 @@ pub(super) fn load(state: &mut State, table: &dyn Table) {
         }
         true
     });
+    if state.last.is_none() {
+        state.behind = Behind::with_nothing();
+    }
 }

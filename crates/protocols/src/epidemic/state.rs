@@ -7,7 +7,7 @@ use super::ordered::batch::Waiting;
 use super::ordered::holes::Holes;
 use super::ordered::past::Past;
 use super::pending::Pending;
-use super::repair::behind::Behind;
+use super::repair::behind::{Behind, Heard};
 use super::repair::doubt::Doubt;
 use super::repair::join::Standing;
 use super::replica::range::{Leaf, Range, leaf, position};
@@ -59,7 +59,7 @@ pub struct State {
     pub(super) ready: Option<Range>,
     /// Ranges that it had, and keeps until they are in good hands.
     pub(super) former: Vec<Former>,
-    /// Of which ranges it has not heard all that was deleted up to its last event.
+    /// What it has heard of ranges for which it does not answer.
     pub(super) behind: Behind,
     pub(super) holes: Holes,
     /// Where something may be missing that others have.
@@ -159,7 +159,7 @@ impl State {
             is_alone: false,
             ready: None,
             former: Vec::new(),
-            behind: Behind::default(),
+            behind: Behind::with_nothing(),
             holes: Holes::default(),
             doubt: Doubt::default(),
             past: Past::default(),
@@ -227,6 +227,17 @@ impl State {
         rng.pick(self.slices.members()).map(|peer| peer.who.node)
     }
 
+    /// Nothing is here of ranges for which this node does not answer, but for what is noted.
+    pub(super) fn note_rest(&mut self) {
+        let others = self.ready.map_or(Vec::new(), |ready| Range::ALL.without(&ready));
+        if mutant!("epidemic_never_had_is_as_young_as_the_rest") {
+            return;
+        }
+        for other in others {
+            self.behind.note(&other, Heard::Nothing, &mut self.writes);
+        }
+    }
+
     /// Sets the last event.
     pub(super) fn set_last(&mut self, last: EventKey) {
         self.last = Some(last);
@@ -279,7 +290,7 @@ impl Epidemic {
         state.holes.check();
         state.past.check();
         state.measured.check();
-        state.behind.check();
+        state.behind.check(state.ready);
         let waits = |id| state.pending.get(id).is_some_and(|one| one.sent.is_none());
         assert!(state.unplaced.iter().all(waits), "what is placed was sent, or has ended");
         assert!(state.writes.is_empty(), "all that was changed was written");

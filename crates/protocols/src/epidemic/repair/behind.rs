@@ -1,53 +1,114 @@
-//! Ranges of which a node has heard what was deleted up to some time only. Of all else that it has
-//! stored it has heard up to its last event.
+//! What a node has heard of ranges for which it does not answer. Of the range for which it does it
+//! has heard all that was deleted up to its last event, and has the tombstones.
 //!
-//! That is so of ranges that were given up, and of those that it is about to take over. A start
-//! must know it: counted from the last event on the disk, what was given up long before would be
-//! young, and handed over after the tombstones of its keys are purged where they are now.
+//! Of a range that it gave up it has heard up to then. Of one that it never had it has no
+//! tombstones, however far it has come itself: what it takes of it is as old as who it takes it of.
+//! A start must know both: counted from the last event on the disk, what was given up or taken long
+//! before would be young, and stay after the tombstones of its keys are purged where they are.
 
 use crate::epidemic::keys::BEHIND;
 use crate::epidemic::replica::range::Range;
 use crate::epidemic::replica::seen::Write;
 use crate::epto::LogicalTime;
 use alloc::vec::Vec;
+use quorate_kernel::mutant;
 use quorate_kernel::plain::PlainData;
 use serde::{Deserialize, Serialize};
 
-/// The ranges, no two of which meet, with these times.
+/// What was heard of a part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Heard {
+    /// The node had the part: it has heard of all that was deleted up to this time, and has the
+    /// tombstones. What it takes of others since, who lag by no more than tombstones are kept,
+    /// meets these, and makes what it had no older.
+    Own(LogicalTime),
+    /// All that is here was taken of nodes that are not ready. The one that was least far had heard
+    /// up to this time.
+    Taken(LogicalTime),
+    /// Nothing of it is here.
+    Nothing,
+}
+
+/// The ranges, no two of which meet, with what was heard of them.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Behind(Vec<(Range, LogicalTime)>);
+pub struct Behind(Vec<(Range, Heard)>);
 
 impl PlainData for Behind {}
 
+impl Heard {
+    /// Up to when; none if there is nothing that could be old.
+    #[must_use]
+    pub fn until(self) -> Option<LogicalTime> {
+        match self {
+            Heard::Own(time) | Heard::Taken(time) => Some(time),
+            Heard::Nothing => None,
+        }
+    }
+
+    /// Something is taken of who is not ready, and has heard up to this time.
+    fn with(self, time: LogicalTime) -> Heard {
+        match self {
+            Heard::Own(own) if !mutant!("epidemic_drops_its_own_with_what_is_older") => {
+                Heard::Own(own)
+            }
+            Heard::Own(before) | Heard::Taken(before) => Heard::Taken(before.min(time)),
+            Heard::Nothing => Heard::Taken(time),
+        }
+    }
+}
+
 impl Behind {
-    /// Of a range no more is heard than up to this time. What is noted of a part of it stays.
-    pub fn note(&mut self, range: &Range, since: LogicalTime, writes: &mut Vec<Write>) {
+    /// Of a node that has nothing.
+    #[must_use]
+    pub fn with_nothing() -> Behind {
+        Behind(Vec::from([(Range::ALL, Heard::Nothing)]))
+    }
+
+    /// This was heard of a range. What is noted of a part of it stays.
+    pub fn note(&mut self, range: &Range, heard: Heard, writes: &mut Vec<Write>) {
         let mut fresh = Vec::from([*range]);
         for (known, _) in &self.0 {
             fresh = fresh.iter().flat_map(|part| part.without(known)).collect();
         }
         if !fresh.is_empty() {
-            self.0.extend(fresh.into_iter().map(|part| (part, since)));
+            self.0.extend(fresh.into_iter().map(|part| (part, heard)));
             self.write(writes);
         }
     }
 
-    /// The same, where what is noted of a part may say less.
-    pub fn lower(&mut self, range: &Range, since: LogicalTime, writes: &mut Vec<Write>) {
-        let later: Vec<Range> =
-            self.within(range).filter(|(_, known)| *known > since).map(|(part, _)| part).collect();
-        for part in later {
-            self.end(&part, writes);
-        }
-        self.note(range, since, writes);
+    /// A range is given up of which something is here, heard up to this time, or up to what is
+    /// noted of a part.
+    pub fn give_up(&mut self, range: &Range, since: LogicalTime, writes: &mut Vec<Write>) {
+        let empty = self.within(range).filter(|(_, heard)| *heard == Heard::Nothing);
+        let empty: Vec<Range> = empty.map(|(part, _)| part).collect();
+        empty.iter().for_each(|part| self.end(part, writes));
+        self.note(range, Heard::Own(since), writes);
     }
 
-    /// A range is gone from here, or all of it is taken over.
+    /// Something of a range is taken of who has heard of it up to this time. What the node answers
+    /// for is not noted, and is as young as it was.
+    pub fn take(&mut self, range: &Range, time: LogicalTime, writes: &mut Vec<Write>) {
+        let noted: Vec<(Range, Heard)> = self.within(range).collect();
+        for (part, before) in noted.into_iter().filter(|(_, heard)| heard.with(time) != *heard) {
+            self.end(&part, writes);
+            self.note(&part, before.with(time), writes);
+        }
+    }
+
+    /// What was here of a range is dropped.
+    pub fn drop(&mut self, range: &Range, writes: &mut Vec<Write>) {
+        self.end(range, writes);
+        if !mutant!("epidemic_dropped_is_as_young_as_the_rest") {
+            self.note(range, Heard::Nothing, writes);
+        }
+    }
+
+    /// All of a range is taken over.
     pub fn end(&mut self, range: &Range, writes: &mut Vec<Write>) {
         if self.0.iter().any(|(known, _)| known.meets(range)) {
-            let left = |(known, since): &(Range, LogicalTime)| {
-                let since = *since;
-                known.without(range).into_iter().map(move |part| (part, since))
+            let left = |(known, heard): &(Range, Heard)| {
+                let heard = *heard;
+                known.without(range).into_iter().map(move |part| (part, heard))
             };
             self.0 = self.0.iter().flat_map(left).collect();
             self.write(writes);
@@ -58,22 +119,30 @@ impl Behind {
         writes.push((BEHIND, (!self.0.is_empty()).then(|| self.to_bytes())));
     }
 
-    /// The parts of a range that are noted, with their times.
-    pub fn within(&self, range: &Range) -> impl Iterator<Item = (Range, LogicalTime)> + '_ {
+    /// The parts of a range that are noted, with what was heard of them.
+    pub fn within(&self, range: &Range) -> impl Iterator<Item = (Range, Heard)> + '_ {
         let range = *range;
-        self.0.iter().filter(move |(known, _)| known.meets(&range)).map(move |(known, since)| {
+        self.0.iter().filter(move |(known, _)| known.meets(&range)).map(move |(known, heard)| {
             let (first, last) = (known.first.max(range.first), known.last.min(range.last));
-            (Range { first, last }, *since)
+            (Range { first, last }, *heard)
         })
     }
 
-    /// All parts of a range: those that are noted, and the others with this time.
+    /// Up to when all of a range was heard that is here and noted; none if nothing is.
+    #[must_use]
+    pub fn until(&self, range: &Range) -> Option<LogicalTime> {
+        self.within(range).filter_map(|(_, heard)| heard.until()).min()
+    }
+
+    /// All parts of a range with the time up to which they were heard: those that are noted, and
+    /// the others, with this one.
     pub fn parts(&self, range: &Range, usual: LogicalTime) -> Vec<(Range, LogicalTime)> {
         let noted: Vec<_> = self.within(range).collect();
         let mut others = Vec::from([*range]);
         for (known, _) in &noted {
             others = others.iter().flat_map(|part| part.without(known)).collect();
         }
+        let noted = noted.into_iter().map(|(part, heard)| (part, heard.until().unwrap_or(usual)));
         others.into_iter().map(|part| (part, usual)).chain(noted).collect()
     }
 
@@ -86,11 +155,20 @@ impl Behind {
         is_it
     }
 
-    /// Asserts what must hold between two calls.
-    pub fn check(&self) {
+    /// Asserts what must hold between two calls, where the node answers for this range.
+    pub fn check(&self, ready: Option<Range>) {
         for (place, (one, _)) in self.0.iter().enumerate() {
             let is_apart = self.0[..place].iter().all(|(other, _)| !other.meets(one));
-            assert!(is_apart && one.is_sound(), "each part has one time");
+            assert!(is_apart && one.is_sound(), "of each part one thing is noted");
+        }
+        if let Some(ready) = ready {
+            let all = |rest: &Range| self.parts(rest, LogicalTime(0)).len();
+            let is_noted = |rest: &Range| all(rest) == self.within(rest).count();
+            assert!(Range::ALL.without(&ready).iter().all(is_noted), "all other is noted");
+            assert!(
+                self.within(&ready).next().is_none(),
+                "it has heard all of what it answers for"
+            );
         }
     }
 }
@@ -104,23 +182,29 @@ mod tests {
         Range { first: Position(first), last: Position(last) }
     }
 
+    fn own(time: u64) -> Heard {
+        Heard::Own(LogicalTime(time))
+    }
+
+    fn sorted<T: Ord>(parts: impl IntoIterator<Item = T>) -> Vec<T> {
+        let mut parts: Vec<T> = parts.into_iter().collect();
+        parts.sort();
+        parts
+    }
+
     #[test]
-    fn the_earliest_time_of_a_part_stays_until_it_ends() {
+    fn what_is_noted_of_a_part_stays_until_it_ends() {
         let (mut behind, mut writes) = (Behind::default(), Vec::new());
-        let time = LogicalTime;
-        behind.note(&range(10, 19), time(3), &mut writes);
-        behind.note(&range(0, 29), time(8), &mut writes);
-        behind.check();
-        let sorted = |mut parts: Vec<_>| {
-            parts.sort();
-            parts
-        };
-        let all = [(range(0, 9), time(8)), (range(10, 19), time(3)), (range(20, 29), time(8))];
-        assert_eq!(sorted(behind.within(&range(0, 99)).collect()), all);
+        behind.note(&range(10, 19), own(3), &mut writes);
+        behind.note(&range(0, 29), own(8), &mut writes);
+        behind.check(None);
+        let all = [(range(0, 9), own(8)), (range(10, 19), own(3)), (range(20, 29), own(8))];
+        assert_eq!(sorted(behind.within(&range(0, 99))), all);
         behind.end(&range(0, 14), &mut writes);
         let mut again = Behind::default();
         let (key, value) = writes.pop().expect("it is stored");
         assert!(again.load(&key, &value.expect("some are left")));
+        let time = LogicalTime;
         let parts = sorted(again.parts(&range(12, 22), time(99)));
         let (young, old) = ((range(12, 14), time(99)), (range(15, 19), time(3)));
         assert_eq!(parts, [young, old, (range(20, 22), time(8))]);
@@ -129,18 +213,39 @@ mod tests {
     }
 
     #[test]
-    fn a_time_may_become_an_earlier_one() {
-        let (mut behind, mut writes) = (Behind::default(), Vec::new());
-        let time = LogicalTime;
-        behind.note(&range(10, 19), time(3), &mut writes);
-        behind.note(&range(20, 29), time(8), &mut writes);
-        behind.lower(&range(15, 34), time(5), &mut writes);
-        behind.check();
-        let mut parts: Vec<_> = behind.within(&range(0, 99)).collect();
-        parts.sort();
-        assert_eq!(parts, [(range(10, 19), time(3)), (range(20, 34), time(5))]);
+    fn what_is_taken_is_as_old_as_who_it_is_taken_of() {
+        let (mut behind, mut writes) = (Behind::with_nothing(), Vec::new());
+        let taken = |time| Heard::Taken(LogicalTime(time));
+        behind.end(&range(20, u64::MAX), &mut writes);
+        behind.end(&range(0, 9), &mut writes);
+        behind.note(&range(20, 29), own(8), &mut writes);
+        behind.take(&range(15, 34), LogicalTime(5), &mut writes);
+        behind.check(None);
+        // What was its own stays as it is, and what it answers for is not noted.
+        let noted = [(range(10, 14), Heard::Nothing), (range(15, 19), taken(5))];
+        let noted = [noted[0], noted[1], (range(20, 29), own(8))];
+        assert_eq!(sorted(behind.within(&Range::ALL)), noted);
+        assert_eq!(behind.until(&range(10, 14)), None);
+        assert_eq!(behind.until(&Range::ALL), Some(LogicalTime(5)));
         let written = writes.len();
-        behind.lower(&range(15, 34), time(6), &mut writes);
+        behind.take(&range(15, 34), LogicalTime(6), &mut writes);
         assert_eq!(writes.len(), written, "nothing is earlier");
+        behind.take(&range(10, 34), LogicalTime(4), &mut writes);
+        let noted = [(range(10, 14), taken(4)), (range(15, 19), taken(4)), (range(20, 29), own(8))];
+        assert_eq!(sorted(behind.within(&Range::ALL)), noted);
+        behind.drop(&range(10, 29), &mut writes);
+        assert_eq!(sorted(behind.within(&Range::ALL)), [(range(10, 29), Heard::Nothing)]);
+    }
+
+    #[test]
+    fn all_is_noted_that_a_node_does_not_answer_for() {
+        let (mut behind, mut writes) = (Behind::with_nothing(), Vec::new());
+        behind.end(&range(10, 19), &mut writes);
+        behind.check(Some(range(10, 19)));
+        let wrong = [range(10, 18), range(10, 20)];
+        for ready in wrong {
+            let checks = || behind.check(Some(ready));
+            assert!(std::panic::catch_unwind(checks).is_err(), "{ready:?}");
+        }
     }
 }

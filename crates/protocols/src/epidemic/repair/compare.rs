@@ -158,7 +158,7 @@ impl Epidemic {
         cx: &mut Context<'_>,
     ) {
         invariant!(sums.len() <= SUMS_MAX, "an answer is bounded");
-        self.merge(Vec::new(), ids);
+        self.merge_ready(Vec::new(), ids);
         self.flush(cx);
         let is_whole = sums.len() < SUMS_MAX;
         let theirs: BTreeMap<Leaf, u64> = sums.into_iter().collect();
@@ -232,8 +232,7 @@ impl Epidemic {
         if let Some(Page { number, leaf, until: None }) = page.filter(|_| is_all) {
             self.state.doubt.end_listed(from.node, leaf, number);
         }
-        records.iter().for_each(|record| self.state.holes.found(record));
-        self.merge(records, ids);
+        self.merge_ready(records, ids);
         self.flush(cx);
         // Nor does who has lost its place hand out what it has.
         let wanted = if self.state.ready.is_some() { wanted } else { &[] };
@@ -271,6 +270,18 @@ impl Epidemic {
             }
         }
         records
+    }
+
+    /// Takes in what a comparison brings, where this node has all else. Elsewhere it says nothing
+    /// of how old it is, and may come after the tombstones of its keys are purged.
+    fn merge_ready(&mut self, mut records: Vec<Record>, mut ids: Vec<(RequestId, Done)>) {
+        let state = &mut self.state;
+        if !mutant!("epidemic_takes_answers_while_it_joins") {
+            records.retain(|record| state.is_ready(position(&record.key)));
+            ids.retain(|(_, done)| state.is_ready(done.position));
+        }
+        records.iter().for_each(|record| state.holes.found(record));
+        self.merge(records, ids);
     }
 
     /// Takes in what others have: what is newer wins.

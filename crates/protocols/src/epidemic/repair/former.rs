@@ -25,7 +25,7 @@ impl Epidemic {
         let open =
             self.state.store.sums(first, last).map(|(leaf, _)| (leaf, Open::default())).collect();
         let state = &mut self.state;
-        state.behind.note(&range, since, &mut state.writes);
+        state.behind.give_up(&range, since, &mut state.writes);
         state.former.push(Former { range, until, since, members, open });
         probe!("epidemic/range_given_up");
     }
@@ -64,7 +64,7 @@ impl Epidemic {
                 let state = &mut self.state;
                 state.seen.forget_range(&part, &mut state.writes);
                 state.store.drop_range(&part, usize::MAX, &mut state.writes);
-                state.behind.end(&part, &mut state.writes);
+                state.behind.drop(&part, &mut state.writes);
             }
             for left in former.range.without(range) {
                 let mut former = Former { range: left, ..former.clone() };
@@ -163,7 +163,7 @@ impl Epidemic {
         if state.store.drop_range(&range, DROPPED_MAX, &mut state.writes) {
             probe!("epidemic/range_dropped");
             state.former.remove(place);
-            state.behind.end(&range, &mut state.writes);
+            state.behind.drop(&range, &mut state.writes);
         }
         self.flush(cx);
     }

@@ -14,7 +14,7 @@
 
 use super::deferred::Deferred;
 use super::doubt::Doubt;
-use super::snapshot::Donor;
+use super::snapshot::{Donor, time};
 use crate::epidemic::replica::range::Range;
 use crate::epidemic::{Context, Epidemic};
 use crate::epto::{EventKey, Horizon, LogicalTime};
@@ -110,6 +110,13 @@ impl Joining {
         }
     }
 
+    /// A clock has come since that does not believe what was heard before: it is forgotten.
+    pub(super) fn forget_unless(&mut self, is_believed: impl Fn(LogicalTime) -> bool) {
+        for told in [&mut self.heard, &mut self.furthest] {
+            *told = told.filter(|event| is_believed(event.time));
+        }
+    }
+
     /// Whether somebody who is ready was heard lately.
     pub(super) fn hears_ready(&self, round: u64, patience: u64) -> bool {
         self.heard_ready.is_some_and(|heard| round < heard + 2 * patience)
@@ -135,14 +142,14 @@ impl Joining {
     }
 
     /// Whether enough is here in this round, where these members are known, and whether there is
-    /// nobody else at all. `own` is how many copies acknowledged writes have, of a node that has
+    /// nobody else at all. Acknowledged writes have `copies`; `has_own` says whether the node has
     /// started with what it had.
     fn is_enough(
         &self,
         (round, patience): (u64, u64),
         members: &[NodeId],
-        is_alone: bool,
-        own: Option<usize>,
+        (is_alone, is_far): (bool, bool),
+        (copies, has_own): (usize, bool),
     ) -> bool {
         if mutant!("epidemic_join_at_once") {
             return true;
@@ -159,21 +166,29 @@ impl Joining {
         ready >= DONORS
             || (waited >= patience && ready >= 1 && members.len() < DONORS)
             || (waited >= 2 * patience && ready >= 1)
-            || (waited >= 2 * patience && !is_coming && all >= members.len().min(DONORS))
-            || (waited >= 4 * patience && self.suffices((round, patience), own, members))
+            || (waited >= 2 * patience
+                && !is_coming
+                && all >= members.len().min(DONORS)
+                && !(is_far && self.unheard(members) >= copies))
+            || (waited >= 4 * patience
+                && has_own
+                && self.suffices((round, patience), copies, members))
+    }
+
+    /// Whether neighbours have come so much further than all who have the range that these will
+    /// drop what they have when this node has a place in the order: they were away, all of them.
+    fn is_far(&self, own: Option<EventKey>, grace: u64) -> bool {
+        let members = time(self.furthest.max(own));
+        let is_far = time(self.heard).saturating_sub(members) > grace;
+        is_far && !mutant!("epidemic_leaves_behind_who_will_drop")
     }
 
     /// Whether what has come and what the node had suffices without those that are cut off: they
     /// are too few to have something acknowledged alone, and nobody ready was heard for long.
-    fn suffices(
-        &self,
-        (round, patience): (u64, u64),
-        own: Option<usize>,
-        members: &[NodeId],
-    ) -> bool {
+    fn suffices(&self, (round, patience): (u64, u64), copies: usize, members: &[NodeId]) -> bool {
         let is_heard = self.hears_ready(round, patience);
         let unheard = self.unheard(members);
-        let are_few = own.is_some_and(|copies| unheard < copies);
+        let are_few = unheard < copies;
         // A neighbour that is no member knows nothing of what they have.
         unheard < members.len()
             && are_few
@@ -224,12 +239,8 @@ impl Epidemic {
         let first = ready.first.max(range.first);
         let last = ready.last.min(range.last);
         self.state.ready = Some(Range { first, last });
-        let (now, state) =
-            (self.state.last.map_or(LogicalTime(0), |last| last.time), &mut self.state);
-        for missing in range.without(&ready) {
-            // Until it is taken over nothing is done there that has its turn.
-            state.behind.note(&missing, now, &mut state.writes);
-        }
+        // Until it is taken over nothing is done there that has its turn.
+        self.state.note_rest();
         self.state.standing = match range.without(&ready).is_empty() {
             true => Standing::Ready,
             false => Standing::joining(false, self.state.last),
@@ -250,9 +261,11 @@ impl Epidemic {
         let is_cut_off =
             self.state.hints.iter().any(is_other) && !mutant!("epidemic_cut_off_joins");
         let is_alone = self.state.cyclon.view().is_empty() && !is_cut_off;
-        let copies = self.state.last.map(|_| usize::from(self.settings.acks));
+        let (last, grace) = (self.state.last, self.settings.grace);
+        let copies = usize::from(self.settings.acks);
         let Standing::Joining(joining) = &mut self.state.standing else { return };
-        let own = copies.filter(|_| joining.takes_place && !joining.has_dropped);
+        let has_own = last.is_some() && joining.takes_place && !joining.has_dropped;
+        let is_far = joining.takes_place && joining.is_far(last, grace);
         // TTL must be that of the cluster, so it must have been heard how large that is.
         if joining.takes_place && (!may_resume || round < COUNTED_ROUNDS) {
             return;
@@ -266,7 +279,8 @@ impl Epidemic {
             joining.range = Some(target);
         }
         joining.since.get_or_insert(round);
-        if joining.is_enough((round, PATIENCE_TTLS * ttl), &known, is_alone, own) {
+        let (waited, found) = ((round, PATIENCE_TTLS * ttl), (is_alone, is_far));
+        if joining.is_enough(waited, &known, found, (copies, has_own)) {
             return self.take_over(target, cx);
         }
         self.ask_donors(target, round, cx);
@@ -323,6 +337,7 @@ impl Epidemic {
         let ready = self.state.ready.unwrap_or(target);
         let (first, last) = (ready.first.min(target.first), ready.last.max(target.last));
         self.state.ready = Some(Range { first, last });
+        self.state.note_rest();
         let is_whole = self.state.is_whole();
         let floor = self.state.last;
         self.state.standing = match is_whole {
@@ -340,7 +355,7 @@ impl Epidemic {
         state.store.drop_range(&Range::ALL, usize::MAX, &mut state.writes);
         state.last = None;
         state.former.clear();
-        state.behind.end(&Range::ALL, &mut state.writes);
+        state.behind.drop(&Range::ALL, &mut state.writes);
         state.writes.push((super::super::keys::LAST, None));
         self.flush(cx);
     }

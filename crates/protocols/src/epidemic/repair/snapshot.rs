@@ -139,7 +139,7 @@ impl Epidemic {
         let ids_below = Rest::behind(below);
         invariant!(records.len() <= RECORDS_MAX, "a page is bounded");
         let forgotten = state.seen.forgotten();
-        let behind = state.behind.within(&range).map(|(_, since)| since).min();
+        let behind = state.behind.until(&range);
         cx.fx.send(
             from,
             Message::SnapshotB(SnapshotB {
@@ -169,15 +169,19 @@ impl Epidemic {
         let patience = PATIENCE_TTLS * u64::from(self.state.epto.parameters().ttl);
         let Standing::Joining(joining) = &mut self.state.standing else { return };
         let Some(range) = joining.range else { return };
+        joining.forget_unless(|told| self.state.epto.believes(told));
         let waits = joining.hears_ready(round, patience) && !mutant!("epidemic_takes_of_both");
-        let counts = is_believed && page.horizon.last >= joining.floor;
+        let counts = page.horizon.last >= joining.floor;
         let Some(donor) = joining.donors.get(&from.node).filter(|_| counts) else { return };
         if donor.number != page.number && !mutant!("epidemic_late_page_taken") {
             return;
         }
         let is_unready = donor.is_member && !page.is_ready;
-        if page.is_ready {
+        if page.is_ready && (is_believed || !mutant!("epidemic_unbelieved_is_unheard")) {
             joining.heard_ready = Some(round);
+        }
+        if !is_believed {
+            return;
         }
         let furthest = joining.hear_of(page.horizon.last, donor.is_member || page.is_ready, last);
         // How long this node was away: tombstones may be purged that it has not heard of.
@@ -212,10 +216,26 @@ impl Epidemic {
             return;
         }
         donor.asked_at = round;
+        self.weigh_page(from, (range, page), time(furthest), cx);
+        invariant!(self.state.writes.is_empty(), "all that was changed was written");
+    }
+
+    /// A page is taken, unless it is of one that is not ready and lags behind the furthest of those
+    /// that have the range.
+    fn weigh_page(
+        &mut self,
+        from: Incarnation,
+        (range, page): (Range, SnapshotB),
+        furthest: u64,
+        cx: &mut Context<'_>,
+    ) {
+        let (grace, reached) = (self.settings.grace, time(page.horizon.last));
+        let Standing::Joining(joining) = &mut self.state.standing else { return };
+        let Some(donor) = joining.donors.get_mut(&from.node) else { return };
         // A neighbour that is no member may have had the range before, and not heard of it since.
         let behind = page.behind.filter(|_| !mutant!("epidemic_range_as_young_as_its_holder"));
         let heard = behind.map_or(reached, |behind| reached.min(behind.0));
-        let lags = time(furthest).saturating_sub(heard) > grace;
+        let lags = furthest.saturating_sub(heard) > grace;
         let is_trusted = page.is_ready || !donor.is_member && mutant!("epidemic_trusts_neighbours");
         if !is_trusted && lags && !mutant!("epidemic_unready_tell_no_time") {
             // That is longer than tombstones are kept: nothing of it is taken.
@@ -224,7 +244,6 @@ impl Epidemic {
         }
         let has_any = !(page.records.is_empty() && page.ids.is_empty());
         self.take_page(from, (range, page), (has_any && !is_trusted).then_some(heard), cx);
-        invariant!(self.state.writes.is_empty(), "all that was changed was written");
     }
 
     /// What no ball may say no page may either: one damaged disk would make others drop theirs.
@@ -264,13 +283,9 @@ impl Epidemic {
             // A question promises nothing.
             cx.fx.send_early(from, question);
         }
-        // Others may have purged it, who are heard later. Who had something itself has the
-        // tombstones of that time, and what it has is not to be dropped with what is older.
-        let has_own = self.state.last.is_some() || self.settings.level == Level::None;
-        let has_own = has_own && !mutant!("epidemic_drops_its_own_with_what_is_older");
-        let heard = heard.filter(|_| !has_own && !mutant!("epidemic_keeps_of_who_lags"));
-        if let Some(heard) = heard {
-            self.state.behind.lower(&range, LogicalTime(heard), &mut self.state.writes);
+        // Others may have purged it, who are heard later.
+        if let Some(heard) = heard.filter(|_| !mutant!("epidemic_keeps_of_who_lags")) {
+            self.state.behind.take(&range, LogicalTime(heard), &mut self.state.writes);
         }
         // What its sender does not remember cannot be asked of this node either.
         self.state.seen.forget_up_to(page.forgotten, &mut self.state.writes);
@@ -285,14 +300,14 @@ impl Epidemic {
     /// any.
     fn drop_behind(&mut self, range: &Range, reached: u64) -> bool {
         let (state, grace) = (&mut self.state, self.settings.grace);
-        let is_old = |since: LogicalTime| reached.saturating_sub(since.0) > grace;
-        let old = state.behind.within(range).filter(|(_, since)| is_old(*since));
+        let is_old = |until: LogicalTime| reached.saturating_sub(until.0) > grace;
+        let old = state.behind.within(range).filter(|(_, heard)| heard.until().is_some_and(is_old));
         let old: Vec<Range> = old.map(|(part, _)| part).collect();
         for part in &old {
             probe!("epidemic/behind_too_long");
             state.seen.forget_range(part, &mut state.writes);
             state.store.drop_range(part, usize::MAX, &mut state.writes);
-            state.behind.end(part, &mut state.writes);
+            state.behind.drop(part, &mut state.writes);
         }
         if let (false, Standing::Joining(joining)) = (old.is_empty(), &mut state.standing) {
             joining.has_dropped = true;

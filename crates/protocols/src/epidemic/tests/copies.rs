@@ -37,7 +37,7 @@ pub fn asked(world: &mut World, node: NodeId, donors: &[NodeId]) {
 }
 
 /// Runs until one was asked that is no member of its slice; which one.
-fn neighbour_asked(world: &mut World, node: NodeId, members: &[NodeId]) -> NodeId {
+pub fn neighbour_asked(world: &mut World, node: NodeId, members: &[NodeId]) -> NodeId {
     let is_other = |other: &NodeId| *other != node && !members.contains(other);
     let others: Vec<NodeId> = world.up().into_iter().filter(is_other).collect();
     for _ in 0..400 {
@@ -133,7 +133,7 @@ fn emptied_with(seed: u64, grace: u64) -> (World, NodeId, Vec<NodeId>) {
 }
 
 /// All that a member has, which is not ready, and is so far: a key that was deleted long ago.
-fn old_copy(world: &World, node: NodeId, donor: NodeId, time: u64) -> (Bytes, SnapshotB) {
+pub fn old_copy(world: &World, node: NodeId, donor: NodeId, time: u64) -> (Bytes, SnapshotB) {
     let keys = (0..1000).map(|number| wire_key(format!("o{number}").as_bytes()));
     let mut mine = keys.filter(|key| world.state(node).is_mine(position(key)));
     let key = mine.next().expect("it has a slice");
@@ -226,6 +226,12 @@ fn who_takes_over_counts_on_from_the_furthest_that_was_heard() {
 /// What a node had itself, with its tombstones, is younger than what it took of another.
 #[test]
 fn what_a_node_had_itself_is_not_dropped_with_what_is_older() {
+    keeps_its_own(false);
+    // It has given the range up, and is to take it over again.
+    keeps_its_own(true);
+}
+
+fn keeps_its_own(is_taken_back: bool) {
     let (mut world, node, _) = asker(77);
     let names = (0..1000).map(|number| format!("o{number}"));
     let mut mine =
@@ -246,6 +252,14 @@ fn what_a_node_had_itself_is_not_dropped_with_what_is_older() {
     asked(&mut world, node, &members[..2]);
     let own = wire_key(name.as_bytes());
     assert!(world.state(node).store.held(&own, None).is_some());
+    if is_taken_back {
+        world.with_host(node, |engine, cx| {
+            let (range, last) = (engine.state.range().expect("it has a slice"), engine.state.last);
+            let (state, since) = (&mut engine.state, last.expect("it has come so far").time);
+            state.behind.give_up(&range, since, &mut state.writes);
+            engine.flush(cx);
+        });
+    }
     let (key, old) = old_copy(&world, node, members[0], 0);
     let horizon = Horizon::default();
     world.say(members[0], node, Message::SnapshotB(SnapshotB { horizon, ..old }));

@@ -1,13 +1,18 @@
-//! Times that are far ahead, of one node whose disk may be damaged.
+//! How far others have come, and how old that makes what a joiner takes: times that are far ahead,
+//! of one node whose disk may be damaged, and ranges that a node never had.
 
-use super::copies::{asked, emptied};
-use super::joining::{number, page};
+use super::copies::{asked, emptied, neighbour_asked, old_copy};
+use super::joining::{asker, number, page};
 use super::world::{World, put};
+use crate::epidemic::Level;
 use crate::epidemic::message::{Message, SnapshotB};
+use crate::epidemic::repair::behind::Heard;
+use crate::epidemic::replica::range::Range;
 use crate::epto::LogicalTime;
 use quorate_kernel::ids::NodeId;
 use quorate_kernel::limits::EPTO_CLOCK_JUMP_MAX;
 use quorate_kernel::operation::Outcome;
+use std::vec::Vec;
 
 /// These are ready and send all that they have: the node is ready then, and its clock not far.
 fn joins_near(mut world: World, node: NodeId, donors: &[NodeId]) {
@@ -40,4 +45,95 @@ fn what_no_ball_may_say_no_page_may() {
     let far = page(&world, node, number(&world, node, members[0]), 1 << 61, true);
     world.say(members[0], node, Message::SnapshotB(far));
     joins_near(world, node, &members[1..3]);
+}
+
+/// That it is ready is true, however far it is: who is not has less.
+#[test]
+fn who_is_ready_is_waited_for_though_nobody_believes_how_far_it_is() {
+    let (mut world, node, donors) = asker(81);
+    // Before that nothing is taken of who is not ready.
+    world.run(80);
+    asked(&mut world, node, &donors);
+    let far = page(&world, node, number(&world, node, donors[0]), 1 << 61, false);
+    world.say(donors[0], node, Message::SnapshotB(far));
+    let (key, old) = old_copy(&world, node, donors[1], 3);
+    world.say(donors[1], node, Message::SnapshotB(old));
+    assert_eq!(world.state(node).store.held(&key, None), None);
+}
+
+/// All members of a slice were away, and its neighbours have gone on. Who takes their place in the
+/// order makes others drop what they have: all that was acknowledged must be there by then.
+#[test]
+fn who_is_to_make_others_drop_has_heard_all_but_few() {
+    let (mut world, node, members) = emptied(72);
+    let copies = usize::from(world.settings.acks);
+    assert!(members.len() >= copies + 2, "two are heard, and as many are left as have a write");
+    let neighbour = neighbour_asked(&mut world, node, &members);
+    let far = page(&world, node, number(&world, node, neighbour), world.settings.grace + 10, true);
+    world.say(neighbour, node, Message::SnapshotB(SnapshotB { is_ready: false, ..far }));
+    for (place, donor) in members.iter().enumerate() {
+        let usual = page(&world, node, number(&world, node, *donor), 3, true);
+        world.say(*donor, node, Message::SnapshotB(SnapshotB { is_ready: false, ..usual }));
+        world.run(2);
+        let unheard = members.len() - (place + 1);
+        assert_eq!(world.state(node).is_whole(), place >= 1 && unheard < copies, "{unheard} left");
+        if world.state(node).is_whole() {
+            return;
+        }
+    }
+}
+
+/// It has a place in the order, but none of the tombstones of a range that is new to it. So what it
+/// takes is as old as who it takes it of.
+#[test]
+fn what_a_node_takes_of_a_range_that_it_never_had_may_be_old() {
+    let (mut world, node, donors) = asker(82);
+    world.run(80);
+    asked(&mut world, node, &donors);
+    world.with_host(node, |engine, _| engine.settings.grace = 40);
+    let (key, old) = old_copy(&world, node, donors[0], 3);
+    world.say(donors[0], node, Message::SnapshotB(old));
+    assert!(world.state(node).store.held(&key, None).is_some(), "it may be all there is");
+    let ready = page(&world, node, number(&world, node, donors[1]), 50, true);
+    world.say(donors[1], node, Message::SnapshotB(ready));
+    assert_eq!(world.state(node).store.held(&key, None), None);
+}
+
+/// Its slice may be larger after a start.
+#[test]
+fn what_a_node_never_had_is_known_for_that_after_a_start() {
+    let mut world = World::new(8, Level::Strong, 83);
+    world.settle();
+    // So that nothing is here of what it gives up when slices become more.
+    let more: Vec<NodeId> = (0..16).map(|_| world.add()).collect();
+    more.into_iter().for_each(|node| world.start(node));
+    world.settle();
+    assert!(matches!(world.done("x", put("1")), Outcome::Written { .. }));
+    world.run(20);
+    let node = world.up()[0];
+    let range = world.state(node).range().expect("it has a slice");
+    let others = Range::ALL.without(&range);
+    assert!(!others.is_empty(), "there are several slices");
+    world.stop(node);
+    world.start(node);
+    let state = world.state(node);
+    assert!(state.last.is_some());
+    let heard: Vec<Heard> = others
+        .iter()
+        .flat_map(|other| state.behind.within(other))
+        .map(|(_, heard)| heard)
+        .collect();
+    assert!(!heard.is_empty() && heard.iter().all(|heard| *heard == Heard::Nothing));
+    state.behind.check(Some(range));
+}
+
+/// It was asked for before the node began to join.
+#[test]
+fn an_answer_brings_nothing_into_a_range_that_is_taken_over() {
+    let (mut world, node, donors) = asker(84);
+    asked(&mut world, node, &donors);
+    let (key, SnapshotB { records, .. }) = old_copy(&world, node, donors[0], 3);
+    let (ids, wanted) = (Vec::new(), Vec::new());
+    world.say(donors[0], node, Message::Records { page: None, records, ids, wanted });
+    assert_eq!(world.state(node).store.held(&key, None), None);
 }

@@ -5,6 +5,7 @@ use crate::epidemic::Level;
 use crate::epidemic::keys::wire_key;
 use crate::epidemic::message::{Message, Page, Rest, SnapshotB};
 use crate::epidemic::pending::What;
+use crate::epidemic::repair::behind::Heard;
 use crate::epidemic::repair::join::Standing;
 use crate::epidemic::replica::range::{Range, leaf, position};
 use crate::epidemic::replica::store::Record;
@@ -290,7 +291,8 @@ fn what_is_behind_for_too_long_is_not_merged_with_what_a_donor_sends() {
     world.with_host(node, |engine, cx| {
         engine.settings.grace = 40;
         let state = &mut engine.state;
-        state.behind.note(&range, LogicalTime(3), &mut state.writes);
+        state.behind.end(&range, &mut state.writes);
+        state.behind.note(&range, Heard::Own(LogicalTime(3)), &mut state.writes);
         engine.flush(cx);
     });
     both_asked(&mut world, node, donors);
@@ -298,7 +300,8 @@ fn what_is_behind_for_too_long_is_not_merged_with_what_a_donor_sends() {
     let page = page(&world, node, number, 50, true);
     world.say(donors[0], node, Message::SnapshotB(page));
     assert_eq!(world.state(node).store.held(&key, None), None);
-    assert!(world.state(node).behind.within(&range).next().is_none());
+    let noted: Vec<_> = world.state(node).behind.within(&range).collect();
+    assert_eq!(noted, [(range, Heard::Nothing)]);
 }
 
 /// Beside a range that is known to be given up there is another one.
