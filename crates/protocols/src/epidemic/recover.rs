@@ -14,6 +14,8 @@ use quorate_kernel::storage::Class;
 
 /// Reads everything that is stored.
 pub(super) fn load(state: &mut State, table: &dyn Table) {
+    // Where nothing is noted it has heard all up to its last event.
+    state.behind = Behind::default();
     table.scan(Class::Data, &[], &mut |key, value| {
         let is_known = state.store.load(key, value)
             || state.seen.load(key, value)

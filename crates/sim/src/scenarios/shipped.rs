@@ -34,6 +34,7 @@ const SCENARIOS: &[(&str, &str)] = shipped!(".toml":
     "coordination-wiped", "coordination-replicas", "coordination-pipelines",
     "epidemic-calm", "epidemic-loss", "epidemic-partition", "epidemic-crash", "epidemic-churn",
     "epidemic-eventual", "epidemic-slices", "epidemic-grows", "epidemic-graves",
+    "epidemic-away",
     "five-engines", "five-engines-faults",
     "balance", "uneven", "shutdown", "grid",
 );

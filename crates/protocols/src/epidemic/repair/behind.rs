@@ -22,8 +22,7 @@ pub enum Heard {
     /// tombstones. What it takes of others since, who lag by no more than tombstones are kept,
     /// meets these, and makes what it had no older.
     Own(LogicalTime),
-    /// All that is here was taken of nodes that are not ready. The one that was least far had heard
-    /// up to this time.
+    /// All that is here was taken of others. The one that was least far had heard up to this time.
     Taken(LogicalTime),
     /// Nothing of it is here.
     Nothing,
@@ -45,7 +44,7 @@ impl Heard {
         }
     }
 
-    /// Something is taken of who is not ready, and has heard up to this time.
+    /// Something is taken of who has heard up to this time.
     fn with(self, time: LogicalTime) -> Heard {
         match self {
             Heard::Own(own) if !mutant!("epidemic_drops_its_own_with_what_is_older") => {
@@ -92,6 +91,18 @@ impl Behind {
         for (part, before) in noted.into_iter().filter(|(_, heard)| heard.with(time) != *heard) {
             self.end(&part, writes);
             self.note(&part, before.with(time), writes);
+        }
+    }
+
+    /// Some of what was here of a range is dropped, tombstones too.
+    pub fn begin_to_drop(&mut self, range: &Range, writes: &mut Vec<Write>) {
+        let own = self.within(range).filter_map(|(part, heard)| match heard {
+            Heard::Own(time) => Some((part, Heard::Taken(time))),
+            Heard::Taken(_) | Heard::Nothing => None,
+        });
+        for (part, heard) in own.collect::<Vec<_>>() {
+            self.end(&part, writes);
+            self.note(&part, heard, writes);
         }
     }
 
@@ -233,6 +244,11 @@ mod tests {
         behind.take(&range(10, 34), LogicalTime(4), &mut writes);
         let noted = [(range(10, 14), taken(4)), (range(15, 19), taken(4)), (range(20, 29), own(8))];
         assert_eq!(sorted(behind.within(&Range::ALL)), noted);
+        // With the first of them tombstones are gone.
+        behind.begin_to_drop(&range(25, 29), &mut writes);
+        behind.take(&range(25, 29), LogicalTime(2), &mut writes);
+        assert_eq!(behind.until(&range(20, 24)), Some(LogicalTime(8)));
+        assert_eq!(behind.until(&range(25, 29)), Some(LogicalTime(2)));
         behind.drop(&range(10, 29), &mut writes);
         assert_eq!(sorted(behind.within(&Range::ALL)), [(range(10, 29), Heard::Nothing)]);
     }

@@ -272,9 +272,13 @@ impl Epidemic {
         records
     }
 
-    /// Takes in what a comparison brings, where this node has all else. Elsewhere it says nothing
+    /// Takes in what an answer brings, where this node has all else. Elsewhere it says nothing
     /// of how old it is, and may come after the tombstones of its keys are purged.
-    fn merge_ready(&mut self, mut records: Vec<Record>, mut ids: Vec<(RequestId, Done)>) {
+    pub(in crate::epidemic) fn merge_ready(
+        &mut self,
+        mut records: Vec<Record>,
+        mut ids: Vec<(RequestId, Done)>,
+    ) {
         let state = &mut self.state;
         if !mutant!("epidemic_takes_answers_while_it_joins") {
             records.retain(|record| state.is_ready(position(&record.key)));

@@ -13,7 +13,7 @@ use quorate_kernel::invariant;
 use quorate_kernel::probe;
 
 /// The most writes that wait.
-const DEFERRED_MAX: usize = 4096;
+const DEFERRED_MAX: usize = 16_384;
 /// From how many bytes on no further one does.
 const DEFERRED_BYTES: usize = 16 * 1024 * 1024;
 

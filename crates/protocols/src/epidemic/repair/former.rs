@@ -159,6 +159,7 @@ impl Epidemic {
         let Some(place) = self.state.former.iter().position(is_due) else { return };
         let state = &mut self.state;
         let range = state.former[place].range;
+        state.behind.begin_to_drop(&range, &mut state.writes);
         state.seen.forget_range(&range, &mut state.writes);
         if state.store.drop_range(&range, DROPPED_MAX, &mut state.writes) {
             probe!("epidemic/range_dropped");

@@ -177,9 +177,9 @@ impl Joining {
 
     /// Whether neighbours have come so much further than all who have the range that these will
     /// drop what they have when this node has a place in the order: they were away, all of them.
-    fn is_far(&self, own: Option<EventKey>, grace: u64) -> bool {
+    fn is_far(&self, own: Option<EventKey>, clock: LogicalTime, grace: u64) -> bool {
         let members = time(self.furthest.max(own));
-        let is_far = time(self.heard).saturating_sub(members) > grace;
+        let is_far = time(self.heard).max(clock.0).saturating_sub(members) > grace;
         is_far && !mutant!("epidemic_leaves_behind_who_will_drop")
     }
 
@@ -261,11 +261,11 @@ impl Epidemic {
         let is_cut_off =
             self.state.hints.iter().any(is_other) && !mutant!("epidemic_cut_off_joins");
         let is_alone = self.state.cyclon.view().is_empty() && !is_cut_off;
-        let (last, grace) = (self.state.last, self.settings.grace);
+        let (last, clock) = (self.state.last, self.state.epto.clock());
         let copies = usize::from(self.settings.acks);
         let Standing::Joining(joining) = &mut self.state.standing else { return };
         let has_own = last.is_some() && joining.takes_place && !joining.has_dropped;
-        let is_far = joining.takes_place && joining.is_far(last, grace);
+        let is_far = joining.takes_place && joining.is_far(last, clock, self.settings.grace);
         // TTL must be that of the cluster, so it must have been heard how large that is.
         if joining.takes_place && (!may_resume || round < COUNTED_ROUNDS) {
             return;

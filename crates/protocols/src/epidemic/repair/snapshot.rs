@@ -1,10 +1,10 @@
 //! Snapshots: how a node that joins gets what members of its slice have, page by page.
 
 use super::compare::bytes_of;
-use super::join::{DONORS, PATIENCE_TTLS, Standing};
+use super::join::{DONORS, Joining, PATIENCE_TTLS, Standing};
 use crate::epidemic::message::{Message, PAGE_BYTES, RECORDS_MAX, Rest, SnapshotB};
 use crate::epidemic::replica::range::Range;
-use crate::epidemic::replica::store::Entry;
+use crate::epidemic::replica::store::{Entry, VERSIONS_MAX};
 use crate::epidemic::{Context, Epidemic, Level};
 use crate::epto::{EventKey, Horizon, LogicalTime};
 use alloc::vec::Vec;
@@ -67,6 +67,26 @@ impl Donor {
     }
 }
 
+impl Joining {
+    /// A page of a donor has come. Who is ready and is not believed is waited for, but not for
+    /// ever: then it counts as one of whom nothing was taken.
+    fn hear(
+        &mut self,
+        from: NodeId,
+        (is_ready, is_believed): (bool, bool),
+        (round, patience): (u64, u64),
+    ) {
+        let is_early = self.since.is_none_or(|since| round < since + 4 * patience);
+        let is_early = is_early && !mutant!("epidemic_unbelieved_is_unheard");
+        if is_ready && (is_believed || is_early) {
+            self.heard_ready = Some(round);
+        } else if !is_believed && let Some(donor) = self.donors.get_mut(&from) {
+            let nothing = Said { horizon: Horizon::default(), is_ready: false, lags: true };
+            donor.whole.get_or_insert(nothing);
+        }
+    }
+}
+
 impl Epidemic {
     /// Asks as many members as it takes, and others in place of those that are silent.
     pub(super) fn ask_donors(&mut self, range: Range, round: u64, cx: &mut Context<'_>) {
@@ -118,7 +138,12 @@ impl Epidemic {
         let own = Horizon { last: state.last, ..Horizon::default() };
         let horizon = state.epto.horizon().unwrap_or(own);
         let (mut records, mut bytes, mut last) = (Vec::new(), 0, None);
-        let list = |after| state.store.list(&range, after, RECORDS_MAX / 16).0;
+        // So many keys that their versions fit.
+        let keys = match self.settings.level {
+            Level::None => RECORDS_MAX / VERSIONS_MAX,
+            Level::Eventual | Level::Strong => RECORDS_MAX,
+        };
+        let list = |after| state.store.list(&range, after, keys).0;
         let mut listed = after.begin().map_or(Vec::new(), list).into_iter().peekable();
         while let Some(Entry { key, version, .. }) = listed.next() {
             let record = state.store.record(&key, version, cx.table).expect("it is listed");
@@ -176,14 +201,13 @@ impl Epidemic {
         if donor.number != page.number && !mutant!("epidemic_late_page_taken") {
             return;
         }
-        let is_unready = donor.is_member && !page.is_ready;
-        if page.is_ready && (is_believed || !mutant!("epidemic_unbelieved_is_unheard")) {
-            joining.heard_ready = Some(round);
-        }
+        let is_member = donor.is_member;
+        let is_unready = is_member && !page.is_ready;
+        joining.hear(from.node, (page.is_ready, is_believed), (round, patience));
         if !is_believed {
             return;
         }
-        let furthest = joining.hear_of(page.horizon.last, donor.is_member || page.is_ready, last);
+        let furthest = joining.hear_of(page.horizon.last, is_member || page.is_ready, last);
         // How long this node was away: tombstones may be purged that it has not heard of.
         let away = time(page.horizon.last).saturating_sub(time(last));
         let is_late = last.is_some() && away > grace && !mutant!("epidemic_away_ignored");
@@ -243,7 +267,7 @@ impl Epidemic {
             return;
         }
         let has_any = !(page.records.is_empty() && page.ids.is_empty());
-        self.take_page(from, (range, page), (has_any && !is_trusted).then_some(heard), cx);
+        self.take_page(from, (range, page), has_any.then_some(heard), cx);
     }
 
     /// What no ball may say no page may either: one damaged disk would make others drop theirs.
@@ -252,8 +276,8 @@ impl Epidemic {
         self.state.epto.believes(told) || mutant!("epidemic_hears_what_no_ball_may_say")
     }
 
-    /// A page that counts is taken, and what is left is asked for. Of one that is not ready it says
-    /// no more than what was heard by `heard`.
+    /// A page that counts is taken, and what is left is asked for. It says no more than what was
+    /// heard by `heard`: a join may take long, and break off.
     fn take_page(
         &mut self,
         from: Incarnation,

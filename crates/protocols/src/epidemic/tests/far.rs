@@ -5,10 +5,10 @@ use super::copies::{asked, emptied, neighbour_asked, old_copy};
 use super::joining::{asker, number, page};
 use super::world::{World, put};
 use crate::epidemic::Level;
-use crate::epidemic::message::{Message, SnapshotB};
+use crate::epidemic::message::{Found, Message, SnapshotB};
 use crate::epidemic::repair::behind::Heard;
 use crate::epidemic::replica::range::Range;
-use crate::epto::LogicalTime;
+use crate::epto::{LogicalTime, Sequence};
 use quorate_kernel::ids::NodeId;
 use quorate_kernel::limits::EPTO_CLOCK_JUMP_MAX;
 use quorate_kernel::operation::Outcome;
@@ -87,12 +87,19 @@ fn who_is_to_make_others_drop_has_heard_all_but_few() {
 /// takes is as old as who it takes it of.
 #[test]
 fn what_a_node_takes_of_a_range_that_it_never_had_may_be_old() {
+    // That one who is ready was young when it sent it does not help: it may be long ago by the end.
+    for is_ready in [false, true] {
+        takes_what_may_be_old(is_ready);
+    }
+}
+
+fn takes_what_may_be_old(is_ready: bool) {
     let (mut world, node, donors) = asker(82);
     world.run(80);
     asked(&mut world, node, &donors);
     world.with_host(node, |engine, _| engine.settings.grace = 40);
     let (key, old) = old_copy(&world, node, donors[0], 3);
-    world.say(donors[0], node, Message::SnapshotB(old));
+    world.say(donors[0], node, Message::SnapshotB(SnapshotB { is_ready, ..old }));
     assert!(world.state(node).store.held(&key, None).is_some(), "it may be all there is");
     let ready = page(&world, node, number(&world, node, donors[1]), 50, true);
     world.say(donors[1], node, Message::SnapshotB(ready));
@@ -127,6 +134,38 @@ fn what_a_node_never_had_is_known_for_that_after_a_start() {
     state.behind.check(Some(range));
 }
 
+/// A list of nothing is not stored: whoever answered for all has no less than all of it.
+#[test]
+fn who_had_all_there_is_has_it_after_a_start() {
+    let mut world = World::new(4, Level::Strong, 85);
+    world.settle();
+    assert!(matches!(world.done("x", put("1")), Outcome::Written { .. }));
+    world.run(20);
+    let node = world.up()[0];
+    assert_eq!(world.state(node).range(), Some(Range::ALL));
+    world.stop(node);
+    world.start(node);
+    assert_eq!(world.state(node).behind.within(&Range::ALL).next(), None);
+}
+
+/// It may never come to where others are.
+#[test]
+fn who_is_never_believed_is_not_waited_for_for_ever() {
+    let (mut world, node, donors) = asker(81);
+    asked(&mut world, node, &donors);
+    for _ in 0..400 {
+        let far = page(&world, node, number(&world, node, donors[0]), 1 << 61, false);
+        world.say(donors[0], node, Message::SnapshotB(far));
+        let (key, old) = old_copy(&world, node, donors[1], 3);
+        world.say(donors[1], node, Message::SnapshotB(old));
+        if world.state(node).store.held(&key, None).is_some() {
+            return;
+        }
+        world.run(1);
+    }
+    panic!("it waits for ever");
+}
+
 /// It was asked for before the node began to join.
 #[test]
 fn an_answer_brings_nothing_into_a_range_that_is_taken_over() {
@@ -134,6 +173,15 @@ fn an_answer_brings_nothing_into_a_range_that_is_taken_over() {
     asked(&mut world, node, &donors);
     let (key, SnapshotB { records, .. }) = old_copy(&world, node, donors[0], 3);
     let (ids, wanted) = (Vec::new(), Vec::new());
+    let of_event = Found {
+        source: world.me(donors[0]),
+        sequence: Sequence(1),
+        range: Some(Range::ALL),
+        records: records.clone(),
+        left: Vec::new(),
+        ids: Vec::new(),
+    };
     world.say(donors[0], node, Message::Records { page: None, records, ids, wanted });
+    world.say(donors[0], node, Message::MissingB(Vec::from([of_event])));
     assert_eq!(world.state(node).store.held(&key, None), None);
 }
