@@ -122,10 +122,10 @@ impl Disk {
         Some(SystemTime::UNIX_EPOCH + Duration::from_nanos(first))
     }
 
-    /// How long the longest sync took that has ended since power was last lost.
-    pub fn longest_sync(&self) -> Duration {
+    /// How long the last sync of a log took, of the host that took longest.
+    pub fn sync_took(&self) -> Duration {
         let names = names_of(&self.shadow).into_keys();
-        let times = names.filter(|name| name.starts_with("longest."));
+        let times = names.filter(|name| name.starts_with("took."));
         let longest = times.filter_map(|name| number_in(&self.shadow.join(name))).max();
         Duration::from_nanos(longest.unwrap_or(0))
     }

@@ -8,7 +8,7 @@
  *               names.INODE  what of a directory is durable: "INODE TYPE NAME" in lines
  *               since.INODE  of a segment of the log the time of the first write that no sync
  *                            covers, in nanoseconds since 1970; 0 if there is none
- *               longest.PID  how long the longest sync of a process took, in nanoseconds
+ *               took.PID     how long a process took to sync such writes last, in nanoseconds
  * POWER_BOOT    a file that is read for the id of the machine's boot
  * POWER_DIES_AT the number of the sync, from 1, at which the process is killed
  * POWER_LIES    a file: while it is there, syncs of paths that contain its text do nothing, those
@@ -61,7 +61,6 @@ static struct file *files[BUCKETS];
 static char root[PATH_BYTES], shadow[PATH_BYTES / 2];
 static const char *boot, *lies;
 static long dies_at, syncs;
-static long long longest;
 
 /* Calls of this library itself go to the system, past what it puts in their place. */
 #define sys_open(path, flags) ((int)syscall(SYS_openat, AT_FDCWD, path, flags, 0600))
@@ -273,12 +272,12 @@ static int is_lie(const char *path, int is_directory) {
     return strcmp(text, "directories/") == 0 ? is_directory : strstr(path, text) != NULL;
 }
 
-/* What a sync of an open file makes durable. */
-static void synced(int fd) {
+/* What a sync of an open file makes durable; whether it is of writes to a segment. */
+static int synced(int fd) {
     struct stat now;
     char path[PATH_BYTES];
     if (!is_watched(fd, path) || fstat(fd, &now) != 0)
-        return;
+        return 0;
     int is_directory = S_ISDIR(now.st_mode);
     pthread_mutex_lock(&lock);
     if (++syncs == dies_at)
@@ -290,25 +289,24 @@ static void synced(int fd) {
         else if (file != NULL)
             sync_file(file);
     }
+    int is_of_log = file != NULL && file->is_told;
     tell_since(file, 0);
     pthread_mutex_unlock(&lock);
+    return is_of_log;
 }
 
-/* How long a sync took, the one above and the real one together. */
+/* How long such a sync took, the one above and the real one together. */
 static void took(long long time) {
+    static int fd = -1;
     char path[PATH_BYTES];
-    if (root[0] == 0)
-        return;
     pthread_mutex_lock(&lock);
-    if (time > longest) {
-        longest = time;
-        name(path, "longest", (ino_t)getpid());
-        int fd = sys_open(path, O_WRONLY | O_CREAT | O_CLOEXEC);
+    if (fd < 0) {
+        name(path, "took", (ino_t)getpid());
+        fd = sys_open(path, O_WRONLY | O_CREAT | O_CLOEXEC);
         if (fd < 0)
             give_up("the shadow cannot be opened", path);
-        put_number(fd, time);
-        sys_close(fd);
     }
+    put_number(fd, time);
     pthread_mutex_unlock(&lock);
 }
 
@@ -321,9 +319,10 @@ static void took(long long time) {
     int call(int fd) { \
         REAL(int, call, int); \
         long long began = now_ns(CLOCK_MONOTONIC); \
-        synced(fd); \
+        int is_of_log = synced(fd); \
         int result = real(fd), error = errno; \
-        took(now_ns(CLOCK_MONOTONIC) - began); \
+        if (is_of_log) \
+            took(now_ns(CLOCK_MONOTONIC) - began); \
         errno = error; \
         return result; \
     }
