@@ -1,16 +1,18 @@
-//! Trees: no acknowledged change of a node is lost, no node that was removed comes back, and no
-//! number of a change is given twice.
+//! Trees: no acknowledged change of a node is lost, no node that was removed comes back, no number
+//! of a change or of a node is given twice, and a session goes on with its ephemeral node.
 
 use super::disk::{Disk, Unsynced};
 use super::line::{Failed, Line};
 use super::{SOME, both, lose_power};
+use crate::native::rustclient::{block_on, client};
+use crate::native::tree::node;
 use crate::support::cluster::{Cluster, until};
 use crate::support::crew::{Crew, Shift};
 use bytes::Bytes;
 use quorate_api::v1::tree_client::TreeClient;
 use quorate_api::v1::{
     self, CreateNodeRequest, DeleteNodeRequest, GetNodeRequest, NewNode, NodeExistsRequest,
-    SetNodeRequest,
+    NodeFailure, NodeKind, SetNodeRequest,
 };
 use quorate_check::STEPS_MAX_DEFAULT;
 use quorate_check::history::{ClientId, Completion};
@@ -25,6 +27,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tonic::transport::Channel;
 
+/// The tree of the client that has a session: the judge knows nothing of it.
+const HELD: &str = "held";
+/// How long that client may be silent: longer than a busy machine makes it.
+const SILENCE: Duration = Duration::from_secs(30);
 /// The nodes the clients share.
 const NODES: u64 = 8;
 /// How many clients there are: two on each host.
@@ -182,21 +188,62 @@ fn in_the_end(doors: &[String], record: &Mutex<Record>, shift: &Shift) -> Record
     record.lock().expect("no client panics with it").clone()
 }
 
+/// Makes numbered nodes in a session that has an ephemeral one, until the shift is over: the
+/// session goes on, all are there, and no number was given twice.
+async fn hold(hosts: &[String], shift: &Shift) {
+    let tree = client(hosts).tree(HELD);
+    let session = tree.open(SILENCE).await.expect("it is opened");
+    let own = NewNode { kind: NodeKind::Ephemeral.into(), ..node("/own", "") };
+    session.tree().create(own).await.expect("it is made");
+    let numbered = NewNode { sequential: true, ..node("/numbered-", "") };
+    let mut made: Vec<String> = Vec::new();
+    while shift.goes_on() {
+        match session.tree().create(numbered.clone()).await {
+            Ok((path, _)) => {
+                assert!(made.last().is_none_or(|last| *last < path), "{path} after {made:?}");
+                made.push(path);
+                shift.answered();
+            }
+            Err(error) => {
+                let why = error.node_failure();
+                assert_ne!(why, Some(NodeFailure::SessionExpired), "it was never silent");
+            }
+        }
+    }
+    let names = session.tree().children("/").await.expect("they are listed");
+    let lost = made.iter().find(|path| !names.iter().any(|name| *name == path[1..]));
+    assert_eq!(lost, None, "what was acknowledged is lost");
+    let own = tree.exists("/own").await.expect("it is answered").expect("it is there");
+    assert_eq!(own.ephemeral_owner, session.id());
+    session.close().await.expect("it is closed");
+    assert_eq!(tree.exists("/own").await, Ok(None));
+}
+
 #[test]
 fn trees_outlive_a_loss_of_power_of_all_hosts() {
-    let mut cluster = Cluster::create_with("sync", &["--keyspace", "default=coordination"]);
+    let held = format!("{HELD}=coordination");
+    let more = ["--keyspace", "default=coordination", "--keyspace", &held];
+    let mut cluster = Cluster::create_with("sync", &more);
     let mut disk = Disk::under(&mut cluster);
     cluster.start_all();
     let doors: Vec<String> = (1..=3).map(|host| cluster.grpc(host)).collect();
     let record = Arc::new(Mutex::new(Record::default()));
     let (all, common) = (doors.clone(), Arc::clone(&record));
     let mut crew = Crew::start(CLIENTS, move |number, shift| work(number, &all, &common, shift));
+    until("the other tree is served", || {
+        block_on(async { client(&doors).tree(HELD).exists("/").await.is_ok() })
+    });
+    let hosts = doors.clone();
+    let mut holder = Crew::start(1, move |_, shift| block_on(hold(&hosts, shift)));
+    holder.more(1);
     crew.more(SOME);
     for unsynced in both() {
         lose_power(&mut cluster, &mut disk, unsynced);
         crew.more(SOME);
+        holder.more(1);
     }
     crew.end();
+    holder.end();
     let shift = crew.shift();
     let verdict = judge(&in_the_end(&doors, &record, shift), STEPS_MAX_DEFAULT);
     assert!(verdict.is_holding(), "{verdict}");
