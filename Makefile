@@ -104,6 +104,8 @@ tools:
 	need faketime faketime; \
 	need python3 python3; \
 	python3 -c 'import ensurepip, venv' 2>/dev/null || packages="$$packages python3-venv"; \
+	compiles() { echo '#include <stdio.h>' | cc -x c -fsyntax-only - 2>/dev/null; }; \
+	compiles || packages="$$packages gcc libc6-dev"; \
 	if [ -n "$$packages" ]; then \
 		echo "== tools: installing$$packages"; \
 		sudo=; [ "$$(id -u)" = 0 ] || sudo=sudo; \
@@ -112,4 +114,6 @@ tools:
 			apt-get install -y -qq --no-install-recommends $$packages; \
 	else \
 		echo "== tools: all there"; \
-	fi
+	fi; \
+	compiles || { echo "== tools: cc, a C compiler with the headers of the system's library, is" \
+		"missing or broken; the tests in which hosts lose power need it"; exit 1; }

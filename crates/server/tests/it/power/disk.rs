@@ -9,6 +9,7 @@ use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
+use std::time::{Duration, SystemTime};
 
 /// What survives whole or not at all of a file.
 const PAGE: usize = 4096;
@@ -47,12 +48,18 @@ fn shim() -> &'static Path {
         let made = place.join(format!("power-{}.so", std::process::id()));
         let flags = ["-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC"];
         let status = Command::new("cc").args(flags).arg("-o").arg(&made).arg(source).status();
-        assert!(status.expect("there is a C compiler").success(), "the shim is made");
+        let status = status.expect("`cc`, a C compiler, is installed: `make tools` does it");
+        assert!(status.success(), "the shim is made");
         let shim = place.join("power.so");
         // Whoever has the old one loaded keeps it.
         fs::rename(made, &shim).expect("a free name");
         shim
     })
+}
+
+/// The number that the shim has written, if it has.
+fn number_in(path: &Path) -> Option<u64> {
+    fs::read_to_string(path).ok()?.parse().ok()
 }
 
 /// The names in a directory as they are.
@@ -102,6 +109,25 @@ impl Disk {
     /// From now on a sync of a path that contains this does nothing: the planted bug.
     pub fn lie(&self, about: &str) {
         fs::write(self.lies(), about).expect("a temporary file");
+    }
+
+    /// When a log first had what no sync covers that has ended, or was believed to; nothing if all
+    /// of it is synced.
+    pub fn unsynced_since(&self, log: &Path) -> Option<SystemTime> {
+        let number = |(name, entry): (String, Entry)| {
+            let since = name.ends_with(".segment").then(|| self.place("since", entry.inode))?;
+            number_in(&since).filter(|since| *since > 0)
+        };
+        let first = names_of(log).into_iter().filter_map(number).min()?;
+        Some(SystemTime::UNIX_EPOCH + Duration::from_nanos(first))
+    }
+
+    /// How long the last sync of a log took, of the host that took longest.
+    pub fn sync_took(&self) -> Duration {
+        let names = names_of(&self.shadow).into_keys();
+        let times = names.filter(|name| name.starts_with("took."));
+        let longest = times.filter_map(|name| number_in(&self.shadow.join(name))).max();
+        Duration::from_nanos(longest.unwrap_or(0))
     }
 
     /// Takes all that is there as durable.

@@ -6,13 +6,17 @@
  *               keep.INODE   a hard link, so that an inode's number is never given again
  *               file.INODE   what of a file is durable: its bytes and its length
  *               names.INODE  what of a directory is durable: "INODE TYPE NAME" in lines
+ *               since.INODE  of a segment of the log the time of the first write that no sync
+ *                            covers, in nanoseconds since 1970; 0 if there is none
+ *               took.PID     how long a process took to sync such writes last, in nanoseconds
  * POWER_BOOT    a file that is read for the id of the machine's boot
  * POWER_DIES_AT the number of the sync, from 1, at which the process is killed
  * POWER_LIES    a file: while it is there, syncs of paths that contain its text do nothing, those
  *               of directories if it is "directories/", and all if it is empty
  *
  * A write counts as durable once a sync that began after it has ended, a name once its directory
- * was synced since. What is copied is copied before the real sync, so what a kill meets half done
+ * was synced since. A sync that is a lie counts as one for since.INODE: its caller believes it.
+ * What is copied is copied before the real sync, so what a kill meets half done
  * is torn. What this does not understand ends the process loudly: writes through memory maps, files
  * that are synced by their flags, truncation by name. A write that it does not see is never
  * durable, so a test fails by it and none passes.
@@ -33,6 +37,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 #define PATH_BYTES 4096
@@ -46,6 +51,8 @@ struct file {
     off_t least; /* the shortest that it was since then */
     size_t count, room;
     struct range *dirty;
+    int since; /* of a segment: where it is told from when on it has unsynced writes; else -1 */
+    int is_told;
     struct file *next;
 };
 
@@ -107,6 +114,33 @@ static void keep(const char *from, ino_t inode, int flags) {
         give_up("it cannot be kept", from);
 }
 
+static long long now_ns(clockid_t clock) {
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return now.tv_sec * 1000000000LL + now.tv_nsec;
+}
+
+static void put_number(int fd, long long number) {
+    char text[32];
+    int count = snprintf(text, sizeof text, "%020lld", number);
+    if (syscall(SYS_pwrite64, fd, text, count, 0) != count)
+        give_up("the shadow cannot be written", shadow);
+}
+
+/* Tells from when on a segment has writes that no sync covers. */
+static void tell_since(struct file *file, long long since) {
+    if (file == NULL || file->since < 0)
+        return;
+    file->is_told = since != 0;
+    put_number(file->since, since);
+}
+
+static int is_segment(const char *path) {
+    static const char end[] = ".segment";
+    size_t length = strlen(path);
+    return length >= sizeof end && strcmp(path + length + 1 - sizeof end, end) == 0;
+}
+
 /* The record of an open file below the root; the lock is held. */
 static struct file *find(int fd) {
     struct stat now;
@@ -125,6 +159,13 @@ static struct file *find(int fd) {
     if (file == NULL)
         give_up("no memory", path);
     file->inode = now.st_ino;
+    file->since = -1;
+    if (is_segment(path)) {
+        name(path, "since", now.st_ino);
+        file->since = sys_open(path, O_WRONLY | O_CREAT | O_CLOEXEC);
+        if (file->since < 0)
+            give_up("the shadow cannot be opened", path);
+    }
     file->least = now.st_size;
     file->next = *at;
     *at = file;
@@ -134,6 +175,8 @@ static struct file *find(int fd) {
 static void written(struct file *file, off_t from, off_t to) {
     if (file == NULL || to <= from)
         return;
+    if (!file->is_told)
+        tell_since(file, now_ns(CLOCK_REALTIME));
     struct range *last = file->count > 0 ? &file->dirty[file->count - 1] : NULL;
     if (last != NULL && last->from <= from && from <= last->to) {
         last->to = to > last->to ? to : last->to;
@@ -229,23 +272,41 @@ static int is_lie(const char *path, int is_directory) {
     return strcmp(text, "directories/") == 0 ? is_directory : strstr(path, text) != NULL;
 }
 
-/* What a sync of an open file makes durable. */
-static void synced(int fd) {
+/* What a sync of an open file makes durable; whether it is of writes to a segment. */
+static int synced(int fd) {
     struct stat now;
     char path[PATH_BYTES];
     if (!is_watched(fd, path) || fstat(fd, &now) != 0)
-        return;
+        return 0;
     int is_directory = S_ISDIR(now.st_mode);
     pthread_mutex_lock(&lock);
     if (++syncs == dies_at)
         kill(getpid(), SIGKILL);
+    struct file *file = is_directory ? NULL : find(fd);
     if (!is_lie(path, is_directory)) {
-        struct file *file = is_directory ? NULL : find(fd);
         if (is_directory)
             sync_names(path, now.st_ino);
         else if (file != NULL)
             sync_file(file);
     }
+    int is_of_log = file != NULL && file->is_told;
+    tell_since(file, 0);
+    pthread_mutex_unlock(&lock);
+    return is_of_log;
+}
+
+/* How long such a sync took, the one above and the real one together. */
+static void took(long long time) {
+    static int fd = -1;
+    char path[PATH_BYTES];
+    pthread_mutex_lock(&lock);
+    if (fd < 0) {
+        name(path, "took", (ino_t)getpid());
+        fd = sys_open(path, O_WRONLY | O_CREAT | O_CLOEXEC);
+        if (fd < 0)
+            give_up("the shadow cannot be opened", path);
+    }
+    put_number(fd, time);
     pthread_mutex_unlock(&lock);
 }
 
@@ -257,8 +318,13 @@ static void synced(int fd) {
 #define SYNC(call) \
     int call(int fd) { \
         REAL(int, call, int); \
-        synced(fd); \
-        return real(fd); \
+        long long began = now_ns(CLOCK_MONOTONIC); \
+        int is_of_log = synced(fd); \
+        int result = real(fd), error = errno; \
+        if (is_of_log) \
+            took(now_ns(CLOCK_MONOTONIC) - began); \
+        errno = error; \
+        return result; \
     }
 SYNC(fsync)
 SYNC(fdatasync)

@@ -1,4 +1,5 @@
-//! Three hosts as processes of their own, for tests that harm them.
+//! Hosts as processes of their own, three unless a test wants another number, for tests that harm
+//! them.
 
 use crate::support::run::{command, limited, quorate};
 use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, prlimit};
@@ -68,13 +69,13 @@ pub fn state_of(resp: &str) -> String {
     )
 }
 
-/// A cluster of three hosts; host `i` is killed and its data removed when a test ends.
+/// A cluster; host `i` is killed and its data removed when a test ends.
 pub struct Cluster {
     place: tempfile::TempDir,
     base: u16,
     data: Vec<PathBuf>,
     running: Vec<Option<Child>>,
-    environment: Vec<(String, String)>,
+    environment: Vec<Vec<(String, String)>>,
     settings: Vec<String>,
     files_max: Option<u64>,
 }
@@ -87,10 +88,15 @@ impl Cluster {
 
     /// The same, with more arguments for `init`.
     pub fn create_with(durability: &str, more: &[&str]) -> Cluster {
+        Cluster::create_of(3, durability, more)
+    }
+
+    /// The same, of so many hosts.
+    pub fn create_of(count: u16, durability: &str, more: &[&str]) -> Cluster {
         let base = crate::support::ports::base();
         let place = tempfile::tempdir().expect("a temporary directory");
         let hosts: Vec<String> =
-            (1..=3).map(|host| format!("127.0.0.1:{}", base + 10 * host + 1)).collect();
+            (1..=count).map(|host| format!("127.0.0.1:{}", base + 10 * host + 1)).collect();
         let output = place.path().join("data").display().to_string();
         let mut args = vec!["init", "--output", &output, "--durability", durability];
         for host in &hosts {
@@ -99,12 +105,14 @@ impl Cluster {
         args.extend(more);
         let said = quorate(&args);
         assert_eq!(said.code, 0, "{said:?}");
-        let data = (1..=3).map(|host| place.path().join(format!("data/host-{host}"))).collect();
+        let path = |host| place.path().join(format!("data/host-{host}"));
+        let data = (1..=count).map(path).collect();
         // Segments of a few megabytes are used again within a test.
         let log = ["store.log_segment=4MiB", "store.log_max=16MiB"];
         let settings = ["limits.request_timeout=2s"].into_iter().chain(log);
-        let (environment, settings) = (Vec::new(), settings.map(String::from).collect());
-        let running = vec![None, None, None];
+        let settings = settings.map(String::from).collect();
+        let environment = vec![Vec::new(); usize::from(count)];
+        let running = (0..count).map(|_| None).collect();
         Cluster { place, base, data, running, environment, settings, files_max: None }
     }
 
@@ -137,7 +145,17 @@ impl Cluster {
 
     /// Sets the environment of hosts that start from now on.
     pub fn set_environment(&mut self, environment: Vec<(String, String)>) {
-        self.environment = environment;
+        self.environment.fill(environment);
+    }
+
+    /// The same of one host alone.
+    pub fn set_environment_of(&mut self, host: usize, environment: Vec<(String, String)>) {
+        self.environment[host - 1] = environment;
+    }
+
+    /// All hosts.
+    pub fn hosts(&self) -> Vec<usize> {
+        (1..=self.data.len()).collect()
     }
 
     /// Allows so many open files to hosts that start from now on.
@@ -172,7 +190,7 @@ impl Cluster {
 
     /// The RESP doors of all hosts.
     pub fn doors(&self) -> Vec<String> {
-        (1..=3).map(|host| self.resp(host)).collect()
+        self.hosts().into_iter().map(|host| self.resp(host)).collect()
     }
 
     fn log(&self, host: usize) -> PathBuf {
@@ -204,7 +222,7 @@ impl Cluster {
             Some(count) => limited(count, &args),
             None => command(&args),
         };
-        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
+        command.envs(self.environment[host - 1].iter().map(|(name, value)| (name, value)));
         let log = File::create(self.log(host)).expect("a log file");
         let process = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log).spawn();
         self.running[host - 1] = Some(process.expect("the binary starts"));
@@ -229,12 +247,13 @@ impl Cluster {
 
     /// Starts all hosts and waits until each serves and is connected to the others.
     pub fn start_all(&mut self) {
-        (1..=3).for_each(|host| self.launch(host));
-        (1..=3).for_each(|host| self.await_ready(host));
-        for host in 1..=3 {
+        let hosts = self.hosts();
+        hosts.iter().for_each(|&host| self.launch(host));
+        hosts.iter().for_each(|&host| self.await_ready(host));
+        for &host in &hosts {
             until("the hosts are connected", || {
                 let status = self.status(host);
-                (0..2).all(|peer| status["peers"][peer]["up"] == true)
+                (0..hosts.len() - 1).all(|peer| status["peers"][peer]["up"] == true)
             });
         }
     }

@@ -45,6 +45,8 @@ struct Common {
     is_over: AtomicBool,
     /// Clients go from host to host, also without need.
     is_roaming: bool,
+    /// How many bytes a value has at least.
+    value_bytes: usize,
     /// Operations answered by each host.
     answered: Vec<AtomicUsize>,
     records: Mutex<Vec<Record>>,
@@ -54,6 +56,13 @@ impl Common {
     fn now(&self) -> Time {
         let elapsed = self.epoch.elapsed().as_nanos();
         Time(u64::try_from(elapsed).expect("a test is short"))
+    }
+
+    /// A value that is told from others by its name.
+    fn value(&self, name: &str) -> Bytes {
+        let mut value = name.as_bytes().to_vec();
+        value.resize(self.value_bytes.max(value.len()), b'.');
+        Bytes::from(value)
     }
 
     /// Asks and records what came of it; `None` if the connection cannot be used again.
@@ -90,7 +99,7 @@ impl Common {
                 0..10 => Operation::get(key),
                 10..18 => {
                     written += 1;
-                    Operation::put(key, Bytes::from(format!("{client}-{written}")))
+                    Operation::put(key, self.value(&format!("{client}-{written}")))
                 }
                 _ => Operation::delete(key),
             };
@@ -144,21 +153,27 @@ pub struct Load {
 impl Load {
     /// Starts the clients on these doors.
     pub fn start(doors: Vec<String>) -> Load {
-        Load::begin(doors, false)
+        Load::begin(doors, false, 0)
+    }
+
+    /// Starts clients whose values have so many bytes.
+    pub fn heavy(doors: Vec<String>, value_bytes: usize) -> Load {
+        Load::begin(doors, false, value_bytes)
     }
 
     /// Starts clients that go from door to door, so that each host is asked all the time.
     pub fn roaming(doors: Vec<String>) -> Load {
-        Load::begin(doors, true)
+        Load::begin(doors, true, 0)
     }
 
-    fn begin(doors: Vec<String>, is_roaming: bool) -> Load {
+    fn begin(doors: Vec<String>, is_roaming: bool, value_bytes: usize) -> Load {
         let common = Arc::new(Common {
             answered: doors.iter().map(|_| AtomicUsize::new(0)).collect(),
             doors,
             epoch: Instant::now(),
             is_over: AtomicBool::new(false),
             is_roaming,
+            value_bytes,
             records: Mutex::new(Vec::new()),
         });
         let client = |number| {
@@ -184,6 +199,27 @@ impl Load {
         let goals: Vec<usize> = hosts.iter().map(|&host| answered(host) + count).collect();
         for (&host, goal) in hosts.iter().zip(goals) {
             until(&format!("host {host} answers clients"), || answered(host) >= goal);
+        }
+    }
+
+    /// The time that records are of.
+    pub fn now(&self) -> Time {
+        self.common.now()
+    }
+
+    /// Stops the clients and writes every key once more: what it has by then is acknowledged.
+    pub fn write_last(&mut self) {
+        self.stop();
+        let mut on = Client::to(&self.common.doors[0]);
+        for number in 0..KEYS {
+            let mut turn = 0;
+            until("every key can be written at last", || {
+                turn += 1;
+                let value = self.common.value(&format!("last-{number}-{turn}"));
+                let put = Operation::put(key(number), value);
+                let completion = self.common.ask(&mut on, ClientId(CLIENTS), put);
+                completion.expect("the host answers") == Completion::Written
+            });
         }
     }
 

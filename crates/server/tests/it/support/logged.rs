@@ -33,6 +33,13 @@ fn word(bytes: &[u8], at: usize) -> u64 {
     u64::from_be_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
 }
 
+/// The head of the group that begins at a page, if one does.
+fn head_at(bytes: &[u8], at: usize, salt: u64) -> Option<[u8; 64]> {
+    let head: [u8; 64] = bytes[at..at + 64].try_into().expect("a page is longer");
+    let checksum = || xxh3_64_with_seed(&head[8..], salt);
+    (head[8..12] == *b"QGR\x01" && word(&head, 0) == checksum()).then_some(head)
+}
+
 /// Finds the newest group of a host's log.
 pub fn newest(data: &Path) -> Newest {
     let (mut newest, salt) = (None::<Newest>, salt(data));
@@ -44,11 +51,9 @@ pub fn newest(data: &Path) -> Newest {
         // One that is not finished yet may get its name meanwhile.
         let Ok(bytes) = fs::read(&segment) else { continue };
         for at in (PAGE..bytes.len()).step_by(PAGE) {
-            let head: [u8; 64] = bytes[at..at + 64].try_into().expect("a page is longer");
-            let checksum = || xxh3_64_with_seed(&head[8..], salt);
-            let is_head = head[8..12] == *b"QGR\x01" && word(&head, 0) == checksum();
+            let Some(head) = head_at(&bytes, at, salt) else { continue };
             let last = word(&head, 32);
-            if is_head && newest.as_ref().is_none_or(|newest| newest.last < last) {
+            if newest.as_ref().is_none_or(|newest| newest.last < last) {
                 let length = u32::from_be_bytes(head[12..16].try_into().expect("four bytes"));
                 let end = (at + head.len() + length as usize).next_multiple_of(PAGE);
                 newest = Some(Newest { segment: segment.clone(), at, end, last, head, salt });
@@ -65,6 +70,16 @@ pub fn overwrite(path: &Path, bytes: &[u8], at: usize) {
 }
 
 impl Newest {
+    /// Whether groups of an earlier use of its segment lie behind it.
+    pub fn is_before_older(&self) -> bool {
+        let bytes = fs::read(&self.segment).expect("the segment is there");
+        let behind = (self.end..bytes.len()).step_by(PAGE);
+        behind.into_iter().any(|at| {
+            let head = head_at(&bytes, at, self.salt);
+            head.is_some_and(|head| word(&head, 32) < self.last)
+        })
+    }
+
     /// Writes the begin of a group that would follow, and then nothing that belongs to it.
     pub fn tear(&self) {
         let mut head = self.head;

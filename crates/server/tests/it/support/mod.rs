@@ -2,6 +2,7 @@
 
 pub(super) mod client;
 pub(super) mod cluster;
+pub(super) mod crew;
 pub(super) mod load;
 pub(super) mod logged;
 pub(super) mod ports;
