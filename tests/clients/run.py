@@ -9,11 +9,13 @@
 
 The suites speak to host 1; one runs again at host 2, and several write at one host and read at
 the other. Then the cluster is stopped, must leave no process, and must have its data when started
-again. The suite of the Python package has a cluster of its own, which it harms. Everything
-generated lies in cargo's target directory, but the package's code.
+again. The suite of the Python package has a cluster of its own, which it harms. It and kazoo's, which
+alone writes to the tree where it does, run beside the others. Everything generated lies in cargo's
+target directory, but the package's code.
 """
 
 import argparse
+import concurrent.futures
 import os
 import shutil
 import subprocess
@@ -33,6 +35,8 @@ SUITES += ["grpc", "http", "python"]
 # What plain Redis does not speak, and what plain ZooKeeper does.
 NATIVE = ["grpc", "http", "python", "kazoo"]
 OF_ZOOKEEPER = ["go-redis", "java", "kazoo"]
+# What asks for nothing that others ask for: these wait most of the time.
+BESIDE = ["kazoo", "python"]
 # What needs the virtual environment.
 PYTHON = {
     "redis-py": "test_redis_py test_redis_py_transactions test_caches",
@@ -91,7 +95,7 @@ def run(server, options):
         # One of them: what is written at one server is not read at another at once.
         environment["ZOOKEEPER_ENDPOINTS"] = server.endpoint(1)
         names = [name for name in options.suite or SUITES if name in OF_ZOOKEEPER]
-        return [name for name in names if not suite(name, name, environment)]
+        return suites(names, environment)
     environment["RESP_ENDPOINT"] = server.endpoint(1)
     if is_ours:
         environment["RESP_ENDPOINT_SECOND"] = server.endpoint(2)
@@ -105,7 +109,7 @@ def run(server, options):
     names = options.suite or SUITES
     if not is_ours:
         names = [name for name in names if name not in NATIVE]
-    failed = [name for name in names if not suite(name, name, environment)]
+    failed = suites(names, environment)
     if is_ours:
         environment["RESP_ENDPOINT"] = server.endpoint(2)
         if not suite("redis-cli", "redis-cli at host 2", environment):
@@ -115,8 +119,20 @@ def run(server, options):
     return failed
 
 
+def suites(names, environment):
+    """Runs suites, some beside the others; returns the names of those that failed."""
+    virtual_python()
+    lanes = [[name for name in names if (name in BESIDE) == beside] for beside in (False, True)]
+
+    def run_lane(lane):
+        return [name for name in lane if not suite(name, name, environment)]
+
+    with concurrent.futures.ThreadPoolExecutor(len(lanes)) as pool:
+        return [name for failed in pool.map(run_lane, lanes) for name in failed]
+
+
 def suite(name, title, environment):
-    """Runs one suite; returns whether it passed."""
+    """Runs one suite, and prints what it said when it ends; returns whether it passed."""
     command, folder = {
         "redis-cli": ([sys.executable, "-m", "unittest", "test_redis_cli"], HERE),
         "redis-benchmark": ([sys.executable, "-m", "unittest", "test_redis_benchmark"], HERE),
@@ -141,16 +157,20 @@ def suite(name, title, environment):
         command = ["node", "--test"]
     if name == "python":
         install_package(environment["QUORATE_PACKAGE"])
-    print(f"== {title}: {' '.join(command)}", flush=True)
     begun = time.monotonic()
-    try:
-        code = subprocess.run(
-            command, cwd=folder, env=environment, timeout=SUITE_SECONDS
-        ).returncode
-    except subprocess.TimeoutExpired:
-        code = "none in time"
+    with tempfile.TemporaryFile() as said:
+        try:
+            code = subprocess.run(
+                command, cwd=folder, env=environment, timeout=SUITE_SECONDS,
+                stdout=said, stderr=subprocess.STDOUT,
+            ).returncode
+        except subprocess.TimeoutExpired:
+            code = "none in time"
+        said.seek(0)
+        text = said.read().decode(errors="replace")
     outcome = "passed" if code == 0 else f"failed (exit code {code})"
-    print(f"== {title}: {outcome} in {time.monotonic() - begun:.1f} s", flush=True)
+    end = f"== {title}: {outcome} in {time.monotonic() - begun:.1f} s"
+    print(f"== {title}: {' '.join(command)}\n{text}{end}", flush=True)
     return code == 0
 
 
