@@ -9,9 +9,9 @@
 
 The suites speak to host 1; one runs again at host 2, and several write at one host and read at
 the other. Then the cluster is stopped, must leave no process, and must have its data when started
-again. The suite of the Python package has a cluster of its own, which it harms. It and kazoo's, which
-alone writes to the tree where it does, run beside the others. Everything generated lies in cargo's
-target directory, but the package's code.
+again. The suite of the Python package has a cluster of its own, which it harms. It and kazoo's,
+which alone writes to the tree where it does, run beside the others. Everything generated lies in
+cargo's target directory, but the package's code.
 """
 
 import argparse

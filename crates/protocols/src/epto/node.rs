@@ -139,6 +139,16 @@ impl Epto {
         self.clock.hear_of(time);
     }
 
+    /// A node that others are to follow says that its clock shows this. It counts as a ball does
+    /// that would say so: if several say about the same, this clock goes on from there. For nodes
+    /// without a place: those with one lose it by balls alone.
+    pub fn on_told(&mut self, from: NodeId, time: LogicalTime) {
+        invariant!(!self.has_place(), "who has a place is told by balls");
+        let before = self.clock.now();
+        self.clock.judge(from, time, self.round, self.peers);
+        invariant!(self.clock.now() >= before, "a clock does not go back");
+    }
+
     /// Broadcasts an event with this payload. It leaves with the next round, and is delivered here
     /// as everywhere when its turn comes.
     ///

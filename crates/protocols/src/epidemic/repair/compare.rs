@@ -158,7 +158,7 @@ impl Epidemic {
         cx: &mut Context<'_>,
     ) {
         invariant!(sums.len() <= SUMS_MAX, "an answer is bounded");
-        self.merge_ready(Vec::new(), ids);
+        self.merge(Vec::new(), ids);
         self.flush(cx);
         let is_whole = sums.len() < SUMS_MAX;
         let theirs: BTreeMap<Leaf, u64> = sums.into_iter().collect();
@@ -232,7 +232,7 @@ impl Epidemic {
         if let Some(Page { number, leaf, until: None }) = page.filter(|_| is_all) {
             self.state.doubt.end_listed(from.node, leaf, number);
         }
-        self.merge_ready(records, ids);
+        self.merge_answer(records, ids);
         self.flush(cx);
         // Nor does who has lost its place hand out what it has.
         let wanted = if self.state.ready.is_some() { wanted } else { &[] };
@@ -272,17 +272,23 @@ impl Epidemic {
         records
     }
 
-    /// Takes in what an answer brings, where this node has all else. Elsewhere it says nothing
-    /// of how old it is, and may come after the tombstones of its keys are purged.
-    pub(in crate::epidemic) fn merge_ready(
+    /// Takes in what an answer brings. Of what is still taken over it says no more than what was
+    /// heard when the oldest of it was written: it may come after the tombstones are purged.
+    pub(in crate::epidemic) fn merge_answer(
         &mut self,
-        mut records: Vec<Record>,
-        mut ids: Vec<(RequestId, Done)>,
+        records: Vec<Record>,
+        ids: Vec<(RequestId, Done)>,
     ) {
         let state = &mut self.state;
-        if !mutant!("epidemic_takes_answers_while_it_joins") {
-            records.retain(|record| state.is_ready(position(&record.key)));
-            ids.retain(|(_, done)| state.is_ready(done.position));
+        let mut oldest = Vec::new();
+        for (part, _) in state.behind.within(&Range::ALL) {
+            let here = records.iter().filter(|record| part.has(position(&record.key)));
+            oldest.extend(here.map(|record| (part, record.version.time())).min());
+        }
+        for (part, time) in oldest {
+            if !mutant!("epidemic_answers_are_young") {
+                state.behind.take(&part, time, &mut state.writes);
+            }
         }
         records.iter().for_each(|record| state.holes.found(record));
         self.merge(records, ids);

@@ -59,6 +59,8 @@ pub struct Joining {
     /// How far the furthest donor was that was ever heard of those that have the range: what it has
     /// purged is purged.
     furthest: Option<EventKey>,
+    /// How far the furthest of those was that were ready.
+    pub(super) furthest_ready: Option<EventKey>,
     /// How far the furthest of all was.
     heard: Option<EventKey>,
     /// Whether something was dropped that the node had itself.
@@ -97,11 +99,14 @@ impl Joining {
     pub(super) fn hear_of(
         &mut self,
         donor: Option<EventKey>,
-        has_range: bool,
+        (is_member, is_ready): (bool, bool),
         own: Option<EventKey>,
     ) -> Option<EventKey> {
         self.heard = self.heard.max(donor);
-        if has_range || mutant!("epidemic_neighbours_purge") {
+        if is_ready {
+            self.furthest_ready = self.furthest_ready.max(donor);
+        }
+        if is_member || is_ready || mutant!("epidemic_neighbours_purge") {
             self.furthest = self.furthest.max(donor);
         }
         match mutant!("epidemic_lags_behind_this_node_alone") {
@@ -112,7 +117,7 @@ impl Joining {
 
     /// A clock has come since that does not believe what was heard before: it is forgotten.
     pub(super) fn forget_unless(&mut self, is_believed: impl Fn(LogicalTime) -> bool) {
-        for told in [&mut self.heard, &mut self.furthest] {
+        for told in [&mut self.heard, &mut self.furthest, &mut self.furthest_ready] {
             *told = told.filter(|event| is_believed(event.time));
         }
     }

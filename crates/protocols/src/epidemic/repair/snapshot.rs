@@ -1,5 +1,6 @@
 //! Snapshots: how a node that joins gets what members of its slice have, page by page.
 
+use super::behind::Heard;
 use super::compare::bytes_of;
 use super::join::{DONORS, Joining, PATIENCE_TTLS, Standing};
 use crate::epidemic::message::{Message, PAGE_BYTES, RECORDS_MAX, Rest, SnapshotB};
@@ -68,21 +69,12 @@ impl Donor {
 }
 
 impl Joining {
-    /// A page of a donor has come. Who is ready and is not believed is waited for, but not for
-    /// ever: then it counts as one of whom nothing was taken.
-    fn hear(
-        &mut self,
-        from: NodeId,
-        (is_ready, is_believed): (bool, bool),
-        (round, patience): (u64, u64),
-    ) {
+    /// A page of a donor that is ready has come. If nobody believes it, others who are not ready
+    /// wait for it, but not for ever. It is not heard by that: what it has this node may lack.
+    fn hear_ready(&mut self, is_believed: bool, (round, patience): (u64, u64)) {
         let is_early = self.since.is_none_or(|since| round < since + 4 * patience);
-        let is_early = is_early && !mutant!("epidemic_unbelieved_is_unheard");
-        if is_ready && (is_believed || is_early) {
+        if is_believed || is_early && !mutant!("epidemic_unbelieved_is_unheard") {
             self.heard_ready = Some(round);
-        } else if !is_believed && let Some(donor) = self.donors.get_mut(&from) {
-            let nothing = Said { horizon: Horizon::default(), is_ready: false, lags: true };
-            donor.whole.get_or_insert(nothing);
         }
     }
 }
@@ -203,11 +195,13 @@ impl Epidemic {
         }
         let is_member = donor.is_member;
         let is_unready = is_member && !page.is_ready;
-        joining.hear(from.node, (page.is_ready, is_believed), (round, patience));
-        if !is_believed {
-            return;
+        if page.is_ready {
+            joining.hear_ready(is_believed, (round, patience));
         }
-        let furthest = joining.hear_of(page.horizon.last, is_member || page.is_ready, last);
+        if !is_believed {
+            return self.hear_witness(from.node, &page);
+        }
+        let furthest = joining.hear_of(page.horizon.last, (is_member, page.is_ready), last);
         // How long this node was away: tombstones may be purged that it has not heard of.
         let away = time(page.horizon.last).saturating_sub(time(last));
         let is_late = last.is_some() && away > grace && !mutant!("epidemic_away_ignored");
@@ -224,9 +218,15 @@ impl Epidemic {
         }
         let reached = time(page.horizon.last);
         // Who has nothing itself does not know how far others are, but has heard it of them.
-        let told = if last.is_none() { time(furthest) } else { reached };
+        // While one sends who is ready, nobody else says how far those are who have the range.
+        let told = match (page.is_ready, last) {
+            (true, _) => time(joining.furthest_ready),
+            (false, None) => time(furthest),
+            (false, Some(_)) => reached,
+        };
         let has_tombstones = self.settings.level != Level::None;
-        if has_tombstones && (tells_time || last.is_none()) && self.drop_behind(&range, told) {
+        let tells_time = tells_time || last.is_none() && !waits;
+        if has_tombstones && tells_time && self.drop_behind(&range, told) {
             return self.flush(cx);
         }
         let Standing::Joining(joining) = &mut self.state.standing else { return };
@@ -260,6 +260,13 @@ impl Epidemic {
         let behind = page.behind.filter(|_| !mutant!("epidemic_range_as_young_as_its_holder"));
         let heard = behind.map_or(reached, |behind| reached.min(behind.0));
         let lags = furthest.saturating_sub(heard) > grace;
+        let has_gone_on = time(joining.furthest_ready).saturating_sub(reached) > grace;
+        if page.is_ready && has_gone_on && !mutant!("epidemic_ready_never_lags") {
+            // It stood still, and does not know that yet: others that are ready have gone on.
+            self.state.questions += 1;
+            donor.number = self.state.questions;
+            return;
+        }
         let is_trusted = page.is_ready || !donor.is_member && mutant!("epidemic_trusts_neighbours");
         if !is_trusted && lags && !mutant!("epidemic_unready_tell_no_time") {
             // That is longer than tombstones are kept: nothing of it is taken.
@@ -270,10 +277,19 @@ impl Epidemic {
         self.take_page(from, (range, page), has_any.then_some(heard), cx);
     }
 
+    /// Nobody believes how far one is alone. Several that are ready and say about the same show how
+    /// far others have come.
+    fn hear_witness(&mut self, from: NodeId, page: &SnapshotB) {
+        let is_witness = page.is_ready && !self.state.epto.has_place();
+        if is_witness && !mutant!("epidemic_pages_are_no_witnesses") {
+            self.state.epto.on_told(from, clock_of(&page.horizon));
+        }
+    }
+
     /// What no ball may say no page may either: one damaged disk would make others drop theirs.
     fn believes(&self, horizon: &Horizon) -> bool {
-        let told = horizon.clock.max(LogicalTime(time(horizon.last)));
-        self.state.epto.believes(told) || mutant!("epidemic_hears_what_no_ball_may_say")
+        self.state.epto.believes(clock_of(horizon))
+            || mutant!("epidemic_hears_what_no_ball_may_say")
     }
 
     /// A page that counts is taken, and what is left is asked for. It says no more than what was
@@ -326,15 +342,15 @@ impl Epidemic {
         let (state, grace) = (&mut self.state, self.settings.grace);
         let is_old = |until: LogicalTime| reached.saturating_sub(until.0) > grace;
         let old = state.behind.within(range).filter(|(_, heard)| heard.until().is_some_and(is_old));
-        let old: Vec<Range> = old.map(|(part, _)| part).collect();
-        for part in &old {
+        let old: Vec<(Range, Heard)> = old.collect();
+        for (part, _) in &old {
             probe!("epidemic/behind_too_long");
             state.seen.forget_range(part, &mut state.writes);
             state.store.drop_range(part, usize::MAX, &mut state.writes);
             state.behind.drop(part, &mut state.writes);
         }
         if let (false, Standing::Joining(joining)) = (old.is_empty(), &mut state.standing) {
-            joining.has_dropped = true;
+            joining.has_dropped |= old.iter().any(|(_, heard)| matches!(heard, Heard::Own(_)));
             joining.restart();
         }
         !old.is_empty()
@@ -344,6 +360,11 @@ impl Epidemic {
 /// The time of an event; that before all others if there is none.
 pub(super) fn time(event: Option<EventKey>) -> u64 {
     event.map_or(0, |event| event.time.0)
+}
+
+/// What the clock of its node shows at least.
+fn clock_of(horizon: &Horizon) -> LogicalTime {
+    horizon.clock.max(LogicalTime(time(horizon.last)))
 }
 
 fn first_question(number: u64, range: Range) -> Message {

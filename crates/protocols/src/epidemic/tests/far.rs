@@ -5,13 +5,16 @@ use super::copies::{asked, emptied, neighbour_asked, old_copy};
 use super::joining::{asker, number, page};
 use super::world::{World, put};
 use crate::epidemic::Level;
+use crate::epidemic::keys::wire_key;
 use crate::epidemic::message::{Found, Message, SnapshotB};
 use crate::epidemic::repair::behind::Heard;
-use crate::epidemic::replica::range::Range;
+use crate::epidemic::replica::range::{Range, position};
 use crate::epto::{LogicalTime, Sequence};
 use quorate_kernel::ids::NodeId;
 use quorate_kernel::limits::EPTO_CLOCK_JUMP_MAX;
 use quorate_kernel::operation::Outcome;
+use std::boxed::Box;
+use std::format;
 use std::vec::Vec;
 
 /// These are ready and send all that they have: the node is ready then, and its clock not far.
@@ -166,9 +169,60 @@ fn who_is_never_believed_is_not_waited_for_for_ever() {
     panic!("it waits for ever");
 }
 
+/// A node stood still while its key was deleted, and the tombstone purged. Nothing is broadcast, so
+/// its clock is where it was, and nobody is believed at first.
+#[test]
+fn who_was_away_hears_it_of_pages_where_nothing_is_broadcast() {
+    let (mut world, node, donors) = asker(86);
+    let mut names = (0..1000).map(|number| format!("o{number}"));
+    let is_mine = |name: &str| world.state(node).is_mine(position(&wire_key(name.as_bytes())));
+    let name = names.find(|name| is_mine(name)).expect("it has a slice");
+    let key = wire_key(name.as_bytes());
+    world.cut = None;
+    world.settle();
+    assert!(matches!(world.done(&name, put("1")), Outcome::Written { .. }));
+    world.run(20);
+    assert!(world.state(node).store.held(&key, None).is_some());
+    world.cut = Some(Box::new(|_, _, message| matches!(message, Message::SnapshotA { .. })));
+    world.with_host(node, |engine, cx| {
+        let mut actions = Vec::new();
+        engine.state.epto.leave_place(&mut actions);
+        engine.on_actions(actions, cx);
+    });
+    asked(&mut world, node, &donors);
+    for _ in 0..400 {
+        for donor in donors {
+            let number = number(&world, node, donor);
+            let far = page(&world, node, number, 1 << 23, false);
+            world.say(donor, node, Message::SnapshotB(far));
+        }
+        assert!(!world.state(node).is_whole(), "what it has is old");
+        if world.state(node).store.held(&key, None).is_none() {
+            return;
+        }
+        world.run(1);
+    }
+    panic!("it never hears how far others are");
+}
+
+/// It stood still, answers what had come, and does not know yet how long that was.
+#[test]
+fn nothing_is_taken_of_who_is_ready_and_lags_behind_others_that_are() {
+    let (mut world, node, donors) = asker(87);
+    asked(&mut world, node, &donors);
+    world.with_host(node, |engine, _| engine.settings.grace = 40);
+    let young = page(&world, node, number(&world, node, donors[0]), 50, true);
+    world.say(donors[0], node, Message::SnapshotB(young));
+    let (key, old) = old_copy(&world, node, donors[1], 3);
+    world.say(donors[1], node, Message::SnapshotB(SnapshotB { is_ready: true, ..old }));
+    assert_eq!(world.state(node).store.held(&key, None), None);
+    world.run(2);
+    assert!(!world.state(node).is_whole(), "one alone was heard");
+}
+
 /// It was asked for before the node began to join.
 #[test]
-fn an_answer_brings_nothing_into_a_range_that_is_taken_over() {
+fn an_answer_is_as_old_as_what_it_brings_into_a_range_that_is_taken_over() {
     let (mut world, node, donors) = asker(84);
     asked(&mut world, node, &donors);
     let (key, SnapshotB { records, .. }) = old_copy(&world, node, donors[0], 3);
@@ -181,7 +235,14 @@ fn an_answer_brings_nothing_into_a_range_that_is_taken_over() {
         left: Vec::new(),
         ids: Vec::new(),
     };
-    world.say(donors[0], node, Message::Records { page: None, records, ids, wanted });
-    world.say(donors[0], node, Message::MissingB(Vec::from([of_event])));
-    assert_eq!(world.state(node).store.held(&key, None), None);
+    world.with_host(node, |engine, _| engine.settings.grace = 40);
+    let records = Message::Records { page: None, records, ids, wanted };
+    for (answer, time) in [(records, 50), (Message::MissingB(Vec::from([of_event])), 100)] {
+        world.say(donors[0], node, answer);
+        assert!(world.state(node).store.held(&key, None).is_some());
+        asked(&mut world, node, &donors);
+        let ready = page(&world, node, number(&world, node, donors[1]), time, true);
+        world.say(donors[1], node, Message::SnapshotB(ready));
+        assert_eq!(world.state(node).store.held(&key, None), None);
+    }
 }
