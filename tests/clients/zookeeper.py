@@ -18,6 +18,8 @@ PROPERTIES = [
     "-Dzookeeper.extendedTypesEnabled=true",
     # Its clients would wait a minute else.
     "-Dznode.container.checkIntervalMs=500",
+    # Hard limits do nothing else.
+    "-Dzookeeper.enforceQuota=true",
     "-Dzookeeper.4lw.commands.whitelist=*",
     "-Dzookeeper.admin.enableServer=false",
     "-Dfile.encoding=UTF-8",

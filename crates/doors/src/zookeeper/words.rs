@@ -111,9 +111,13 @@ fn monitor(shared: &Shared, serving: &Serving) -> String {
         ("outstanding_requests", outstanding),
     ];
     let nodes = nodes(shared, serving).map(|nodes| ("znode_count", nodes));
-    let watches = tree(serving).and_then(|it| shared.facts.shown(it.keyspace.lane, "watches"));
-    let watches = watches.map(|watches| ("watch_count", watches));
-    for (name, number) in numbers.into_iter().chain(nodes).chain(watches) {
+    let shown = |of, name| {
+        let number = tree(serving).and_then(|it| shared.facts.shown(it.keyspace.lane, of));
+        number.map(|number| (name, number))
+    };
+    let more = [shown("watches", "watch_count"), shown("quotas_exceeded", "quotas_exceeded")];
+    let more = more.into_iter().flatten();
+    for (name, number) in numbers.into_iter().chain(nodes).chain(more) {
         let _ = writeln!(text, "zk_{name}\t{number}");
     }
     let _ = writeln!(text, "zk_server_state\t{}", mode(shared, serving));

@@ -66,7 +66,7 @@ fn a_server_tells_what_the_door_has_counted() {
     let monitored = "zk_version\t3.9.0-quorate-0.1.0\nzk_min_latency\t0\nzk_avg_latency\t1\n\
                      zk_max_latency\t3\nzk_packets_received\t7\nzk_packets_sent\t3\n\
                      zk_num_alive_connections\t2\nzk_outstanding_requests\t0\nzk_znode_count\t12\n\
-                     zk_watch_count\t5\nzk_server_state\tfollower\n";
+                     zk_watch_count\t5\nzk_quotas_exceeded\t1\nzk_server_state\tfollower\n";
     assert_eq!(ask(&mut asking, "mntr"), monitored);
 }
 

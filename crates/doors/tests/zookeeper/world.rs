@@ -66,6 +66,7 @@ impl Facts for Known {
             ("watchers", 2),
             ("watched_nodes", 4),
             ("watches", 5),
+            ("quotas_exceeded", 1),
         ];
         let found = shown.into_iter().find(|(of, _)| *of == name && lane == LaneId(2));
         found.map(|(_, number)| number)

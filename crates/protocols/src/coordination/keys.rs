@@ -7,6 +7,8 @@
 //! | `s`, session u64 | [`Session`](super::tree::Session) | its opening | its end |
 //! | `e`, session u64, path | that the node ends with the session | a create | the node's removal |
 //! | `r`, path | that the node may be reaped | a create | the node's removal |
+//! | `q`, path | [`Quota`](super::tree::Quota) of the node and all below it | a create of its limits | the limits' removal |
+//! | `q` | how many quotas are above one of their limits | what makes them more or fewer | nobody |
 //!
 //! A tree over several partitions ([`partitioned`](super::partitioned)) has the same ones at all of
 //! them, and these beside:
@@ -39,6 +41,9 @@ pub const NODES: &[u8] = b"n";
 pub const SESSIONS: &[u8] = b"s";
 /// What the keys of nodes that may be reaped begin with.
 pub const REAPABLE: &[u8] = b"r";
+
+/// The key of how many quotas are above one of their limits.
+pub const EXCEEDED: Bytes = Bytes::from_static(b"q");
 
 /// The key of the time of the newest change of a tree over several partitions.
 pub const TIME: Bytes = Bytes::from_static(b"t");
@@ -116,6 +121,16 @@ pub fn reapable(path: &str) -> Bytes {
 /// The path of a key that says that a node may be reaped.
 pub fn reapable_of(key: &[u8]) -> Option<&str> {
     str::from_utf8(key.strip_prefix(REAPABLE)?).ok()
+}
+
+/// The key of the quota of a node and all below it.
+pub fn quota(path: &str) -> Bytes {
+    key(b"q", &[path.as_bytes()])
+}
+
+/// The path of the key of a quota.
+pub fn quota_of(key: &[u8]) -> Option<&str> {
+    str::from_utf8(key.strip_prefix(b"q")?).ok().filter(|path| !path.is_empty())
 }
 
 /// The key of what is known of a node's data.

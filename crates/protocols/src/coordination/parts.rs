@@ -1,7 +1,7 @@
 //! Who holds what, and what is shown of it.
 
 use super::{Context, Coordination, GROUP, Message};
-use crate::coordination::tree::nodes;
+use crate::coordination::tree::{exceeded, nodes};
 use crate::groups::{self, Known, StandQuestion, Stands, is_ready, remembers, stands};
 use crate::vsr::Epoch;
 use alloc::vec::Vec;
@@ -45,6 +45,7 @@ impl Coordination {
         into.field("groups_lacking_data", &usize::from(lacks));
         if let Some(hosted) = hosted {
             into.field("nodes", &nodes(hosted.machine.objects()));
+            into.field("quotas_exceeded", &exceeded(hosted.machine.objects()));
         }
         into.field("objects", &hosted.map_or(0, |it| it.machine.objects().len()));
         into.field("asked", &asked);

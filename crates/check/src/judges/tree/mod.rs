@@ -29,8 +29,9 @@
 //! | `places` | where open changes can be |
 //! | `search` | which open change has which zxid |
 //!
-//! Lists of who may do what, and nodes that end by themselves, are not judged here. What a client
-//! asks for again at another host it must ask for before it follows anything there.
+//! Lists of who may do what, nodes that end by themselves and quotas are not judged here: no client
+//! may set a limit while its history is recorded. What a client asks for again at another host it
+//! must ask for before it follows anything there.
 
 mod evidence;
 mod facts;

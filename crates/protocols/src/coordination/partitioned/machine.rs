@@ -4,7 +4,7 @@ use super::command::Command;
 use super::found::{Found, early, slot_of};
 use super::part::{Content, Part, tree_of};
 use crate::coordination::keys;
-use crate::coordination::tree::{Answer, Object, Tree};
+use crate::coordination::tree::{Answer, Object, Tree, without_quotas};
 use crate::smr::Machine as _;
 use crate::smr::partitioned::{Bucket, Execution, Machine, Partitions, Placement, Wait};
 use alloc::vec::Vec;
@@ -25,7 +25,8 @@ impl Machine for Volery {
     }
 
     fn begin() -> impl Iterator<Item = (Bytes, Object)> {
-        Tree::begin().flat_map(|(key, object)| {
+        // A set is executed by one partition alone, and a quota would have to count it at all.
+        without_quotas().flat_map(|(key, object)| {
             let (Object::Node(node), Some(path)) = (&object, keys::path(&key)) else {
                 return Vec::from([(key, object)]);
             };

@@ -58,6 +58,7 @@
 //! # Known limits
 //! - The [engine](super) does not stand on it yet: it serves one partition.
 //! - Nobody is told of changes (watches).
+//! - There are no quotas: nobody may make anything in `/zookeeper/quota`.
 //! - What is lost is not noticed, so there is no other life of the tree (`Begin`).
 //! - The bytes of what nodes have are bounded for each node, and not for the whole tree.
 //! - Answers of questions are kept as those of commands are, however large, until their clients

@@ -2,6 +2,7 @@
 
 use super::machine::Tree;
 use super::object::{Life, Meta, Node, Object};
+use super::quota::{self, Quota};
 use super::write::SPECIAL;
 use crate::coordination::keys;
 use crate::smr::Objects;
@@ -16,6 +17,7 @@ use quorate_kernel::path::Path;
 pub fn check(objects: &Objects<Tree>) {
     let mut counted = Meta::default();
     let (mut children, mut indexed) = (BTreeMap::<String, u32>::new(), 0);
+    let (mut limits, mut quotas, mut exceeded) = (0, 0, 0);
     for (key, object) in objects {
         match object {
             Object::Meta(meta) => {
@@ -32,6 +34,7 @@ pub fn check(objects: &Objects<Tree>) {
                 }
                 check_life(objects, path, node);
                 indexed += u64::from(node.is_reapable());
+                limits += u64::from(quota::limited(&text).is_some());
                 counted.nodes += 1;
                 counted.bytes += node.bytes(path);
                 counted.ephemerals += u64::from(node.owner().is_some());
@@ -50,12 +53,21 @@ pub fn check(objects: &Objects<Tree>) {
                 let node = node(objects, path).expect("what may be reaped is there");
                 assert!(node.is_reapable(), "{path} stays");
             }
+            Object::Quota(quota) => {
+                let limited = keys::quota_of(key).expect("a quota has the key of one");
+                check_quota(objects, limited, quota);
+                exceeded += u64::from(quota.is_exceeded());
+                quotas += 1;
+            }
+            Object::Exceeded(_) => assert_eq!(*key, keys::EXCEEDED, "there is one such count"),
             Object::Part(part) => panic!("a tree of one partition has no {part:?}"),
         }
     }
     check_counts(objects, &children, counted);
     let reapable = objects.values().filter(|object| **object == Object::Reapable).count();
     assert_eq!(reapable as u64, indexed, "each node that may be reaped is found");
+    assert_eq!(limits, quotas, "limits have a quota");
+    assert_eq!(quota::exceeded(objects), exceeded, "quotas that are passed are counted right");
     let meta = objects.get(&keys::META);
     assert_eq!(meta, Some(&Object::Meta(counted)), "the tree is counted right");
 }
@@ -84,6 +96,25 @@ fn check_life(objects: &Objects<Tree>, path: Path<'_>, node: &Node) {
             let index = objects.get(&keys::reapable(path.text()));
             assert_eq!(index, Some(&Object::Reapable), "{path:?} is found to be reaped");
         }
+    }
+}
+
+/// A quota has its limits, and counts and shows what there is.
+fn check_quota(objects: &Objects<Tree>, limited: &str, quota: &Quota) {
+    let limits = [quota::ROOT, limited, "/zookeeper_limits"].concat();
+    let limits = node(objects, &limits).expect("a quota has a node with its limits");
+    let mut counted = Quota::of(limits.data.as_ref()).expect("limits can be read");
+    for (key, object) in objects {
+        let (Some(path), Object::Node(node)) = (keys::path(key), object) else { continue };
+        let rest = path.strip_prefix(limited);
+        if rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/')) {
+            counted.nodes += 1;
+            counted.bytes += node.data_bytes() as u64;
+        }
+    }
+    assert_eq!(*quota, counted, "the quota of {limited} counts right");
+    if let Some(stats) = node(objects, &quota::stats(limited)) {
+        assert_eq!(stats.data, Some(quota.text()), "the counts of {limited} are shown");
     }
 }
 

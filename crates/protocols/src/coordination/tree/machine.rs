@@ -9,11 +9,12 @@ use super::{acl, ask, life, reap, sessions, write};
 use crate::coordination::keys;
 use crate::coordination::partitioned::Part;
 use crate::smr::{Execution, Machine};
+use alloc::sync::Arc;
 use bytes::Bytes;
 use quorate_kernel::limits::{TRANSACTION_BYTES_MAX, TRANSACTION_ITEMS_MAX, TREE_IDS_MAX};
 use quorate_kernel::mutant;
 use quorate_kernel::path::Path;
-use quorate_kernel::tree::{Item, SessionId, TreeReply, Zxid};
+use quorate_kernel::tree::{Acl, Item, SessionId, TreeReply, Zxid};
 
 /// The most bytes of a question's answer that the state keeps as they are: those of a stat alone.
 const KEPT_BYTES_MAX: usize = 64;
@@ -31,20 +32,8 @@ impl Machine for Tree {
     type Change = Change;
 
     fn begin() -> impl Iterator<Item = (Bytes, Object)> {
-        // As in ZooKeeper these children were never made: they do not count for sequential names.
-        let with = |children, acl| Node { children, acl, ..Node::made(Zxid(0), 0) };
-        let [root, zookeeper, config, quota] =
-            SPECIAL.map(|path| Path::of(path).expect("each of them is a path"));
-        let nodes = [
-            (root, with(1, None)),
-            (zookeeper, with(2, acl::read_only())),
-            (config, with(0, acl::read_only())),
-            (quota, with(0, acl::read_only())),
-        ];
-        let bytes = nodes.iter().map(|(path, node)| node.bytes(*path)).sum();
-        let meta = Meta { nodes: nodes.len() as u64, bytes, ..Meta::default() };
-        let nodes = nodes.into_iter().map(|(path, node)| (keys::node(path), Object::Node(node)));
-        nodes.chain([(keys::META, Object::Meta(meta))])
+        // As in ZooKeeper everybody may limit something, until somebody sets the list.
+        first(None)
     }
 
     fn execute(command: &Command, on: &mut Execution<'_, Tree>) -> Answer {
@@ -118,6 +107,29 @@ impl Machine for Tree {
         };
         is_sound && command.is_bounded()
     }
+}
+
+/// What is there before the first command of a tree in which nobody can limit anything.
+pub fn without_quotas() -> impl Iterator<Item = (Bytes, Object)> {
+    first(acl::read_only())
+}
+
+/// What is there before the first command. The list says who may set limits.
+fn first(quotas: Option<Arc<[Acl]>>) -> impl Iterator<Item = (Bytes, Object)> {
+    // As in ZooKeeper these children were never made: they do not count for sequential names.
+    let with = |children, acl| Node { children, acl, ..Node::made(Zxid(0), 0) };
+    let [root, zookeeper, config, quota] =
+        SPECIAL.map(|path| Path::of(path).expect("each of them is a path"));
+    let nodes = [
+        (root, with(1, None)),
+        (zookeeper, with(2, acl::read_only())),
+        (config, with(0, acl::read_only())),
+        (quota, with(0, quotas)),
+    ];
+    let bytes = nodes.iter().map(|(path, node)| node.bytes(*path)).sum();
+    let meta = Meta { nodes: nodes.len() as u64, bytes, ..Meta::default() };
+    let nodes = nodes.into_iter().map(|(path, node)| (keys::node(path), Object::Node(node)));
+    nodes.chain([(keys::META, Object::Meta(meta))])
 }
 
 impl Command {

@@ -21,14 +21,15 @@
 //! - A node counts its children, and was given at least as many.
 //! - A session finds each of its nodes, and nothing else; each of these has a session.
 //! - Each container, and each node with a time to live, is found to be reaped.
+//! - Each quota has a node with its limits, counts what is there, and shows what it counts.
 //!
 //! [`check()`] asserts them.
 //!
 //! # Departures from ZooKeeper
 //! - The stat of containers, and of nodes with a time to live, has no owner. ZooKeeper hides in the
 //!   field what kind of node it is.
-//! - What is in `/zookeeper` everybody may read, and nobody change. Limits of parts of the tree are
-//!   kept there by ZooKeeper's tools; here is no such thing, and it is said at once.
+//! - What is in `/zookeeper` everybody may read, and nobody change, but quotas: `quota.rs` says in
+//!   what they differ.
 //! - Paths and lists have limits of their own, and the whole tree has; no more than some nodes are
 //!   counted, and no longer list is told than fits one message.
 //!
@@ -42,6 +43,7 @@
 //! | `sessions.rs` | sessions: made, moved and ended |
 //! | `life.rs` | what follows when something was lost |
 //! | `reap.rs` | nodes that end by themselves |
+//! | `quota.rs` | limits of parts of the tree |
 //! | `ask.rs` | what changes nothing |
 //! | `bytes.rs` | how much is asked and answered |
 //! | `machine.rs` | all of it, as what a log replicates |
@@ -55,6 +57,7 @@ mod command;
 mod life;
 mod machine;
 mod object;
+mod quota;
 mod reap;
 mod sessions;
 mod step;
@@ -67,7 +70,8 @@ pub use ask::{ask, nodes, whole};
 pub use check::check;
 pub use command::{Answer, Change, Command, Question, Who};
 pub use life::{LIFE_MAX, may_change_members};
-pub use machine::Tree;
+pub use machine::{Tree, without_quotas};
 pub use object::{Life, Meta, Node, Object, Session};
+pub use quota::{Most, Quota, exceeded};
 pub use reap::{Found, reapable};
 pub use sessions::sessions;

@@ -1,5 +1,6 @@
 //! What the tree is made of.
 
+use super::quota::Quota;
 use crate::coordination::partitioned::Part;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -25,6 +26,10 @@ pub enum Object {
     Reapable,
     /// Of a tree over several partitions, what is not in one of one partition.
     Part(Part),
+    /// The limits of a part of the tree, and what is there of it.
+    Quota(Quota),
+    /// How many quotas are above one of their limits.
+    Exceeded(u64),
 }
 
 /// What is known of the whole tree.
@@ -189,7 +194,9 @@ impl Node {
         self.data_bytes() + self.acl.iter().flat_map(|acl| acl.iter()).map(of).sum::<usize>()
     }
 
-    fn data_bytes(&self) -> usize {
+    /// The bytes of what it has.
+    #[must_use]
+    pub fn data_bytes(&self) -> usize {
         self.data.as_ref().map_or(0, Bytes::len)
     }
 }

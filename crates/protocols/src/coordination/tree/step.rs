@@ -7,7 +7,7 @@
 use super::command::{Answer, Change};
 use super::machine::Tree;
 use super::object::{Life, Meta, Node, Object, Session};
-use super::{acl, ask};
+use super::{acl, ask, quota};
 use crate::coordination::keys;
 use crate::smr::Execution;
 use alloc::string::{String, ToString};
@@ -26,6 +26,8 @@ pub struct Step<'a, 'b> {
     /// Of the tree behind it.
     meta: Meta,
     is_change: bool,
+    /// How many nodes were counted for quotas that begin with it.
+    pub(super) counted: usize,
 }
 
 impl<'a, 'b> Step<'a, 'b> {
@@ -33,7 +35,7 @@ impl<'a, 'b> Step<'a, 'b> {
     pub fn begin(on: &'a mut Execution<'b, Tree>) -> Step<'a, 'b> {
         let before = ask::meta(on);
         let zxid = Zxid(before.zxid.0 + 1);
-        Step { on, before, meta: Meta { zxid, ..before }, is_change: false }
+        Step { on, before, meta: Meta { zxid, ..before }, is_change: false, counted: 0 }
     }
 
     /// The change that this is, if it changes something.
@@ -72,7 +74,8 @@ impl<'a, 'b> Step<'a, 'b> {
     /// Makes a node that is not there, below one that is. Returns how it is.
     ///
     /// # Errors
-    /// [`Failure::Quota`]: the tree would be too large. The step has to be abandoned.
+    /// [`Failure::Quota`]: the tree would be too large, or a part of it that is limited.
+    /// [`Failure::BadArguments`]: what it limits cannot be limited. The step has to be abandoned.
     pub fn make(&mut self, path: Path<'_>, node: Node) -> Result<(), Failure> {
         invariant!(ask::find(self.on, path).is_none(), "nothing is made where something is");
         let (life, zxid) = (node.life, self.zxid());
@@ -96,9 +99,10 @@ impl<'a, 'b> Step<'a, 'b> {
         }
         self.meta.nodes += 1;
         self.resize(0, node.bytes(path));
-        let guard = acl::guard(&node);
+        let (guard, data) = (acl::guard(&node), node.data.clone());
         self.on.put(keys::node(path), Object::Node(node));
         self.tell(path, What::Created, guard);
+        quota::made(self, path, data.as_ref())?;
         self.has_room()
     }
 
@@ -106,6 +110,7 @@ impl<'a, 'b> Step<'a, 'b> {
     pub fn remove(&mut self, path: Path<'_>) {
         let Some(node) = ask::find(self.on, path) else { return };
         let (life, bytes, zxid) = (node.life, node.bytes(path), self.zxid());
+        let data = node.data.clone();
         let guard = acl::guard(node);
         invariant!(node.children == 0, "a node goes behind its children");
         let is_below = path.parent().is_some_and(|parent| {
@@ -128,6 +133,7 @@ impl<'a, 'b> Step<'a, 'b> {
         self.resize(bytes, 0);
         self.on.remove(keys::node(path));
         self.tell(path, What::Deleted, guard);
+        quota::removed(self, path, data.as_ref());
     }
 
     /// Changes a node where it stands; its parent, children and life stay. Whether there is one.

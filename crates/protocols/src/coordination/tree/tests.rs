@@ -5,6 +5,7 @@ mod life;
 mod lists;
 pub(crate) mod model;
 mod nodes;
+mod quotas;
 pub(crate) mod random;
 mod reads;
 mod replicas;

@@ -4,7 +4,7 @@
 use super::command::Who;
 use super::object::{Life, Node};
 use super::step::Step;
-use super::{acl, ask};
+use super::{acl, ask, quota};
 use bytes::Bytes;
 use quorate_kernel::limits::{TREE_DATA_BYTES_MAX, TREE_PARENTS_MAX};
 use quorate_kernel::mutant;
@@ -69,8 +69,9 @@ pub fn put(step: &mut Step<'_, '_>, who: &Who, path: &str, data: &Bytes) -> Resu
         if parent.owner().is_some() {
             return Err(Failure::NoChildrenForEphemerals);
         }
-        let data = if path == of { data.clone() } else { Bytes::new() };
-        step.make(path, Node { data: Some(data), ..Node::made(step.zxid(), step.now_ms()) })?;
+        let empty = Bytes::new();
+        let data = quota::given(step.on, path, Some(if path == of { data } else { &empty }))?;
+        step.make(path, Node { data, ..Node::made(step.zxid(), step.now_ms()) })?;
     }
     let node = ask::find(step.on, of).ok_or(Failure::NoNode)?;
     Ok(Told::Stat(node.stat()))
@@ -102,7 +103,7 @@ fn create(step: &mut Step<'_, '_>, who: &Who, item: &Item) -> Result<Told, Failu
     if is_ephemeral {
         return Err(Failure::NoChildrenForEphemerals);
     }
-    let data = fitting(data.as_ref())?;
+    let data = fitting(quota::given(step.on, path, data.as_ref())?)?;
     let made = Node::made(step.zxid(), step.now_ms());
     let node = Node { data, acl: list, life, ..made };
     let stat = node.stat();
@@ -139,9 +140,11 @@ fn set(
     let path = Path::of(path)?;
     let node = ask::find(step.on, path).ok_or(Failure::NoNode)?;
     acl::require(node, words::WRITE, who)?;
-    ask::is_version(node.version, version)?;
     let guard = acl::guard(node);
     let (before, mut node) = (node.bytes(path), node.clone());
+    let data = quota::given(step.on, path, data)?;
+    quota::set(step, path, node.data.as_ref(), data.as_ref())?;
+    ask::is_version(node.version, version)?;
     node.data = fitting(data)?;
     node.version = node.version.wrapping_add(1);
     (node.mzxid, node.mtime) = (step.zxid(), step.now_ms());
@@ -167,7 +170,7 @@ fn change(
     stat.map(Told::Stat).ok_or(Failure::NoNode)
 }
 
-fn fitting(data: Option<&Bytes>) -> Result<Option<Bytes>, Failure> {
-    let fits = data.is_none_or(|data| data.len() <= TREE_DATA_BYTES_MAX);
-    fits.then(|| data.cloned()).ok_or(Failure::Quota)
+fn fitting(data: Option<Bytes>) -> Result<Option<Bytes>, Failure> {
+    let fits = data.as_ref().is_none_or(|data| data.len() <= TREE_DATA_BYTES_MAX);
+    fits.then_some(data).ok_or(Failure::Quota)
 }

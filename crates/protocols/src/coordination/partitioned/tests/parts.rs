@@ -93,6 +93,14 @@ fn only_its_partition_has_what_a_node_has_and_the_root_has_something() {
 }
 
 #[test]
+fn nobody_limits_anything() {
+    let mut pair = Pair::new();
+    for item in [create("/zookeeper/quota/a", ""), set("/zookeeper/quota", "", None)] {
+        assert_eq!(pair.told(one(item)).told, Err(Failure::NoAuth));
+    }
+}
+
+#[test]
 fn a_removed_node_sends_no_data_and_leaves_none() {
     let (mut pair, path) = (Pair::new(), path_at(1, 0));
     pair.told(one(create(&path, &"much ".repeat(1000))));

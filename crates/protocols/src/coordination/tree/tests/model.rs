@@ -1,6 +1,7 @@
 //! The tree once more, as simply as it can be said: a map of whole paths, copied before each
 //! command and put back if the command fails. Nothing of it is shared with the machine.
 
+mod quotas;
 mod reads;
 
 use super::super::{Answer, Change, Command, Who};
@@ -95,7 +96,8 @@ impl Model {
         for (path, children) in
             [("/", 1), ("/zookeeper", 2), ("/zookeeper/config", 0), ("/zookeeper/quota", 0)]
         {
-            let permissions = if path == "/" { 31 } else { READ };
+            let is_open = ["/", "/zookeeper/quota"].contains(&path);
+            let permissions = if is_open { 31 } else { READ };
             let acl = Vec::from([Acl { permissions, id: Id::anyone() }]);
             let stat = Stat { children, cversion: -(children as i32), ..Stat::default() };
             let node =
@@ -135,7 +137,8 @@ impl Model {
         owner: u64,
         acl: Vec<Acl>,
         data: Option<&[u8]>,
-    ) -> Stat {
+    ) -> Result<Stat> {
+        let data = self.new_data(path, data)?;
         let (zxid, time) = (Zxid(self.zxid + 1), self.now_ms as i64);
         let stat = Stat {
             czxid: zxid,
@@ -144,39 +147,45 @@ impl Model {
             ctime: time,
             mtime: time,
             ephemeral_owner: SessionId(owner),
-            data_length: data.map_or(0, <[u8]>::len) as u32,
+            data_length: data.as_ref().map_or(0, bytes::Bytes::len) as u32,
             ..Stat::default()
         };
         self.of_parent(path, |parent| {
             parent.stat.children += 1;
             parent.made = parent.made.wrapping_add(1);
         });
-        let data = data.map(bytes::Bytes::copy_from_slice);
         self.nodes.insert(path.to_string(), ModelNode { data, acl, kind, stat, made: 0 });
         self.tell(path, What::Created);
-        stat
+        self.show();
+        Ok(stat)
     }
 
     fn remove(&mut self, path: &str) {
         self.tell(path, What::Deleted);
         self.nodes.remove(path);
         self.of_parent(path, |parent| parent.stat.children -= 1);
+        self.show();
     }
 
     fn set(&mut self, who: &Who, path: &str, data: Option<&[u8]>, version: Option<i32>) -> Result {
         valid(path)?;
         let (zxid, time) = (Zxid(self.zxid + 1), self.now_ms as i64);
+        let before = self.node(path)?;
+        allowed(before, WRITE, who)?;
+        let length = |data: Option<&bytes::Bytes>| data.map_or(0, bytes::Bytes::len) as i64;
+        let data = self.given(path, data)?;
+        self.has_room(path, 0, length(data.as_ref()) - length(before.data.as_ref()))?;
         let node = self.nodes.get_mut(path).ok_or(Failure::NoNode)?;
-        allowed(node, WRITE, who)?;
         if version.is_some_and(|version| version != node.stat.version) {
             return Err(Failure::BadVersion);
         }
-        node.data = data.map(bytes::Bytes::copy_from_slice);
+        node.stat.data_length = length(data.as_ref()) as u32;
+        node.data = data;
         node.stat.version += 1;
         (node.stat.mzxid, node.stat.mtime) = (zxid, time);
-        node.stat.data_length = data.map_or(0, <[u8]>::len) as u32;
         let stat = node.stat;
         self.tell(path, What::Data);
+        self.show();
         Ok(Told::Stat(stat))
     }
 
@@ -205,7 +214,7 @@ impl Model {
                 if parent.stat.ephemeral_owner.0 != 0 {
                     return Err(Failure::NoChildrenForEphemerals);
                 }
-                let stat = self.make(&path, *kind, owner, acl, data.as_deref());
+                let stat = self.make(&path, *kind, owner, acl, data.as_deref())?;
                 Ok(Told::Created { path, stat })
             }
             Item::Delete { path, version } => {
@@ -254,7 +263,7 @@ impl Model {
         if self.node(&parent)?.stat.ephemeral_owner.0 != 0 {
             return Err(Failure::NoChildrenForEphemerals);
         }
-        Ok(Told::Stat(self.make(path, Kind::Persistent, 0, Acl::open(), Some(data))))
+        Ok(Told::Stat(self.make(path, Kind::Persistent, 0, Acl::open(), Some(data))?))
     }
 
     fn end(&mut self, session: SessionId) {

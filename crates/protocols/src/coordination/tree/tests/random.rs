@@ -10,7 +10,7 @@ use crate::coordination::keys;
 use crate::smr::tests::member::{Member, client, from};
 use quorate_kernel::ids::Incarnation;
 use quorate_kernel::rng::Rng;
-use quorate_kernel::tree::{Acl, Id, Item, Kind, SessionId, Told, Zxid};
+use quorate_kernel::tree::{Acl, Failure, Id, Item, Kind, SessionId, Told, TreeReply, Zxid};
 use std::collections::BTreeMap;
 use std::format;
 use std::string::String;
@@ -35,9 +35,32 @@ pub const PATHS: [&str; 16] = [
     "/a//x",
 ];
 
+/// Where limits of `/a` and of what is below it are.
+const QUOTA_PATHS: [&str; 8] = [
+    "/zookeeper/quota/a",
+    "/zookeeper/quota/a/zookeeper_limits",
+    "/zookeeper/quota/a/zookeeper_limits",
+    "/zookeeper/quota/a/zookeeper_stats",
+    "/zookeeper/quota/a/x",
+    "/zookeeper/quota/a/x/zookeeper_limits",
+    "/zookeeper/quota/a/x/zookeeper_stats",
+    "/zookeeper/quota/zookeeper_limits",
+];
+
+const LIMIT_TEXTS: [&str; 6] = [
+    "countHardLimit=3",
+    "count=2,bytes=3=;byteHardLimit=6;countHardLimit=4",
+    "count=-1,bytes=-1=;byteHardLimit=40",
+    "count=1,bytes=2",
+    "byteHardLimit=9",
+    "many",
+];
+
 /// Makes commands at random, of sessions that it has heard of.
 pub struct Source {
     rng: Rng,
+    /// Whether it limits parts of the tree.
+    has_quotas: bool,
     sessions: Vec<(SessionId, u64)>,
     due: Vec<(String, Zxid)>,
     zxid: u64,
@@ -45,7 +68,12 @@ pub struct Source {
 
 impl Source {
     pub fn new(seed: u64) -> Source {
-        Source { rng: Rng::new(seed), sessions: Vec::new(), due: Vec::new(), zxid: 0 }
+        let (sessions, due) = (Vec::new(), Vec::new());
+        Source { rng: Rng::new(seed), has_quotas: false, sessions, due, zxid: 0 }
+    }
+
+    pub fn with_quotas(seed: u64) -> Source {
+        Source { has_quotas: true, ..Source::new(seed) }
     }
 
     fn one_of<T: Clone>(&mut self, of: &[T]) -> T {
@@ -53,6 +81,9 @@ impl Source {
     }
 
     fn path(&mut self) -> String {
+        if self.has_quotas && self.rng.below(3) == 0 {
+            return self.one_of(&QUOTA_PATHS).into();
+        }
         // Those that are no paths are rare.
         let count = if self.rng.below(8) == 0 { PATHS.len() } else { 9 };
         self.one_of(&PATHS[..count]).into()
@@ -93,6 +124,9 @@ impl Source {
     }
 
     fn data(&mut self) -> bytes::Bytes {
+        if self.has_quotas && self.rng.below(3) == 0 {
+            return data(self.one_of(&LIMIT_TEXTS));
+        }
         data(["", "x", "four"][self.rng.below(3) as usize])
     }
 
@@ -143,6 +177,10 @@ impl Source {
         let (session, attached) = (SessionId(self.rng.below(self.zxid + 2)), self.rng.below(4));
         let known = self.sessions.clone();
         let known = if known.is_empty() { session } else { self.one_of(&known).0 };
+        if self.has_quotas && self.rng.below(8) == 0 {
+            let (path, limits) = (self.one_of(&QUOTA_PATHS[1..3]), self.one_of(&LIMIT_TEXTS));
+            return Command::Put(anybody(), path.into(), data(limits));
+        }
         match self.rng.below(40) {
             0..3 => Command::Open { gateway: gateway(at), timeout_ms: 10 * at as u32 },
             3 => Command::Attach { gateway: gateway(at), session },
@@ -226,10 +264,21 @@ fn is_as(member: &Member<Tree>, model: &Model) {
 
 #[test]
 fn the_machine_does_what_a_model_of_it_does() {
-    let mut done = BTreeMap::new();
+    does_what_a_model_does(Source::new);
+}
+
+#[test]
+fn with_quotas_the_machine_does_what_a_model_of_it_does() {
+    let refused = does_what_a_model_does(Source::with_quotas);
+    assert!(refused > 50, "limits have often refused something: {refused}");
+}
+
+/// Asserts that the machine does what a model does; returns how often a limit was in the way.
+fn does_what_a_model_does(source: fn(u64) -> Source) -> u64 {
+    let (mut done, mut refused) = (BTreeMap::new(), 0);
     for seed in 0..60 {
         let (mut member, mut model) = (Member::<Tree>::new(), Model::new());
-        let (mut source, mut rng, mut changes) = (Source::new(seed), Rng::new(seed), 0);
+        let (mut source, mut rng, mut changes) = (source(seed), Rng::new(seed), 0);
         let (mut at_ms, mut ahead) = (0, 0);
         for number in 1..=200 {
             // Clocks of primaries differ.
@@ -240,6 +289,7 @@ fn the_machine_does_what_a_model_of_it_does() {
                 member.ask(at_ms, from(client(5, 1), number), core::slice::from_ref(&command));
             let expected = model.execute(at_ms, &command);
             *done.entry(kind(&command, &expected)).or_insert(0) += 1;
+            refused += u64::from(is_full(&expected));
             assert_eq!(answers, [expected], "{said}");
             check(member.machine.objects());
             let news: Vec<Change> = member.changes_after(changes).expect("it is known");
@@ -279,6 +329,18 @@ fn the_machine_does_what_a_model_of_it_does() {
     ] {
         let count = done.get(kind).copied().unwrap_or_default();
         assert!(count >= least, "{kind}: {count} of {least}; {done:?}");
+    }
+    refused
+}
+
+/// Whether a limit was in the way.
+fn is_full(answer: &Answer) -> bool {
+    match answer {
+        Answer::Told(TreeReply { told: Ok(Told::Many(all)), .. }) => {
+            all.contains(&Err(Failure::Quota))
+        }
+        Answer::Told(reply) => reply.told == Err(Failure::Quota),
+        _ => false,
     }
 }
 

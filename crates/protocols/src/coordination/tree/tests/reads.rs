@@ -211,7 +211,7 @@ fn a_page_of_paths_has_bounds() {
 }
 
 /// A tree with so many nodes below `/a/b`, which are put there past all commands.
-fn large(world: &mut World, count: usize, name: impl Fn(usize) -> String) -> Objects<Tree> {
+pub fn large(world: &mut World, count: usize, name: impl Fn(usize) -> String) -> Objects<Tree> {
     world.done(create("/a", ""));
     world.done(create("/a/b", ""));
     let mut objects = world.member.machine.objects().clone();

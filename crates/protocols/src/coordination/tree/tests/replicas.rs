@@ -28,7 +28,9 @@ struct Asking {
 impl Writer {
     fn new(seed: u64) -> Writer {
         let clients = (0..2).map(|_| Asking { start: 1, asked: Vec::new(), acked: 0 }).collect();
-        Writer { source: Source::new(seed), rng: Rng::new(seed), at_ms: 0, clients }
+        let source =
+            if seed.is_multiple_of(2) { Source::new(seed) } else { Source::with_quotas(seed) };
+        Writer { source, rng: Rng::new(seed), at_ms: 0, clients }
     }
 
     fn entry(&mut self) -> Bytes {
