@@ -35,7 +35,8 @@ const SCENARIOS: &[(&str, &str)] = shipped!(".toml":
     "epidemic-calm", "epidemic-loss", "epidemic-partition", "epidemic-crash", "epidemic-churn",
     "epidemic-eventual", "epidemic-slices", "epidemic-grows", "epidemic-graves",
     "five-engines", "five-engines-faults",
-    "balance", "uneven", "shutdown", "grid",
+    "balance", "uneven", "shutdown", "grid", "grid-groups",
+    "grid-everywhere",
 );
 
 /// Every matrix: name and text.
