@@ -4,8 +4,11 @@ use bytes::Bytes;
 use quorate_check::atomic::judge;
 use quorate_check::history::{ClientId, Completion, Recorder};
 use quorate_check::report::Verdict;
+use quorate_check::transactions;
+use quorate_kernel::expiry::Expiry;
 use quorate_kernel::operation::Operation;
 use quorate_kernel::time::Time;
+use quorate_kernel::transaction::{Item, ItemOutcome};
 
 const STEPS_MAX: u64 = 10_000;
 
@@ -55,4 +58,50 @@ fn only_the_keys_that_were_lost_are_excused() {
     };
     assert!(verdict("k"), "its only copy is lost");
     assert!(!verdict("other"), "it is somewhere else");
+}
+
+/// Both `x` and `y` are put at one moment.
+fn pair(value: &'static str) -> Operation {
+    let put = |key: &'static str| Item::Put {
+        key: Bytes::from_static(key.as_bytes()),
+        value: Bytes::from_static(value.as_bytes()),
+        expiry: Expiry::Never,
+    };
+    Operation::Transact { items: vec![put("x"), put("y")], name: None }
+}
+
+/// Groups of hosts lose what they have not synced apart from each other: of what was acknowledged
+/// or under way then each key is left by itself, but nothing of before is torn.
+#[test]
+fn of_what_was_done_in_several_groups_some_may_have_lost_their_part() {
+    let wrote = || Completion::Transacted(vec![ItemOutcome::Written; 2]);
+    let verdict = |values: [&'static str; 2], tears: bool| {
+        let mut recorder = Recorder::new();
+        for (at, value) in [(10, "a"), (50, "b")] {
+            let id = recorder.invoke(ClientId(1), pair(value), Time(at));
+            recorder.complete(id, wrote(), Time(at + 5));
+        }
+        let under_way = recorder.invoke(ClientId(2), pair("c"), Time(65));
+        let past = match tears {
+            true => recorder.tear(Time(40), |_| true),
+            false => recorder.lose(Time(40), |_| true),
+        };
+        assert!(matches!(transactions::judge(&past, STEPS_MAX), Verdict::Holds));
+        recorder.complete(under_way, Completion::Refused, Time(75));
+        for (at, (key, value)) in (80..).zip(["x", "y"].into_iter().zip(values)) {
+            let get = recorder.invoke(ClientId(1), get(key), Time(2 * at));
+            let value = (!value.is_empty()).then(|| Bytes::from_static(value.as_bytes()));
+            recorder.complete(get, Completion::Value(value), Time(2 * at + 1));
+        }
+        matches!(transactions::judge(recorder.finish(), STEPS_MAX), Verdict::Holds)
+    };
+    for values in [["b", "a"], ["c", "a"], ["b", "c"]] {
+        assert!(verdict(values, true), "{values:?}");
+        assert!(!verdict(values, false), "{values:?}: of one group all or nothing is left");
+    }
+    for values in [["a", "a"], ["a", "b"], ["b", "b"]] {
+        assert!(verdict(values, true) && verdict(values, false), "{values:?}");
+    }
+    assert!(!verdict(["a", "d"], true), "nobody has written it");
+    assert!(!verdict(["", "b"], true), "the first one was acknowledged long before");
 }

@@ -29,6 +29,8 @@ pub struct Row {
     pub is_member: bool,
     /// Whether it holds all data.
     pub is_ready: bool,
+    /// Whether it stands still, and waits for others.
+    pub is_waiting: bool,
     /// About how many bytes it holds.
     pub bytes: u64,
 }
@@ -42,7 +44,8 @@ impl Row {
         let is_in = members.contains(&own);
         let is_member = is_in && matches!(here.status.as_str(), "ready" | "busy" | "forgot");
         let is_ready = is_in && here.status == "ready";
-        Some(Row { view, range: part.range, members, is_member, is_ready, bytes: here.bytes })
+        let (range, is_waiting, bytes) = (part.range, here.status == "waiting", here.bytes);
+        Some(Row { view, range, members, is_member, is_ready, is_waiting, bytes })
     }
 }
 
@@ -205,6 +208,7 @@ mod tests {
             members: members.iter().copied().map(NodeId).collect(),
             is_member: true,
             is_ready: true,
+            is_waiting: false,
             bytes: 0,
         }
     }

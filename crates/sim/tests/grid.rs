@@ -15,47 +15,71 @@ fn grid() -> Scenario {
     shipped::find("grid").expect("it ships")
 }
 
+/// All grids, each with how many cells its engines have.
+fn grids() -> [(Scenario, usize); 3] {
+    let of = |name: &str, cells| (shipped::find(name).expect("it ships"), cells);
+    [
+        // One engine has two changes fewer.
+        of("grid", 3 * 3 * 7 * (8 + 6)),
+        // Of one the groups can be altered too, where all is synced.
+        of("grid-groups", 3 * 3 * 7 * (7 + 7) + 3 * 7),
+        of("grid-everywhere", 3 * 3 * 7 * 4),
+    ]
+}
+
 fn cell_of(grid: &Scenario, seed: u64) -> Cell {
     scenario_of(grid, seed).and_then(|scenario| scenario.cell).expect("each seed draws a cell")
 }
 
 #[test]
 fn every_cell_is_drawn_and_no_other() {
-    let grid = grid();
-    let all = cells(&grid);
-    assert_eq!(all.len(), 3 * 3 * 7 * (8 + 6), "one engine has two changes fewer");
-    let mut drawn = BTreeSet::new();
-    for seed in 0..SEEDS_FOR_ALL {
-        let scenario = scenario_of(&grid, seed).expect("it is a grid");
-        let cell = scenario.cell.as_ref().expect("it has a cell");
-        let engines = scenario.keyspaces.iter().filter_map(|keyspace| keyspace.engine.clone());
-        drawn.extend(engines.map(|engine| Met { engine, cell: cell.clone() }));
+    for (grid, count) in grids() {
+        let all = cells(&grid);
+        assert_eq!(all.len(), count, "{}", grid.name);
+        let mut drawn = BTreeSet::new();
+        for seed in 0..SEEDS_FOR_ALL {
+            let scenario = scenario_of(&grid, seed).expect("it is a grid");
+            let cell = scenario.cell.as_ref().expect("it has a cell");
+            let engines = scenario.keyspaces.iter().filter_map(|keyspace| keyspace.engine.clone());
+            drawn.extend(engines.map(|engine| Met { engine, cell: cell.clone() }));
+        }
+        assert_eq!(drawn, all);
     }
-    assert_eq!(drawn, all);
 }
 
 #[test]
 fn engines_have_the_changes_that_their_values_allow() {
-    let grid = grid();
-    for keyspace in &grid.keyspaces {
-        let engine = keyspace.engine().expect("it is one").expect("it is no catalog");
+    for (grid, _) in grids() {
+        let listed = &grid.grid.as_ref().expect("it is a grid").change;
         let all = cells(&grid);
-        let its = all.iter().filter(|met| met.engine == engine.name).map(|met| met.cell.change);
-        let changes: BTreeSet<Change> = its.collect();
-        let is_of_groups = engine.placement == Placement::Groups;
-        assert_eq!(changes.contains(&Change::Split), is_of_groups);
-        assert!(changes.contains(&Change::Renew) && changes.contains(&Change::Remove));
+        for keyspace in &grid.keyspaces {
+            let engine = keyspace.engine().expect("it is one").expect("it is no catalog");
+            let its = all.iter().filter(|met| met.engine == engine.name).map(|met| &met.cell);
+            let has = |change: Change| its.clone().any(|cell| cell.change == change);
+            let placement = engine.placement;
+            let is_listed = |change: Change| listed.contains(&change);
+            let can_split = is_listed(Change::Split) && placement == Placement::Groups;
+            assert_eq!(has(Change::Split), can_split);
+            let is_somewhere = placement != Placement::Everywhere;
+            assert_eq!(has(Change::Drain) && has(Change::Replace), is_somewhere);
+            assert!(has(Change::Renew) && has(Change::Remove) && has(Change::Join));
+            let regroups = its.clone().filter(|cell| cell.change == Change::Regroup);
+            assert!(regroups.clone().all(|cell| cell.durability == "sync"));
+            let has_groups = engine.settings.iter().any(|setting| setting.name == "groups");
+            assert_eq!(regroups.count() > 0, is_listed(Change::Regroup) && has_groups);
+        }
     }
 }
 
 #[test]
 fn the_scenario_of_each_cell_is_valid() {
-    let grid = grid();
-    for seed in 0..500 {
-        let scenario = scenario_of(&grid, seed).expect("it is a grid");
-        assert!(scenario.validate().is_ok(), "seed {seed}");
-        assert_eq!(scenario, scenario_of(&grid, seed).expect("it is a grid"));
-        assert!(scenario_of(&scenario, seed).is_none(), "a cell is no grid");
+    for (grid, _) in grids() {
+        for seed in 0..500 {
+            let scenario = scenario_of(&grid, seed).expect("it is a grid");
+            assert!(scenario.validate().is_ok(), "seed {seed}");
+            assert_eq!(scenario, scenario_of(&grid, seed).expect("it is a grid"));
+            assert!(scenario_of(&scenario, seed).is_none(), "a cell is no grid");
+        }
     }
 }
 

@@ -34,6 +34,8 @@ pub struct Entry {
     pub(crate) began: u32,
     /// The place of the completion among all events, or [`NEVER`].
     pub(crate) ended: u32,
+    /// Whether of what it writes each key may have been written alone, see [`Recorder::tear`].
+    pub(crate) is_torn: bool,
 }
 
 impl Entry {
@@ -184,6 +186,7 @@ impl Recorder {
             completed: None,
             began,
             ended: NEVER,
+            is_torn: false,
         });
         OperationId(u32::try_from(id).expect("there are fewer operations than events"))
     }
@@ -197,7 +200,8 @@ impl Recorder {
         let ended = self.event(time);
         let entry = &mut self.history.entries[id.0 as usize];
         let completion = completion.into();
-        let is_lost = id.0 < self.lost_below && completion != Completion::Refused;
+        let is_known = completion == Completion::Refused && !entry.is_torn;
+        let is_lost = id.0 < self.lost_below && !is_known;
         let completion = if is_lost { Completion::Unknown } else { completion };
         assert!(entry.completed.is_none(), "an operation completes once");
         assert!(time >= entry.invoked, "an operation completes after its invocation");
@@ -227,6 +231,24 @@ impl Recorder {
     /// # Panics
     /// After [`Recorder::finish`].
     pub fn lose(&mut self, since: Time, is_lost: impl Fn(&Operation) -> bool) -> History {
+        self.forget(since, is_lost, false)
+    }
+
+    /// The same of hosts that hold keys apart from each other: what one operation writes to several
+    /// keys may be left of some of them alone, whatever its client was or will be told.
+    ///
+    /// # Panics
+    /// After [`Recorder::finish`].
+    pub fn tear(&mut self, since: Time, is_lost: impl Fn(&Operation) -> bool) -> History {
+        self.forget(since, is_lost, true)
+    }
+
+    fn forget(
+        &mut self,
+        since: Time,
+        is_lost: impl Fn(&Operation) -> bool,
+        is_torn: bool,
+    ) -> History {
         assert!(!self.is_finished, "a finished recording loses nothing more");
         let past = Recorder {
             history: self.history.clone(),
@@ -234,12 +256,14 @@ impl Recorder {
             ..Recorder::default()
         };
         for entry in &mut self.history.entries {
-            if let Some((time, completion)) = &mut entry.completed
-                && *time >= since
-                && *completion != Completion::Refused
-                && is_lost(&entry.operation)
-            {
+            let Some((time, completion)) = &mut entry.completed else {
+                entry.is_torn |= is_torn;
+                continue;
+            };
+            let is_known = *completion == Completion::Refused && !is_torn;
+            if *time >= since && !is_known && is_lost(&entry.operation) {
                 *completion = Completion::Unknown;
+                entry.is_torn |= is_torn;
             }
         }
         self.lost_below = u32::try_from(self.history.entries.len()).unwrap_or(NEVER);

@@ -106,9 +106,9 @@ impl History {
         (write.ending, write.ended) = (ending, now);
     }
 
-    /// What was acknowledged at all may be gone, or may not.
-    pub fn doubt(&mut self, is_lost: impl Fn(&Bytes) -> bool) {
-        for write in self.writes.iter_mut().filter(|write| is_lost(&write.key)) {
+    /// What was acknowledged from this time on may be gone, or may not.
+    pub fn doubt(&mut self, since: u64) {
+        for write in self.writes.iter_mut().filter(|write| write.ended >= since) {
             if let Ending::Placed(_) = write.ending {
                 write.ending = Ending::Unknown;
             }

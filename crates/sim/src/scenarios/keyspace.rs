@@ -141,7 +141,8 @@ impl KeyspaceSection {
     /// all that hold the key.
     #[must_use]
     pub fn copies(&self) -> usize {
-        self.last("w").and_then(|text| text.parse().ok()).unwrap_or(self.replicas())
+        let set = ["w", "acks"].iter().find_map(|name| self.last(name));
+        set.and_then(|text| text.parse().ok()).unwrap_or(self.replicas())
     }
 
     /// How durable what it acknowledges is. The catalog is always synced.

@@ -36,7 +36,8 @@ const SCENARIOS: &[(&str, &str)] = shipped!(".toml":
     "epidemic-eventual", "epidemic-slices", "epidemic-grows", "epidemic-graves",
     "epidemic-away",
     "five-engines", "five-engines-faults",
-    "balance", "uneven", "shutdown", "grid",
+    "balance", "uneven", "shutdown", "grid", "grid-groups",
+    "grid-everywhere",
 );
 
 /// Every matrix: name and text.

@@ -189,13 +189,15 @@ pub trait Workload {
     fn on_loss(&mut self, _hosts: &[HostIndex], _ground: &Ground<'_>, _scene: &mut Scene<'_>) {}
 
     /// Hosts lose all that they hold of the keyspace, with their disks or with their memory. Where
-    /// that was the only copy it is gone; where others have one, nothing is.
+    /// that was the only copy it is gone; where others have one, nothing is. Returns whether no
+    /// client goes on as it was: then all of them begin anew, with [`Workload::on_blackout`].
     fn on_lost_copies(
         &mut self,
         _hosts: &[HostIndex],
         _ground: &Ground<'_>,
         _scene: &mut Scene<'_>,
-    ) {
+    ) -> bool {
+        false
     }
 
     /// Everything was lost, as the keyspace's level allows or because the keyspace was dropped and

@@ -155,7 +155,9 @@ impl World<'_> {
             }
             let scene = &mut self.machines.scene();
             let ground = tenant.ground(scene.hosts, known.as_deref(), unsettled.as_deref());
-            tenant.clients.work.on_lost_copies(&hosts, &ground, scene);
+            if tenant.clients.work.on_lost_copies(&hosts, &ground, scene) {
+                tenant.clients.on_renewal(scene);
+            }
         }
     }
 
@@ -170,6 +172,7 @@ impl World<'_> {
         for tenant in &mut self.tenants {
             if is_all && tenant.keyspace.durability == Durability::Memory {
                 tenant.clients.on_blackout();
+                tenant.lost_all_at = Some(self.machines.now);
             }
         }
         self.on_loss(hosts);

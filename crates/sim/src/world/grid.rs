@@ -4,16 +4,17 @@
 //! A cell is met by a run that came to its end, in which the change was seen at the keyspace, and a
 //! fault of the kind was not skipped. Which changes an engine can have follows from its value.
 
-use super::World;
+mod seen;
+
+pub(super) use seen::Seen;
+
 use crate::fault::{Fault, Kind, What};
-use crate::groups::Row;
-use crate::host::Running;
 use crate::keyspace::{ChangeSection, KeyspaceSection, Word};
 use crate::scenario::Scenario;
 use quorate_kernel::engine::{Engine, Placement};
-use quorate_kernel::ids::NodeId;
 use quorate_kernel::rng::{Rng, mix};
 use quorate_kernel::rules::{Alter, Takes};
+use quorate_kernel::storage::Durability;
 use serde::{Deserialize, Serialize};
 use serde_json::to_string;
 use std::collections::{BTreeMap, BTreeSet};
@@ -60,6 +61,8 @@ pub enum Change {
     Alter,
     /// Two hosts join, and groups become two each.
     Split,
+    /// The number of groups is altered to twice as many.
+    Regroup,
     /// The keyspace is dropped, and made again under its name.
     Renew,
 }
@@ -105,20 +108,29 @@ impl fmt::Display for Met {
 }
 
 impl Change {
-    /// Whether keyspaces of an engine can have it.
-    fn is_of(self, engine: &Engine) -> bool {
-        let is_live = |name| {
+    /// Whether keyspaces of an engine can have it that are as durable as this.
+    fn is_of(self, engine: &Engine, durability: Durability) -> bool {
+        let can_alter = |name| {
             let mut settings = engine.settings.iter().filter(|setting| setting.name == name);
-            settings.any(|setting| matches!(setting.alter, Alter::Live(_)))
+            settings.any(|setting| match setting.alter {
+                Alter::Live(_) => true,
+                Alter::Synced(_) => durability == Durability::Sync,
+                Alter::Never(_) => false,
+            })
         };
         match self {
-            Change::Alter => is_live("replicas"),
+            Change::Alter => can_alter("replicas"),
+            Change::Regroup => can_alter("groups"),
             Change::Split => engine.placement == Placement::Groups,
-            Change::Join | Change::Drain | Change::Replace | Change::Remove => {
-                engine.placement != Placement::Everywhere
-            }
-            Change::None | Change::Renew => true,
+            // Where every host has all of it none has it to hand over.
+            Change::Drain | Change::Replace => engine.placement != Placement::Everywhere,
+            Change::None | Change::Join | Change::Remove | Change::Renew => true,
         }
+    }
+
+    /// Whether it changes who the members of groups are.
+    pub(super) fn is_of_members(self) -> bool {
+        !matches!(self, Change::None | Change::Regroup | Change::Renew)
     }
 
     /// How many hosts join.
@@ -150,8 +162,9 @@ impl Cell {
     /// Whether a keyspace can be in it.
     fn is_of(&self, keyspace: &KeyspaceSection) -> bool {
         let engine = keyspace.engine().ok().flatten();
-        engine.is_some_and(|engine| self.change.is_of(engine))
-            && self.on(keyspace, 0).problem().is_none()
+        let its = self.on(keyspace, 0);
+        engine.is_some_and(|engine| self.change.is_of(engine, its.durability()))
+            && its.problem().is_none()
     }
 
     /// The keyspace as it is in this cell, the change beginning at this moment.
@@ -255,11 +268,13 @@ pub fn scenario_of(scenario: &Scenario, seed: u64) -> Option<Scenario> {
     of_cell.keyspaces.retain(|keyspace| cell.is_of(keyspace));
     for keyspace in &mut of_cell.keyspaces {
         *keyspace = cell.on(keyspace, at_ms);
-        if cell.change == Change::Alter {
-            let replicas = Word::Number(grid.altered(cell.replicas));
-            let settings = BTreeMap::from([("replicas".to_owned(), replicas)]);
-            keyspace.changes = vec![ChangeSection { at_ms, settings }];
-        }
+        let altered = match (cell.change, keyspace.settings.get("groups")) {
+            (Change::Alter, _) => ("replicas", grid.altered(cell.replicas)),
+            (Change::Regroup, Some(Word::Number(groups))) => ("groups", 2 * groups),
+            _ => continue,
+        };
+        let settings = BTreeMap::from([(altered.0.to_owned(), Word::Number(altered.1))]);
+        keyspace.changes = vec![ChangeSection { at_ms, settings }];
     }
     of_cell.spares = cell.change.joining();
     of_cell.hosts = scenario.members() + of_cell.spares;
@@ -268,115 +283,4 @@ pub fn scenario_of(scenario: &Scenario, seed: u64) -> Option<Scenario> {
     of_cell.faults.cycle_ms = scenario.liveness.heal_ms;
     of_cell.cell = Some(cell);
     Some(of_cell)
-}
-
-/// What was seen of the change of a cell, by keyspace.
-#[derive(Debug, Default)]
-pub(super) struct Seen {
-    /// The nodes that held something.
-    held: BTreeSet<NodeId>,
-    /// How many parts there were first.
-    parts: Option<usize>,
-    has_joined: bool,
-    has_left: bool,
-    is_altered: bool,
-    is_split: bool,
-}
-
-/// How the data of a keyspace lies now, by its placement.
-#[derive(Default)]
-struct Layout {
-    /// The nodes that hold something and are ready.
-    holders: BTreeSet<NodeId>,
-    /// All nodes that shall hold something.
-    named: BTreeSet<NodeId>,
-    parts: usize,
-    /// The most members of a part.
-    members: usize,
-}
-
-impl World<'_> {
-    fn layout(&self, index: usize) -> Layout {
-        let tenant = &self.tenants[index];
-        let placement = tenant.keyspace.engine.map(|engine| engine.placement);
-        let mut layout = Layout::default();
-        if placement == Some(Placement::Groups) {
-            let said = self.said(tenant.lane());
-            let rows = said.iter().flat_map(|(_, groups)| &groups.rows);
-            let rows: Vec<&Row> = rows.filter(|row| row.is_member).collect();
-            let ready: Vec<&&Row> = rows.iter().filter(|row| row.is_ready).collect();
-            let is_holder = |row: &Row| row.is_ready;
-            let holders = said.iter().filter(|(_, groups)| groups.rows.iter().any(is_holder));
-            let node = |host: usize| self.machines.hosts[host].node_id;
-            layout.holders = holders.map(|(host, _)| node(*host)).collect();
-            layout.named = rows.iter().flat_map(|row| row.members.iter().copied()).collect();
-            layout.parts = ready.iter().map(|row| row.view.group).collect::<BTreeSet<_>>().len();
-            layout.members = ready.iter().map(|row| row.members.len()).max().unwrap_or(0);
-        } else if let Some(keyspace) = self.known(tenant.lane()) {
-            let partitions = keyspace.partitions.iter();
-            layout.named = partitions.clone().map(|place| place.node).collect();
-            let settled = partitions.filter(|place| place.is_settled);
-            layout.holders = settled.map(|place| place.node).collect();
-            (layout.parts, layout.members) = (keyspace.partitions.len(), keyspace.replicas());
-        }
-        layout
-    }
-
-    /// Looks what of the change of the cell has taken place.
-    pub(super) fn note_change(&mut self) {
-        let scenario = &self.prepared.scenario;
-        if scenario.cell.is_none() {
-            return;
-        }
-        self.seen.resize_with(self.tenants.len(), Seen::default);
-        let leaves = &self.machines.hosts[LEAVES];
-        let is_leaving = leaves.running == Running::Up && self.plan.drained().contains(&LEAVES);
-        let (leaving, first) = (leaves.node_id, leaves.first_node());
-        let joined = &self.machines.hosts[scenario.members()..];
-        let joined: Vec<NodeId> = joined.iter().map(|host| host.node_id).collect();
-        for index in 0..self.tenants.len() {
-            let layout = self.layout(index);
-            let wanted = scenario.keyspaces[index].last_settings().get("replicas").cloned();
-            let seen = &mut self.seen[index];
-            let parts = *seen.parts.get_or_insert(layout.parts);
-            seen.is_split |= layout.parts > parts;
-            seen.has_joined |= joined.iter().all(|node| layout.holders.contains(node));
-            let is_out = is_leaving && !layout.named.is_empty() && !layout.named.contains(&first);
-            seen.has_left |= is_out && leaving == first && seen.held.contains(&first);
-            seen.is_altered |= wanted == Some(Word::Number(layout.members as u64));
-            seen.held.extend(layout.holders);
-        }
-    }
-
-    /// The cells that this run has met.
-    pub(super) fn met(&self) -> Vec<Met> {
-        let Some(cell) = &self.prepared.scenario.cell else { return Vec::new() };
-        let hosts = self.prepared.scenario.hosts;
-        let directed = self.prepared.scenario.faults.cycle.iter();
-        let directed = directed.filter(|fault| fault.what.kind(hosts) == cell.fault).count();
-        let is_over = self.is_over && self.machines.violation.is_none();
-        if !is_over || self.plan.applied_of(cell.fault, hosts) <= directed {
-            return Vec::new();
-        }
-        let leaves = &self.machines.hosts[LEAVES];
-        let first = leaves.first_node();
-        let is_lost = leaves.lost.contains(&first);
-        let took_place = |(index, tenant): &(usize, &super::Tenant<'_>)| {
-            let Some(seen) = self.seen.get(*index) else { return false };
-            match cell.change {
-                Change::None => true,
-                Change::Join => seen.has_joined,
-                Change::Drain => seen.has_left,
-                Change::Replace => seen.has_joined && seen.has_left,
-                // The run has come to rest, so that nobody names it any more.
-                Change::Remove => is_lost && seen.held.contains(&first),
-                Change::Alter => seen.is_altered,
-                Change::Split => seen.has_joined && seen.is_split,
-                Change::Renew => tenant.lane() != tenant.keyspace.lane,
-            }
-        };
-        let tenants = self.tenants.iter().enumerate().filter(took_place);
-        let engines = tenants.filter_map(|(_, tenant)| tenant.keyspace.engine);
-        engines.map(|engine| Met { engine: engine.name.to_owned(), cell: cell.clone() }).collect()
-    }
 }

@@ -27,6 +27,8 @@ pub struct Tenant<'a> {
     pub(super) lane: LaneId,
     /// Whether what only operators can help was lost with a disk: they make it again.
     pub(super) is_beyond_help: bool,
+    /// When everything was lost that it had in memory alone.
+    pub(super) lost_all_at: Option<u64>,
     /// Its clients.
     pub clients: Clients,
     /// What was asked of it.
@@ -53,7 +55,8 @@ impl<'a> Tenant<'a> {
                 let clients = Clients { fleet, work: workload::of(workload, &mut rng) };
                 let (lane, is_beyond_help) = (keyspace.lane, false);
                 let (ledger, index) = (Ledger::default(), index as u64);
-                Tenant { keyspace, lane, is_beyond_help, clients, ledger, index }
+                let lost_all_at = None;
+                Tenant { keyspace, lane, is_beyond_help, lost_all_at, clients, ledger, index }
             };
         sections.map(tenant).collect()
     }

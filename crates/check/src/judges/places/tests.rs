@@ -86,8 +86,22 @@ fn a_write_that_is_gone_in_the_end_is_lost_and_hosts_must_agree() {
         }
         let told = told(&history).expect_err("it is broken");
         assert!(told.contains(words), "{told}");
-        history.doubt(|_| true);
-        assert_eq!(judge(&history).is_ok(), values.len() == 1, "nothing is certain any more");
+        let mut unsure = history.clone();
+        unsure.doubt(0);
+        assert_eq!(judge(&unsure).is_ok(), values.len() == 1, "nothing is certain any more");
+    }
+}
+
+#[test]
+fn what_was_acknowledged_before_a_loss_holds() {
+    let mut history = wrote(&[(Some("a"), "1", "")]);
+    let late = history.begin(&bytes("k"), Some(bytes("b")), bytes(""), 10 * LATE_NS);
+    history.end(late, Ending::Placed(bytes("3")), 10 * LATE_NS + 5);
+    history.doubt(10 * LATE_NS);
+    for (value, is_right) in [(Some("a"), true), (Some("b"), true), (None, false)] {
+        let mut history = history.clone();
+        history.read_at_quiescence(read(value, None, "", 12 * LATE_NS));
+        assert_eq!(judge(&history).is_ok(), is_right, "{value:?}");
     }
 }
 

@@ -53,7 +53,7 @@ pub(super) fn of(history: &History) -> Vec<Part<'_>> {
     let mut names = Names::default();
     let entries = (0u32..).zip(history.entries());
     let steps: Vec<Step> =
-        entries.filter_map(|(number, entry)| step::of(entry, number, &mut names)).collect();
+        entries.flat_map(|(number, entry)| step::of(entry, number, &mut names)).collect();
     let mut roots = Roots((0..names.key_names.len()).collect());
     for step in &steps {
         let mut keys = step.all_keys();

@@ -193,8 +193,23 @@ impl<'a> Builder<'a, '_> {
     }
 }
 
-/// What an operation of a history needs and leaves; nothing if it says nothing.
-pub(super) fn of<'a>(entry: &'a Entry, number: u32, names: &mut Names<'a>) -> Option<Step> {
+/// What an operation of a history needs and leaves; nothing if it says nothing. One that was torn
+/// is as many as it writes keys, which need nothing of each other.
+pub(super) fn of<'a>(entry: &'a Entry, number: u32, names: &mut Names<'a>) -> Vec<Step> {
+    let whole = whole(entry, number, names);
+    if !entry.is_torn {
+        return whole.into_iter().collect();
+    }
+    let part = |step: &Step, (key, cell): (u32, Cell)| Step {
+        needs: Vec::new(),
+        writes: Vec::from([cell]),
+        keys: Vec::from([key]),
+        ..step.clone()
+    };
+    whole.iter().flat_map(|step| step.written().map(|of_key| part(step, of_key))).collect()
+}
+
+fn whole<'a>(entry: &'a Entry, number: u32, names: &mut Names<'a>) -> Option<Step> {
     let is_open = *entry.completion() == Completion::Unknown;
     if *entry.completion() == Completion::Refused || (is_open && !entry.operation().is_write()) {
         return None;

@@ -76,9 +76,19 @@ pub struct Record {
     pub(super) asked: Vec<Invocation>,
     pub(super) connections: Vec<Connection>,
     pub(super) events: Vec<(Time, Event)>,
+    /// Whether nobody knows how the tree was at the beginning.
+    pub(super) is_of_rest: bool,
 }
 
 impl Record {
+    /// A record that begins after something was lost that had been acknowledged: nobody knows what
+    /// of the tree is left, nor how many changes there were. What it shows is not judged then, but
+    /// that it is one order, in time and for each session.
+    #[must_use]
+    pub fn of_rest() -> Record {
+        Record { is_of_rest: true, ..Record::default() }
+    }
+
     fn event(&mut self, time: Time, event: Event) -> usize {
         let is_later = self.events.last().is_none_or(|(last, _)| *last <= time);
         assert!(is_later, "what happens is recorded as it happens");

@@ -283,6 +283,28 @@ impl Workload for Places {
         promise::bears(what, ground)
     }
 
+    /// Whether what was acknowledged since the last syncs is there is not known.
+    fn on_loss(&mut self, hosts: &[HostIndex], ground: &Ground<'_>, scene: &mut Scene<'_>) {
+        if let Some(since) = promise::lost_since(hosts, ground) {
+            scene.line(format_args!("** what was not synced since {since} ns may be lost"));
+            self.history.doubt(since);
+        }
+    }
+
+    /// Where one host acknowledges alone nobody else need have had it yet.
+    fn on_lost_copies(
+        &mut self,
+        _hosts: &[HostIndex],
+        ground: &Ground<'_>,
+        scene: &mut Scene<'_>,
+    ) -> bool {
+        if ground.copies == 1 {
+            scene.line(format_args!("** the only copies of some keys may be lost"));
+            self.history.doubt(0);
+        }
+        false
+    }
+
     /// A history of its own begins, from nothing.
     fn on_blackout(&mut self) {
         self.past.push(std::mem::take(&mut self.history));

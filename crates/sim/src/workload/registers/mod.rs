@@ -207,14 +207,20 @@ impl Workload for Registers {
 
     /// Of keys of which the hosts had the only copy nobody knows what is left. A listing may have
     /// shown them.
-    fn on_lost_copies(&mut self, hosts: &[HostIndex], ground: &Ground<'_>, scene: &mut Scene<'_>) {
+    fn on_lost_copies(
+        &mut self,
+        hosts: &[HostIndex],
+        ground: &Ground<'_>,
+        scene: &mut Scene<'_>,
+    ) -> bool {
         if ground.replicas > 1 {
-            return;
+            return false;
         }
         scene.line(format_args!("** the only copies of some keys are lost"));
         let is_lost = |key: &Bytes| promise::may_hold(hosts, key, ground);
         let is_gone = |operation: &Operation| operation.key().is_none_or(is_lost);
         self.past.push(self.recorder.lose(Time(0), is_gone));
+        false
     }
 
     /// A history of its own begins, from nothing.

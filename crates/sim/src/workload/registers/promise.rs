@@ -58,7 +58,7 @@ fn may_lose(host: HostIndex, ground: &Ground<'_>) -> bool {
 }
 
 /// Whether one of these hosts may hold a key, as the groups say.
-pub(super) fn may_hold(hosts: &[HostIndex], key: &[u8], ground: &Ground<'_>) -> bool {
+pub(in crate::workload) fn may_hold(hosts: &[HostIndex], key: &[u8], ground: &Ground<'_>) -> bool {
     let (Some(engine), Some(known)) = (ground.engine, ground.known) else { return true };
     let token = (engine.token)(&known.settings, key);
     let groups = ground.hosts.iter().filter_map(|host| Groups::of(host, ground.lane));
@@ -73,7 +73,7 @@ pub(super) fn may_hold(hosts: &[HostIndex], key: &[u8], ground: &Ground<'_>) -> 
 /// synced. A write is gone if a majority lost it: then it was acknowledged when the last of them
 /// had lost something already, and one of these was among them. For what was older nothing is
 /// excused.
-pub(super) fn lost_since(targets: &[HostIndex], ground: &Ground<'_>) -> Option<u64> {
+pub(in crate::workload) fn lost_since(targets: &[HostIndex], ground: &Ground<'_>) -> Option<u64> {
     ground.durability.every()?;
     let forgetful = ground.hosts.iter().filter(|host| host.has_forgotten);
     let mut first: Vec<u64> = forgetful.map(|host| host.lost_since.0).collect();

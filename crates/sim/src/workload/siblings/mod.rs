@@ -239,9 +239,14 @@ impl Workload for Siblings {
 
     /// Whether what was acknowledged for keys of which the hosts had the only copy is there is not
     /// known.
-    fn on_lost_copies(&mut self, hosts: &[HostIndex], ground: &Ground<'_>, scene: &mut Scene<'_>) {
+    fn on_lost_copies(
+        &mut self,
+        hosts: &[HostIndex],
+        ground: &Ground<'_>,
+        scene: &mut Scene<'_>,
+    ) -> bool {
         if ground.copies > 1 {
-            return;
+            return false;
         }
         scene.line(format_args!("** the only copies of some keys are lost"));
         self.has_lost = true;
@@ -253,6 +258,7 @@ impl Workload for Siblings {
             self.history.end(*number, Ending::Unknown);
         }
         self.doubt_open(is_lost);
+        false
     }
 
     /// A history of its own begins, from nothing: no context is left of the one before.

@@ -18,6 +18,7 @@ use super::section::WorkloadSection;
 use super::{Demand, Findings, Ground, Workload};
 use crate::fault::What;
 use crate::hosts::machines::Scene;
+use crate::queue::HostIndex;
 use bytes::Bytes;
 use endings::{Endings, without_ends};
 use quiescence::Quiescence;
@@ -206,19 +207,41 @@ impl Workload for Transactions {
         }
     }
 
-    /// Nothing that was acknowledged may be lost, unless all of it is at once: a group that loses
-    /// what was not synced leaves others with their parts of what was done in both. What a lost
-    /// disk may take is known of engines that have groups.
+    /// What a loss may take is known of engines that have groups.
     fn bears(&self, what: &What, ground: &Ground<'_>) -> bool {
         let has_groups = ground.engine.is_some_and(|it| it.placement == Placement::Groups);
         match what {
             What::Wipe { .. } | What::Restore { .. } if !has_groups => false,
-            What::Power { hosts } if has_groups && ground.durability.every().is_some() => {
-                promise::may_forget(hosts, ground)
-            }
             _ if has_groups => promise::bears(what, ground),
             _ => ground.durability == Durability::Sync,
         }
+    }
+
+    /// With `periodic` a write is gone if a majority lost it, as one of registers is. Groups lose
+    /// theirs apart: of what was done in several some may have it, and others not.
+    fn on_loss(&mut self, hosts: &[HostIndex], ground: &Ground<'_>, scene: &mut Scene<'_>) {
+        if let Some(since) = promise::lost_since(hosts, ground) {
+            scene.line(format_args!("** what was not synced since {since} ns is lost"));
+            scene.trace.note(since);
+            self.past.push(self.recorder.tear(Time(since), |_| true));
+        }
+    }
+
+    /// Of keys of which the hosts had the only copy nobody knows what is left, nor of what was done
+    /// with them and with others together.
+    fn on_lost_copies(
+        &mut self,
+        hosts: &[HostIndex],
+        ground: &Ground<'_>,
+        scene: &mut Scene<'_>,
+    ) -> bool {
+        if ground.replicas == 1 {
+            scene.line(format_args!("** the only copies of some keys are lost"));
+            let is_lost = |key: &Bytes| promise::may_hold(hosts, key, ground);
+            let is_gone = |operation: &Operation| operation.keys().any(is_lost);
+            self.past.push(self.recorder.tear(Time(0), is_gone));
+        }
+        false
     }
 
     /// A history of its own begins, from nothing.

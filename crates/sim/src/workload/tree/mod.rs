@@ -18,6 +18,7 @@ use super::section::WorkloadSection;
 use super::{Demand, Findings, Ground, STEPS_MAX, Workload};
 use crate::fault::What;
 use crate::hosts::machines::Scene;
+use crate::queue::HostIndex;
 use client::{Client, Open};
 use quiescence::Quiescence;
 use quorate_check::Judges;
@@ -57,6 +58,8 @@ pub struct Tree {
     record: Record,
     /// The records before.
     past: Vec<Record>,
+    /// Whether something is left of the tree where a record of its own begins next.
+    is_some_left: bool,
 }
 
 impl Tree {
@@ -74,6 +77,7 @@ impl Tree {
             latest: Time(0),
             record: Record::default(),
             past: Vec::new(),
+            is_some_left: false,
         }
     }
 
@@ -231,11 +235,12 @@ impl Workload for Tree {
         self.leave(index, true, fleet);
     }
 
-    /// As with transactions: the tree is one group.
+    /// As with registers: the tree is one group. Of what `periodic` loses all at once only where no
+    /// client goes on as it was.
     fn bears(&self, what: &What, ground: &Ground<'_>) -> bool {
         match what {
             What::Power { hosts } if ground.durability.every().is_some() => {
-                promise::may_forget(hosts, ground)
+                ground.hosts.len() == hosts.len() || promise::may_forget(hosts, ground)
             }
             _ if ground.durability == Durability::Memory || ground.engine.is_some() => {
                 promise::bears(what, ground)
@@ -244,10 +249,36 @@ impl Workload for Tree {
         }
     }
 
-    /// A record of its own begins, from nothing.
+    /// With `periodic` a write is gone if a majority lost it. Sessions are over then.
+    fn on_loss(&mut self, hosts: &[HostIndex], ground: &Ground<'_>, scene: &mut Scene<'_>) {
+        if promise::lost_since(hosts, ground).is_some() && hosts.len() == ground.hosts.len() {
+            scene.line(format_args!("** some of the tree is lost"));
+            self.is_some_left = true;
+            self.on_blackout();
+        }
+    }
+
+    /// The only copy of the tree may be lost, and with it all sessions.
+    fn on_lost_copies(
+        &mut self,
+        hosts: &[HostIndex],
+        ground: &Ground<'_>,
+        scene: &mut Scene<'_>,
+    ) -> bool {
+        let is_lost = ground.replicas == 1 && promise::may_hold(hosts, b"/", ground);
+        if is_lost {
+            scene.line(format_args!("** the only copy of the tree is lost"));
+            self.is_some_left = true;
+        }
+        is_lost
+    }
+
+    /// A record of its own begins, from nothing or from what is left.
     fn on_blackout(&mut self) {
         self.clients.iter_mut().for_each(Client::forget);
-        self.past.push(std::mem::take(&mut self.record));
+        let is_some_left = std::mem::take(&mut self.is_some_left);
+        let next = if is_some_left { Record::of_rest() } else { Record::default() };
+        self.past.push(std::mem::replace(&mut self.record, next));
     }
 
     fn at_quiescence(&mut self, ground: &Ground<'_>, fleet: &mut Fleet) -> Option<String> {

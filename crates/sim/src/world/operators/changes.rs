@@ -2,6 +2,7 @@
 //! again.
 
 use super::hosts::PATIENCE;
+use crate::groups::Groups;
 use crate::host::Host;
 use crate::keyspace::{ChangeSection, words};
 use crate::queue::HostIndex;
@@ -9,11 +10,17 @@ use crate::world::World;
 use quorate_kernel::ids::LaneId;
 use quorate_kernel::keyspace::{Keyspace, KeyspaceOrder};
 use quorate_kernel::operation::Control;
+use quorate_kernel::probe;
 use std::sync::Arc;
+
+/// How long after a loss of everything an operator waits until a keyspace that stands still is
+/// given up.
+const STUCK_NS: u64 = 5_000_000_000;
 
 impl World<'_> {
     /// What is due is ordered of whichever host can, until it is known to be done.
     pub(crate) fn change_keyspaces(&mut self) {
+        self.give_up();
         for index in 0..self.tenants.len() {
             self.adopt(index);
             let Some(order) = self.due(index) else { continue };
@@ -32,6 +39,27 @@ impl World<'_> {
             }
             self.machines.line(format_args!("** n{}: {order:?}", host + 1));
             self.operate(host, LaneId::CATALOG, Control::Keyspace(order), PATIENCE);
+        }
+    }
+
+    /// A keyspace in memory of which nothing is left, and that stands still although all hosts run,
+    /// because its members were changing when they forgot, is made again. Where nothing changes
+    /// members that is never taken for an answer.
+    fn give_up(&mut self) {
+        let cell = self.prepared.scenario.cell.as_ref();
+        let may_change = cell.is_some_and(|cell| cell.change.is_of_members());
+        if !may_change || self.up().count() < self.machines.hosts.len() {
+            return;
+        }
+        for index in 0..self.tenants.len() {
+            let tenant = &self.tenants[index];
+            let is_late = tenant.lost_all_at.is_some_and(|at| self.machines.now >= at + STUCK_NS);
+            let is_still =
+                |(_, groups): &(HostIndex, Groups)| groups.rows.iter().any(|row| row.is_waiting);
+            if is_late && self.said(tenant.lane()).iter().any(is_still) {
+                probe!("world/stands_still");
+                self.tenants[index].is_beyond_help = true;
+            }
         }
     }
 
@@ -78,7 +106,7 @@ impl World<'_> {
             // Another disk may have been lost meanwhile.
             let is_any_lost = self.is_any_lost_there();
             let tenant = &mut self.tenants[index];
-            tenant.lane = lane;
+            (tenant.lane, tenant.lost_all_at) = (lane, None);
             tenant.is_beyond_help &= is_any_lost;
             tenant.clients.on_renewal(&mut self.machines.scene());
         }

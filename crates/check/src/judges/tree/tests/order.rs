@@ -40,6 +40,16 @@ fn a_read_shows_what_was_there_at_its_zxid() {
 }
 
 #[test]
+fn after_a_loss_any_tree_may_be_left_but_time_goes_on() {
+    let mut story = Story { record: Record::of_rest(), ..Story::default() };
+    let one = story.open(1, 50);
+    story.tell(one, get("/b", false), 60, data("x", made(3, "x")));
+    story.holds();
+    story.tell(one, get("/b", false), 59, data("x", made(3, "x")));
+    story.is_wrong("though change 60 was known before it asked");
+}
+
+#[test]
 fn a_node_that_nobody_made_is_wrong() {
     let (mut story, _, other) = begun();
     story.tell(other, get("/b", false), 5, data("x", made(5, "x")));
