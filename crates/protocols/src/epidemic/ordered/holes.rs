@@ -7,7 +7,7 @@
 //! when it began: where others are found all the time it would wait for ever for those.
 
 use crate::epidemic::message::{Came, Found, LISTED_MAX, Message, PAGE_BYTES, RECORDS_MAX};
-use crate::epidemic::replica::range::Range;
+use crate::epidemic::replica::range::{Range, position};
 use crate::epidemic::replica::store::Record;
 use crate::epidemic::replica::version::{RequestId, Version};
 use crate::epidemic::{Context, Epidemic};
@@ -311,9 +311,11 @@ impl Epidemic {
             // Who has a narrower slice does not know what the event did to the rest of this one.
             let covers = |range: Range| found.range.is_some_and(|told| told.covers(&range));
             let is_all = self.state.range().is_some_and(covers) || mutant!("epidemic_part_is_all");
-            let store = &self.state.store;
+            let state = &self.state;
+            // Its slice may have been wider at who tells it.
             let has = |(key, version): &(Bytes, Version)| {
-                store.held(key, None).is_some_and(|held| held.version >= *version)
+                !state.is_mine(position(key))
+                    || state.store.held(key, None).is_some_and(|held| held.version >= *version)
             };
             let before = wanted.len();
             wanted.extend(found.left.into_iter().filter(|left| !has(left)));

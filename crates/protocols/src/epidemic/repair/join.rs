@@ -16,7 +16,7 @@ use super::deferred::Deferred;
 use super::doubt::Doubt;
 use super::snapshot::{Donor, time};
 use crate::epidemic::replica::range::Range;
-use crate::epidemic::{Context, Epidemic};
+use crate::epidemic::{Context, Epidemic, Level};
 use crate::epto::{EventKey, Horizon, LogicalTime};
 use crate::gossip::cyclon::Peer;
 use crate::slices::Changed;
@@ -58,11 +58,13 @@ pub struct Joining {
     pub(super) heard_ready: Option<u64>,
     /// How far the furthest donor was that was ever heard of those that have the range: what it has
     /// purged is purged.
-    furthest: Option<EventKey>,
+    pub(super) furthest: Option<EventKey>,
     /// How far the furthest of those was that were ready.
     pub(super) furthest_ready: Option<EventKey>,
+    /// In which round one was heard that is as far.
+    pub(super) furthest_heard: u64,
     /// How far the furthest of all was.
-    heard: Option<EventKey>,
+    pub(super) heard: Option<EventKey>,
     /// Whether something was dropped that the node had itself.
     pub(super) has_dropped: bool,
     /// What has had its turn since `floor`.
@@ -92,39 +94,6 @@ impl Joining {
 
     fn done(&self, is_ready: bool) -> impl Iterator<Item = &Donor> {
         self.donors.values().filter(move |donor| donor.whole(is_ready).is_some())
-    }
-
-    /// A donor has come so far, and this node so far; returns how far the furthest has come of
-    /// those that have the range. Of a range that it never had a neighbour has purged nothing.
-    pub(super) fn hear_of(
-        &mut self,
-        donor: Option<EventKey>,
-        (is_member, is_ready): (bool, bool),
-        own: Option<EventKey>,
-    ) -> Option<EventKey> {
-        self.heard = self.heard.max(donor);
-        if is_ready {
-            self.furthest_ready = self.furthest_ready.max(donor);
-        }
-        if is_member || is_ready || mutant!("epidemic_neighbours_purge") {
-            self.furthest = self.furthest.max(donor);
-        }
-        match mutant!("epidemic_lags_behind_this_node_alone") {
-            true => own,
-            false => self.furthest.max(own),
-        }
-    }
-
-    /// A clock has come since that does not believe what was heard before: it is forgotten.
-    pub(super) fn forget_unless(&mut self, is_believed: impl Fn(LogicalTime) -> bool) {
-        for told in [&mut self.heard, &mut self.furthest, &mut self.furthest_ready] {
-            *told = told.filter(|event| is_believed(event.time));
-        }
-    }
-
-    /// Whether somebody who is ready was heard lately.
-    pub(super) fn hears_ready(&self, round: u64, patience: u64) -> bool {
-        self.heard_ready.is_some_and(|heard| round < heard + 2 * patience)
     }
 
     /// How many of these members have been heard to the end. Of those that lag nothing was taken:
@@ -294,6 +263,12 @@ impl Epidemic {
     /// Enough is here: the node is ready.
     fn take_over(&mut self, target: Range, cx: &mut Context<'_>) {
         invariant!(self.state.writes.is_empty(), "an input begins without writes");
+        let Standing::Joining(joining) = &mut self.state.standing else { return };
+        let (furthest_ready, range) = (time(joining.furthest_ready), target);
+        if self.settings.level != Level::None && self.drop_behind(&range, furthest_ready) {
+            // What came late, after all that was asked for.
+            return self.flush(cx);
+        }
         let Standing::Joining(joining) = &mut self.state.standing else { return };
         // Who is not ready may have come further, without the events in between.
         let has_ready = joining.done(true).next().is_some();

@@ -5,5 +5,6 @@ pub mod compare;
 mod deferred;
 pub mod doubt;
 pub mod former;
+mod horizons;
 pub mod join;
 mod snapshot;

@@ -2,7 +2,7 @@
 
 use super::behind::Heard;
 use super::compare::bytes_of;
-use super::join::{DONORS, Joining, PATIENCE_TTLS, Standing};
+use super::join::{DONORS, PATIENCE_TTLS, Standing};
 use crate::epidemic::message::{Message, PAGE_BYTES, RECORDS_MAX, Rest, SnapshotB};
 use crate::epidemic::replica::range::Range;
 use crate::epidemic::replica::store::{Entry, VERSIONS_MAX};
@@ -65,17 +65,6 @@ impl Donor {
     /// Whether some of it has come, and more is to come.
     pub fn is_coming(&self, round: u64) -> bool {
         self.begun.is_some() && !self.is_silent(round)
-    }
-}
-
-impl Joining {
-    /// A page of a donor that is ready has come. If nobody believes it, others who are not ready
-    /// wait for it, but not for ever. It is not heard by that: what it has this node may lack.
-    fn hear_ready(&mut self, is_believed: bool, (round, patience): (u64, u64)) {
-        let is_early = self.since.is_none_or(|since| round < since + 4 * patience);
-        if is_believed || is_early && !mutant!("epidemic_unbelieved_is_unheard") {
-            self.heard_ready = Some(round);
-        }
     }
 }
 
@@ -196,12 +185,12 @@ impl Epidemic {
         let is_member = donor.is_member;
         let is_unready = is_member && !page.is_ready;
         if page.is_ready {
-            joining.hear_ready(is_believed, (round, patience));
+            joining.hear_ready((page.horizon.last, is_believed), (round, patience));
         }
         if !is_believed {
-            return self.hear_witness(from.node, &page);
+            return self.hear_witness(from.node, &page.horizon);
         }
-        let furthest = joining.hear_of(page.horizon.last, (is_member, page.is_ready), last);
+        let furthest = joining.hear_of(page.horizon.last, is_member || page.is_ready, last);
         // How long this node was away: tombstones may be purged that it has not heard of.
         let away = time(page.horizon.last).saturating_sub(time(last));
         let is_late = last.is_some() && away > grace && !mutant!("epidemic_away_ignored");
@@ -260,9 +249,11 @@ impl Epidemic {
         let behind = page.behind.filter(|_| !mutant!("epidemic_range_as_young_as_its_holder"));
         let heard = behind.map_or(reached, |behind| reached.min(behind.0));
         let lags = furthest.saturating_sub(heard) > grace;
-        let has_gone_on = time(joining.furthest_ready).saturating_sub(reached) > grace;
+        let others = time(joining.furthest_ready.max(self.state.last));
+        let has_gone_on = others.saturating_sub(reached) > grace;
         if page.is_ready && has_gone_on && !mutant!("epidemic_ready_never_lags") {
-            // It stood still, and does not know that yet: others that are ready have gone on.
+            // It stood still, and does not know that yet: others that are ready, or this node,
+            // have gone on.
             self.state.questions += 1;
             donor.number = self.state.questions;
             return;
@@ -277,12 +268,12 @@ impl Epidemic {
         self.take_page(from, (range, page), has_any.then_some(heard), cx);
     }
 
-    /// Nobody believes how far one is alone. Several that are ready and say about the same show how
-    /// far others have come.
-    fn hear_witness(&mut self, from: NodeId, page: &SnapshotB) {
-        let is_witness = page.is_ready && !self.state.epto.has_place();
+    /// Nobody believes how far one is alone. Several that have a place in the order and say about
+    /// the same show how far others have come; who has none tells no clock.
+    fn hear_witness(&mut self, from: NodeId, horizon: &Horizon) {
+        let is_witness = horizon.clock > LogicalTime(0) && !self.state.epto.has_place();
         if is_witness && !mutant!("epidemic_pages_are_no_witnesses") {
-            self.state.epto.on_told(from, clock_of(&page.horizon));
+            self.state.epto.on_told(from, clock_of(horizon));
         }
     }
 
@@ -338,7 +329,7 @@ impl Epidemic {
     /// A donor has come so far: what this node has of a range may be deleted there, and the
     /// tombstones purged. That is dropped, and the range asked for anew. Returns whether there was
     /// any.
-    fn drop_behind(&mut self, range: &Range, reached: u64) -> bool {
+    pub(super) fn drop_behind(&mut self, range: &Range, reached: u64) -> bool {
         let (state, grace) = (&mut self.state, self.settings.grace);
         let is_old = |until: LogicalTime| reached.saturating_sub(until.0) > grace;
         let old = state.behind.within(range).filter(|(_, heard)| heard.until().is_some_and(is_old));

@@ -9,7 +9,7 @@ use crate::epidemic::keys::wire_key;
 use crate::epidemic::message::{Found, Message, SnapshotB};
 use crate::epidemic::repair::behind::Heard;
 use crate::epidemic::replica::range::{Range, position};
-use crate::epto::{LogicalTime, Sequence};
+use crate::epto::{Horizon, LogicalTime, Sequence};
 use quorate_kernel::ids::NodeId;
 use quorate_kernel::limits::EPTO_CLOCK_JUMP_MAX;
 use quorate_kernel::operation::Outcome;
@@ -194,15 +194,38 @@ fn who_was_away_hears_it_of_pages_where_nothing_is_broadcast() {
         for donor in donors {
             let number = number(&world, node, donor);
             let far = page(&world, node, number, 1 << 23, false);
-            world.say(donor, node, Message::SnapshotB(far));
-        }
-        assert!(!world.state(node).is_whole(), "what it has is old");
-        if world.state(node).store.held(&key, None).is_none() {
-            return;
+            let clock = far.horizon.last.expect("it has come far").time;
+            // One is no member that is ready: it has a place in the order, as its clock says.
+            let is_ready = donor == donors[0];
+            let horizon = Horizon { clock, ..far.horizon };
+            world.say(donor, node, Message::SnapshotB(SnapshotB { is_ready, horizon, ..far }));
+            assert!(!world.state(node).is_whole(), "what it has is old");
+            if world.state(node).store.held(&key, None).is_none() {
+                return;
+            }
         }
         world.run(1);
     }
     panic!("it never hears how far others are");
+}
+
+/// All that are left have begun anew, behind one that was ready once.
+#[test]
+fn who_was_furthest_counts_only_as_long_as_it_is_heard() {
+    let (mut world, node, donors) = asker(87);
+    asked(&mut world, node, &donors);
+    world.with_host(node, |engine, _| engine.settings.grace = 40);
+    let far = page(&world, node, number(&world, node, donors[0]), 100, false);
+    world.say(donors[0], node, Message::SnapshotB(far));
+    for _ in 0..400 {
+        let near = page(&world, node, number(&world, node, donors[1]), 3, true);
+        world.say(donors[1], node, Message::SnapshotB(near));
+        world.run(1);
+        if world.state(node).is_whole() {
+            return;
+        }
+    }
+    panic!("it waits for ever");
 }
 
 /// It stood still, answers what had come, and does not know yet how long that was.
