@@ -257,7 +257,7 @@ impl Recorder {
         };
         for entry in &mut self.history.entries {
             let Some((time, completion)) = &mut entry.completed else {
-                entry.is_torn |= is_torn;
+                entry.is_torn |= is_torn && is_lost(&entry.operation);
                 continue;
             };
             let is_known = *completion == Completion::Refused && !is_torn;

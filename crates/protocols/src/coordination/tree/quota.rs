@@ -14,8 +14,8 @@
 //!
 //! # Work
 //! When limits are made, what is there is counted: so many nodes by one command at most, else it is
-//! refused. From then on each change costs a look at the nodes of `/zookeeper/quota` that stand for
-//! those above it, as far as they are there.
+//! refused. From then on each change costs a look-up for each node above it, as long as there are
+//! quotas of what begins like that.
 //!
 //! # Departures from ZooKeeper
 //! - Hard limits always hold. There they do where `enforceQuota` is set, and it is not by default.
@@ -157,19 +157,17 @@ fn at(on: &Execution<'_, Tree>, path: &str) -> Option<Quota> {
 
 /// The quota for which a node counts, and what it is of.
 fn above<'a>(on: &Execution<'_, Tree>, path: Path<'a>) -> Option<(Path<'a>, Quota)> {
-    let has_more = |path: &str| {
-        let node = Path::of(path).ok().and_then(|path| ask::find(on, path));
-        node.is_some_and(|node| node.children > 0)
-    };
-    if !is_key(path.text()) || !has_more(ROOT) {
+    if !is_key(path.text()) {
         return None;
     }
+    let key = keys::quota(path.text());
+    let before = key.len() - path.text().len();
     for of in path.whole().skip(1).take(TREE_PARENTS_MAX) {
-        if let Some(quota) = at(on, of.text()) {
-            return Some((of, quota));
-        }
-        if !has_more(&[ROOT, of.text()].concat()) {
-            return None;
+        let key = &key[..before + of.text().len()];
+        // Where no key begins like this there is no quota further below either.
+        let (first, object) = on.below(key).next()?;
+        if let (Object::Quota(quota), true) = (object, first.len() == key.len()) {
+            return Some((of, *quota));
         }
     }
     None
