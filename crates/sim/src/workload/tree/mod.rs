@@ -251,9 +251,7 @@ impl Workload for Tree {
 
     /// With `periodic` a write is gone if a majority lost it. Sessions are over then.
     fn on_loss(&mut self, hosts: &[HostIndex], ground: &Ground<'_>, scene: &mut Scene<'_>) {
-        let is_only = ground.replicas == 1 && promise::may_hold(hosts, b"/", ground);
-        let is_all = hosts.len() == ground.hosts.len();
-        if promise::lost_since(hosts, ground).is_some() && (is_all || is_only) {
+        if promise::lost_since(hosts, ground).is_some() && hosts.len() == ground.hosts.len() {
             scene.line(format_args!("** some of the tree is lost"));
             self.is_some_left = true;
             self.on_blackout();
