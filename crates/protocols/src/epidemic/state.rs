@@ -227,6 +227,13 @@ impl State {
         rng.pick(self.slices.members()).map(|peer| peer.who.node)
     }
 
+    /// Drops what is here of a range, all at once.
+    pub(super) fn drop_part(&mut self, range: &Range) {
+        self.seen.forget_range(range, &mut self.writes);
+        self.store.drop_range(range, usize::MAX, &mut self.writes);
+        self.behind.drop(range, &mut self.writes);
+    }
+
     /// Nothing is here of ranges for which this node does not answer, but for what is noted.
     pub(super) fn note_rest(&mut self) {
         let others = self.ready.map_or(Vec::new(), |ready| Range::ALL.without(&ready));

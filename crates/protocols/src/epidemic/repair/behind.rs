@@ -75,35 +75,32 @@ impl Behind {
         }
     }
 
+    /// What is noted of a range becomes something else.
+    fn change(&mut self, range: &Range, to: impl Fn(Heard) -> Heard, writes: &mut Vec<Write>) {
+        let noted: Vec<(Range, Heard)> = self.within(range).collect();
+        for (part, heard) in noted.into_iter().filter(|(_, heard)| to(*heard) != *heard) {
+            self.end(&part, writes);
+            self.note(&part, to(heard), writes);
+        }
+    }
+
     /// A range is given up of which something is here, heard up to this time, or up to what is
     /// noted of a part.
     pub fn give_up(&mut self, range: &Range, since: LogicalTime, writes: &mut Vec<Write>) {
-        let empty = self.within(range).filter(|(_, heard)| *heard == Heard::Nothing);
-        let empty: Vec<Range> = empty.map(|(part, _)| part).collect();
-        empty.iter().for_each(|part| self.end(part, writes));
-        self.note(range, Heard::Own(since), writes);
+        let own = Heard::Own(since);
+        self.change(range, |heard| if heard == Heard::Nothing { own } else { heard }, writes);
+        self.note(range, own, writes);
     }
 
     /// Something of a range is taken of who has heard of it up to this time. What the node answers
     /// for is not noted, and is as young as it was.
     pub fn take(&mut self, range: &Range, time: LogicalTime, writes: &mut Vec<Write>) {
-        let noted: Vec<(Range, Heard)> = self.within(range).collect();
-        for (part, before) in noted.into_iter().filter(|(_, heard)| heard.with(time) != *heard) {
-            self.end(&part, writes);
-            self.note(&part, before.with(time), writes);
-        }
+        self.change(range, |heard| heard.with(time), writes);
     }
 
     /// Some of what was here of a range is dropped, tombstones too.
     pub fn begin_to_drop(&mut self, range: &Range, writes: &mut Vec<Write>) {
-        let own = self.within(range).filter_map(|(part, heard)| match heard {
-            Heard::Own(time) => Some((part, Heard::Taken(time))),
-            Heard::Taken(_) | Heard::Nothing => None,
-        });
-        for (part, heard) in own.collect::<Vec<_>>() {
-            self.end(&part, writes);
-            self.note(&part, heard, writes);
-        }
+        self.change(range, |heard| heard.until().map_or(heard, Heard::Taken), writes);
     }
 
     /// What was here of a range is dropped.

@@ -61,10 +61,7 @@ impl Epidemic {
                 probe!("epidemic/former_too_old");
                 let first = former.range.first.max(range.first);
                 let part = Range { first, last: former.range.last.min(range.last) };
-                let state = &mut self.state;
-                state.seen.forget_range(&part, &mut state.writes);
-                state.store.drop_range(&part, usize::MAX, &mut state.writes);
-                state.behind.drop(&part, &mut state.writes);
+                self.state.drop_part(&part);
             }
             for left in former.range.without(range) {
                 let mut former = Former { range: left, ..former.clone() };

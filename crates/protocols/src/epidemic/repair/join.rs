@@ -16,7 +16,7 @@ use super::deferred::Deferred;
 use super::doubt::Doubt;
 use super::snapshot::{Donor, time};
 use crate::epidemic::replica::range::Range;
-use crate::epidemic::{Context, Epidemic, Level};
+use crate::epidemic::{Context, Epidemic};
 use crate::epto::{EventKey, Horizon, LogicalTime};
 use crate::gossip::cyclon::Peer;
 use crate::slices::Changed;
@@ -264,8 +264,8 @@ impl Epidemic {
     fn take_over(&mut self, target: Range, cx: &mut Context<'_>) {
         invariant!(self.state.writes.is_empty(), "an input begins without writes");
         let Standing::Joining(joining) = &mut self.state.standing else { return };
-        let (furthest_ready, range) = (time(joining.furthest_ready), target);
-        if self.settings.level != Level::None && self.drop_behind(&range, furthest_ready) {
+        let furthest_ready = time(joining.furthest_ready);
+        if self.drop_behind(&target, furthest_ready) {
             // What came late, after all that was asked for.
             return self.flush(cx);
         }
@@ -331,11 +331,9 @@ impl Epidemic {
     /// Drops all that is stored: it may be what others have purged.
     pub(in crate::epidemic) fn drop_all(&mut self, cx: &mut Context<'_>) {
         let state = &mut self.state;
-        state.seen.forget_range(&Range::ALL, &mut state.writes);
-        state.store.drop_range(&Range::ALL, usize::MAX, &mut state.writes);
+        state.drop_part(&Range::ALL);
         state.last = None;
         state.former.clear();
-        state.behind.drop(&Range::ALL, &mut state.writes);
         state.writes.push((super::super::keys::LAST, None));
         self.flush(cx);
     }

@@ -213,9 +213,8 @@ impl Epidemic {
             (false, None) => time(furthest),
             (false, Some(_)) => reached,
         };
-        let has_tombstones = self.settings.level != Level::None;
         let tells_time = tells_time || last.is_none() && !waits;
-        if has_tombstones && tells_time && self.drop_behind(&range, told) {
+        if tells_time && self.drop_behind(&range, told) {
             return self.flush(cx);
         }
         let Standing::Joining(joining) = &mut self.state.standing else { return };
@@ -330,15 +329,17 @@ impl Epidemic {
     /// tombstones purged. That is dropped, and the range asked for anew. Returns whether there was
     /// any.
     pub(super) fn drop_behind(&mut self, range: &Range, reached: u64) -> bool {
+        if self.settings.level == Level::None {
+            // It has no tombstones, so nothing is too old.
+            return false;
+        }
         let (state, grace) = (&mut self.state, self.settings.grace);
         let is_old = |until: LogicalTime| reached.saturating_sub(until.0) > grace;
         let old = state.behind.within(range).filter(|(_, heard)| heard.until().is_some_and(is_old));
         let old: Vec<(Range, Heard)> = old.collect();
         for (part, _) in &old {
             probe!("epidemic/behind_too_long");
-            state.seen.forget_range(part, &mut state.writes);
-            state.store.drop_range(part, usize::MAX, &mut state.writes);
-            state.behind.drop(part, &mut state.writes);
+            state.drop_part(part);
         }
         if let (false, Standing::Joining(joining)) = (old.is_empty(), &mut state.standing) {
             joining.has_dropped |= old.iter().any(|(_, heard)| matches!(heard, Heard::Own(_)));
