@@ -13,15 +13,9 @@ pub fn command(arguments: &[String]) -> Result<(), String> {
     run::step("format", &mut run::cargo(&["fmt", "--all", "--check"]))?;
     run::step("lints", &mut run::cargo(&CLIPPY))?;
     tidy::command(&[])?;
-    together([&with_processes, &simulated])?;
+    together(&[&tests, &|| clients::command(&[]), &simulated])?;
     println!("== ci: passed in {:.0} s", begun.elapsed().as_secs_f64());
     Ok(())
-}
-
-/// What starts servers, and waits for them much of its time.
-fn with_processes() -> Result<(), String> {
-    tests()?;
-    clients::command(&[])
 }
 
 /// What uses all cores that there are.
@@ -34,12 +28,12 @@ fn simulated() -> Result<(), String> {
 /// A row of steps.
 type Row<'a> = &'a (dyn Fn() -> Result<(), String> + Sync);
 
-/// Two rows side by side: where one waits the other goes on. Both are run to their ends, and what
-/// stops one of them is told at once.
-fn together(rows: [Row<'_>; 2]) -> Result<(), String> {
+/// Rows side by side: tests with servers wait much of their time, and meanwhile others go on. All
+/// are run to their ends, and what stops one of them is told at once.
+fn together(rows: &[Row<'_>]) -> Result<(), String> {
     let run = |row: Row<'_>| row().inspect_err(|error| eprintln!("== ci: {error}"));
     let failures: Vec<String> = std::thread::scope(|scope| {
-        let running = rows.map(|row| scope.spawn(move || run(row)));
+        let running: Vec<_> = rows.iter().map(|row| scope.spawn(move || run(*row))).collect();
         running.into_iter().filter_map(|row| row.join().expect("no row panics").err()).collect()
     });
     if failures.is_empty() { Ok(()) } else { Err(failures.join("\n")) }
@@ -77,14 +71,14 @@ mod tests {
             both.wait();
             Ok(())
         };
-        together([&meet, &meet]).unwrap();
+        together(&[&meet, &meet]).unwrap();
         let fails = || Err("wrong".to_owned());
         let fails_later = || {
             both.wait();
             fails()
         };
-        assert_eq!(together([&fails, &|| Ok(())]).unwrap_err(), "wrong");
-        assert_eq!(together([&fails_later, &meet]).unwrap_err(), "wrong");
-        assert_eq!(together([&fails, &fails]).unwrap_err(), "wrong\nwrong");
+        assert_eq!(together(&[&fails, &|| Ok(())]).unwrap_err(), "wrong");
+        assert_eq!(together(&[&fails_later, &meet]).unwrap_err(), "wrong");
+        assert_eq!(together(&[&fails, &fails, &|| Ok(())]).unwrap_err(), "wrong\nwrong");
     }
 }
