@@ -130,6 +130,15 @@ class Serializable(unittest.TestCase):
         self.bank.transact([Expire("e", At(1))])
         self.assertEqual(self.bank.get("e").values, ())
 
+    def test_how_one_ended_is_asked_with_a_token_of_the_keyspace(self):
+        with self.assertRaises(Refused) as caught:
+            self.bank.how_ended(bytes(43))
+        self.assertEqual(caught.exception.kind, Kind.BAD_CONTEXT)
+        self.assertEqual(caught.exception.field, "token")
+        with self.assertRaises(Refused) as caught:
+            self.default.how_ended(bytes(43))
+        self.assertEqual(caught.exception.kind, Kind.UNSUPPORTED)
+
     def test_an_expiry_that_cannot_be_is_refused(self):
         for wrong in (0, -1, 1 << 62):
             self.assertRaises(ValueError, After, wrong)

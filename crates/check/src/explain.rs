@@ -245,6 +245,7 @@ fn request(operation: &Operation) -> String {
         Operation::Delete { .. } => "delete".to_string(),
         Operation::Scan { from, .. } => format!("scan from {from}"),
         Operation::Transact { items, .. } => format!("transact {}", items::asked(items)),
+        Operation::HowEnded { .. } => unreachable!("it completes another operation"),
         Operation::Tree(ask) => format!("{:?}", ask.act),
     }
 }
@@ -260,6 +261,7 @@ fn answer(completion: &Completion) -> String {
         }
         Completion::Page { keys, next: None } => format!("{} keys, the end", keys.len()),
         Completion::Transacted(told) => format!("done {}", items::told(told)),
+        Completion::Committed => "done, as was told later".to_string(),
         Completion::Unmet { item } => format!("item {item} did not hold, nothing changed"),
         Completion::Refused => "refused, nothing changed".to_string(),
         Completion::Unknown => "unknown, may apply at any time".to_string(),

@@ -65,7 +65,7 @@ fn told(operation: &Operation, map: &mut Map) -> Completion {
             Transacted(all)
         }
         Operation::Scan { .. } => unreachable!("nobody lists keys here"),
-        Operation::Tree(_) => unreachable!("nobody asks a tree here"),
+        Operation::Tree(_) | Operation::HowEnded { .. } => unreachable!("nobody asks a tree here"),
     }
 }
 

@@ -14,7 +14,7 @@ async fn main() -> Result<(), ClientError> {
         match keyspace.put(name, greeting).await {
             Ok(()) => println!("wrote {name}"),
             // It may have been written, or be written later: look before doing it again.
-            Err(ClientError::OutcomeUnknown { why }) => println!("{name}: who knows? {why}"),
+            Err(ClientError::OutcomeUnknown { why, .. }) => println!("{name}: who knows? {why}"),
             Err(error) => return Err(error),
         }
     }

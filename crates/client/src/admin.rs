@@ -133,8 +133,9 @@ impl Admin {
             let failure = match tries.call(tries.left(), order.clone(), &call).await {
                 Ok(done) => return Ok(done),
                 Err(Verdict::Refused(error)) => return Err(ClientError::Refused(error)),
-                Err(Verdict::Lost(why) | Verdict::Unknown(why)) => {
-                    return Err(ClientError::OutcomeUnknown { why });
+                Err(Verdict::Unknown(error)) => return Err(ClientError::unknown(*error)),
+                Err(Verdict::Lost(why)) => {
+                    return Err(ClientError::OutcomeUnknown { why, token: None });
                 }
                 Err(Verdict::Again(error)) => ClientError::Refused(error),
                 Err(Verdict::Unsent(why)) => ClientError::Unreachable { why },

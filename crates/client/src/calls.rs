@@ -53,9 +53,9 @@ pub(crate) async fn read_of<S: Service, R: Clone, T>(
             Ok(answer) => return Ok(answer),
             Err(Verdict::Refused(error)) => return Err(ClientError::Refused(error)),
             Err(Verdict::Again(error)) => ClientError::Refused(error),
-            Err(Verdict::Lost(why) | Verdict::Unsent(why) | Verdict::Unknown(why)) => {
-                ClientError::Unreachable { why }
-            }
+            // It asks what became of something, and another host may know.
+            Err(Verdict::Unknown(error)) => ClientError::unknown(*error),
+            Err(Verdict::Lost(why) | Verdict::Unsent(why)) => ClientError::Unreachable { why },
         };
         tries.go_on();
         if !tries.pause().await {
@@ -131,19 +131,19 @@ async fn attempt<S: Service, R, T>(
             Verdict::Unsent(why) if !is_open => {
                 return Err(Attempt::Elsewhere(ClientError::Unreachable { why }));
             }
-            Verdict::Unknown(why) if manner == Manner::AtOne => {
-                return Err(Attempt::Over(ClientError::OutcomeUnknown { why }));
+            Verdict::Unknown(error) if manner == Manner::AtOne => {
+                return Err(Attempt::Over(ClientError::unknown(*error)));
             }
             // What was turned away at the door, or never sent, says nothing of the first time.
-            Verdict::Again(error) | Verdict::Refused(error) => error.what,
-            Verdict::Lost(why) | Verdict::Unsent(why) | Verdict::Unknown(why) => why,
+            Verdict::Again(error) | Verdict::Refused(error) | Verdict::Unknown(error) => error.what,
+            Verdict::Lost(why) | Verdict::Unsent(why) => why,
         };
         is_open = true;
         if manner == Manner::Anywhere {
             tries.go_on();
         }
         if !tries.pause().await {
-            return Err(Attempt::Over(ClientError::OutcomeUnknown { why }));
+            return Err(Attempt::Over(ClientError::OutcomeUnknown { why, token: None }));
         }
     }
 }

@@ -1,5 +1,6 @@
 //! How calls fail.
 
+use bytes::Bytes;
 use quorate_api::details;
 use quorate_api::v1::{self, Kind, NodeFailure};
 use thiserror::Error;
@@ -17,6 +18,9 @@ pub enum ClientError {
     OutcomeUnknown {
         /// What happened that left it open, such as the error of the connection.
         why: String,
+        /// What [`Keyspace::how_ended`](crate::Keyspace::how_ended) is asked with, if a host has
+        /// said that it will be known.
+        token: Option<Bytes>,
     },
     /// No host answered in time. Nothing was changed.
     #[error("no host answered in time: {why}")]
@@ -52,6 +56,12 @@ pub enum ClientError {
 }
 
 impl ClientError {
+    /// A host has said that nobody knows.
+    pub(crate) fn unknown(error: v1::Error) -> ClientError {
+        let token = Some(error.outcome_token).filter(|token| !token.is_empty());
+        ClientError::OutcomeUnknown { why: error.what, token }
+    }
+
     /// Why a stream has ended.
     pub(crate) fn of_stream(status: &Status) -> ClientError {
         match details::error(status) {

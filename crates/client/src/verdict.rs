@@ -13,7 +13,7 @@ pub(crate) enum Verdict {
     /// It will not go better: nothing was changed.
     Refused(Box<Error>),
     /// Nobody can say what became of the write.
-    Unknown(String),
+    Unknown(Box<Error>),
     /// No answer came: the connection broke, or the time ran out.
     Lost(String),
     /// There was no connection, so nothing was sent.
@@ -45,7 +45,7 @@ impl Verdict {
         };
         match error.kind() {
             Kind::NoQuorum | Kind::Overloaded | Kind::Stopping => Verdict::Again(Box::new(error)),
-            Kind::OutcomeUnknown => Verdict::Unknown(error.what),
+            Kind::OutcomeUnknown => Verdict::Unknown(Box::new(error)),
             _ => Verdict::Refused(Box::new(error)),
         }
     }

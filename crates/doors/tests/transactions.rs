@@ -2,6 +2,7 @@
 
 mod common;
 
+use bytes::Bytes;
 use common::{TRANSACTIONS, World, keyspace};
 use quorate_doors::Session as _;
 use quorate_kernel::expiry::Expiry;
@@ -63,6 +64,11 @@ fn a_refusal_is_the_whole_reply() {
     let mut world = world();
     for (refusal, text) in [
         (Refusal::OutcomeUnknown, "-UNKNOWNOUTCOME the deadline passed"),
+        (
+            Refusal::OutcomeOpen { token: Bytes::from_static(b"to\xff") },
+            "-UNKNOWNOUTCOME the deadline passed after the write was sent; it may have been \
+             applied; TXN OUTCOME 746fff tells how it ended\r\n",
+        ),
         (Refusal::Overloaded, "-OVERLOADED"),
         (Refusal::Unmet { item: 1 }, "-ERR what item 1 of the transaction checks does not hold"),
     ] {
@@ -202,4 +208,41 @@ fn a_wrong_number_of_arguments_aborts_whatever_the_command() {
         world.ask(line);
         assert_eq!(world.ask("GET a"), "$-1\r\n");
     }
+}
+
+#[test]
+fn how_one_ended_is_asked_with_the_token_of_its_reply() {
+    let mut world = world();
+    for (outcome, said) in [
+        (Outcome::Ended { is_committed: true }, "+COMMITTED\r\n"),
+        (Outcome::Ended { is_committed: false }, "+ABORTED\r\n"),
+        (
+            Outcome::Refused(Refusal::OutcomeForgotten),
+            "-UNKNOWNOUTCOME nobody remembers any more how the transaction ended; it may have been \
+             applied\r\n",
+        ),
+        (Outcome::written(), "-UNKNOWNOUTCOME the engine answered another question"),
+    ] {
+        world.receive(b"txn outcome 746FfF\r\n");
+        let (number, _, operation) = world.started.0.remove(0);
+        assert_eq!(operation, Operation::HowEnded { token: Bytes::from_static(b"to\xff") });
+        world.complete_with(number, outcome);
+        let told = String::from_utf8_lossy(&world.take()).into_owned();
+        assert!(told.starts_with(said), "{told}");
+    }
+    let long = "00".repeat(200);
+    for (line, said) in [
+        ("TXN OUTCOME", "-ERR wrong number of arguments for 'txn|outcome' command\r\n"),
+        ("TXN VERDICT 00", "-ERR unknown subcommand 'VERDICT'. Try TXN HELP.\r\n"),
+        ("TXN OUTCOME 0", "-ERR the token is damaged"),
+        ("TXN OUTCOME zz", "-ERR the token is damaged"),
+        (&format!("TXN OUTCOME {long}"), "-ERR the token is damaged"),
+        ("TXN HELP", "*5\r\n+TXN <subcommand>"),
+    ] {
+        let told = world.ask(line);
+        assert!(told.starts_with(said), "{line}: {told}");
+    }
+    let mut world = World::default();
+    let told = world.ask("TXN OUTCOME 00");
+    assert!(told.starts_with("-ERR TXN OUTCOME needs an engine with transactions"), "{told}");
 }

@@ -22,6 +22,7 @@
 //! | [`slices`] | nodes that divide themselves into groups, by position and hearsay (DataFlasks) |
 //! | [`epto`] | one order of events among very many nodes, with high probability (EpTO) |
 //! | [`dots`] | clocks, contexts and objects whose updates have names (DottedDB) |
+//! | [`sealed`] | bytes that clients carry from host to host, signed |
 //! | [`engines`] | the list of engines |
 //! | [`linearizable`] | engine: every key an atomic register (CATS) |
 //! | [`causal`] | engine: concurrent values are kept, nothing is lost (DottedDB) |
@@ -55,6 +56,7 @@ pub mod quorum;
 pub(crate) mod recent;
 pub mod reconfigure;
 pub mod ring;
+pub mod sealed;
 pub mod serializable;
 pub mod slices;
 pub mod smr;

@@ -116,7 +116,11 @@ def _until_answered(
             raise verdict.error
         if verdict.next in unknown:
             raise OutcomeUnknown(verdict.why, "look with `show` before you give the order again")
-        tries.go_on(verdict.error or Unreachable(verdict.why))
+        if verdict.next is Next.UNKNOWN:
+            # It asks what became of something, and another host may know.
+            tries.go_on(OutcomeUnknown(verdict.why, token=verdict.token))
+        else:
+            tries.go_on(verdict.error or Unreachable(verdict.why))
 
 
 def write(hosts: Hosts, timeout: float, keyspace: str, is_foldable: bool, call: Write) -> Any:
@@ -176,7 +180,7 @@ def _at_one(sent: _Sent) -> Any:
         if verdict is None:
             return answer
         if verdict.next is Next.UNKNOWN:
-            raise OutcomeUnknown(verdict.why)
+            raise OutcomeUnknown(verdict.why, token=verdict.token)
         if not sent.is_open or verdict.is_of_the_write():
             if verdict.next is Next.REFUSED:
                 assert verdict.error is not None, "a refusal says why"

@@ -41,6 +41,8 @@ class Verdict:
     why: str
     #: What the host said, if it said something.
     error: Refused | None = None
+    #: What can be asked with how it ended, if its outcome is unknown.
+    token: bytes = b""
 
     def is_of_the_write(self) -> bool:
         """Whether this failure of a write that was sent again says what became of the first time:
@@ -57,7 +59,7 @@ def judge(failed: grpc.RpcError) -> Verdict:
     if error.kind in (Kind.NO_QUORUM, Kind.OVERLOADED, Kind.STOPPING):
         return Verdict(Next.AGAIN, str(error), error)
     if error.kind is Kind.OUTCOME_UNKNOWN:
-        return Verdict(Next.UNKNOWN, said.what)
+        return Verdict(Next.UNKNOWN, said.what, token=said.outcome_token)
     return Verdict(Next.REFUSED, str(error), error)
 
 

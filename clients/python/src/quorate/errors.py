@@ -69,10 +69,15 @@ class OutcomeUnknown(QuorateError):
     may_have_applied = True
 
     def __init__(
-        self, why: str, right: str = "read the key, and write again only if it may be done twice"
+        self,
+        why: str,
+        right: str = "read the key, and write again only if it may be done twice",
+        token: bytes = b"",
     ) -> None:
         what = f"nobody can say whether it was done, or will be: {why}"
         super().__init__(what, right, Kind.OUTCOME_UNKNOWN)
+        #: What `Keyspace.how_ended` is asked with; empty if no host can tell.
+        self.token = token
 
 
 class Unreachable(QuorateError):

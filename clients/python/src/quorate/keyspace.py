@@ -201,6 +201,16 @@ class Keyspace:
             raise unmet(refused) or refused from None
         return told(asked, list(answer.answers))
 
+    def how_ended(self, token: bytes, *, timeout: float | None = None) -> bool:
+        """How a transaction, or a write, ended that raised OutcomeUnknown with this token.
+
+        True: all of it has taken effect. False: nothing of it has, and never will. Raises
+        OutcomeUnknown if nobody knows yet, with the token, or any more, without.
+        """
+        request = kv_pb2.HowEndedRequest(keyspace=self.name, token=token)
+        call: _tries.Call = lambda host, within: host.kv.HowEnded(request, timeout=within)
+        return bool(_tries.read(self._hosts, self._within(timeout), call).is_committed)
+
     def scan(
         self,
         *,

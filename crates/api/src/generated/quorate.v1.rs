@@ -543,6 +543,30 @@ pub struct TransactResponse {
     #[prost(bool, tag = "3")]
     pub is_repeated: bool,
 }
+/// Asks how a transaction ended.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct HowEndedRequest {
+    /// The name of the keyspace that it was asked of.
+    #[prost(string, tag = "1")]
+    pub keyspace: ::prost::alloc::string::String,
+    /// The token of the error.
+    #[prost(bytes = "bytes", tag = "2")]
+    pub token: ::prost::bytes::Bytes,
+    /// When the host must have answered; see GetRequest.
+    #[prost(uint32, tag = "3")]
+    pub timeout_ms: u32,
+}
+/// How a transaction ended. That does not change any more.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct HowEndedResponse {
+    /// Whether all of it has taken effect, as durably as the keyspace promises; if not, nothing of it
+    /// has, and never will.
+    #[prost(bool, tag = "1")]
+    pub is_committed: bool,
+    /// Who has found out.
+    #[prost(message, optional, tag = "2")]
+    pub coordinator: ::core::option::Option<Coordinator>,
+}
 /// What an item of a transaction is told.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ItemAnswer {
@@ -1014,6 +1038,30 @@ pub mod kv_client {
             req.extensions_mut().insert(GrpcMethod::new("quorate.v1.Kv", "Transact"));
             self.inner.unary(req, path, codec).await
         }
+        /// Tells how a transaction ended, or a write of one key, that failed with KIND_OUTCOME_UNKNOWN and
+        /// a token; at any host. It fails like that again if nobody knows yet, with the token, or any more,
+        /// without one.
+        pub async fn how_ended(
+            &mut self,
+            request: impl tonic::IntoRequest<super::HowEndedRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::HowEndedResponse>,
+            tonic::Status,
+        > {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static("/quorate.v1.Kv/HowEnded");
+            let mut req = request.into_request();
+            req.extensions_mut().insert(GrpcMethod::new("quorate.v1.Kv", "HowEnded"));
+            self.inner.unary(req, path, codec).await
+        }
         /// Lists the keys of a keyspace, with their values if wanted. The first message of the stream is
         /// the promise that this engine makes about the listing, all others are pages.
         pub async fn scan(
@@ -1082,6 +1130,16 @@ pub mod kv_server {
             request: tonic::Request<super::TransactRequest>,
         ) -> std::result::Result<
             tonic::Response<super::TransactResponse>,
+            tonic::Status,
+        >;
+        /// Tells how a transaction ended, or a write of one key, that failed with KIND_OUTCOME_UNKNOWN and
+        /// a token; at any host. It fails like that again if nobody knows yet, with the token, or any more,
+        /// without one.
+        async fn how_ended(
+            &self,
+            request: tonic::Request<super::HowEndedRequest>,
+        ) -> std::result::Result<
+            tonic::Response<super::HowEndedResponse>,
             tonic::Status,
         >;
         /// Server streaming response type for the Scan method.
@@ -1380,6 +1438,49 @@ pub mod kv_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = TransactSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/quorate.v1.Kv/HowEnded" => {
+                    #[allow(non_camel_case_types)]
+                    struct HowEndedSvc<T: Kv>(pub Arc<T>);
+                    impl<T: Kv> tonic::server::UnaryService<super::HowEndedRequest>
+                    for HowEndedSvc<T> {
+                        type Response = super::HowEndedResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::HowEndedRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Kv>::how_ended(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = HowEndedSvc(inner);
                         let codec = tonic_prost::ProstCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(
@@ -3383,6 +3484,10 @@ pub struct Error {
     /// What of a tree did not allow it; not said of other failures.
     #[prost(enumeration = "NodeFailure", tag = "10")]
     pub node_failure: i32,
+    /// Of a transaction whose outcome is unknown: what Kv.HowEnded is asked with. Empty if nobody can
+    /// tell.
+    #[prost(bytes = "bytes", tag = "11")]
+    pub outcome_token: ::prost::bytes::Bytes,
 }
 /// What of a tree does not allow what was asked. Nothing was changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]

@@ -150,7 +150,8 @@ mod tests {
     #[test]
     fn failures_are_told_apart() {
         assert_eq!(Failure::from(ClientError::Unmet { item: 3 }), Failure::Conflict { item: 3 });
-        let unknown = Failure::from(ClientError::OutcomeUnknown { why: String::new() });
+        let unknown =
+            Failure::from(ClientError::OutcomeUnknown { why: String::new(), token: None });
         assert!(matches!(unknown, Failure::Unknown(_)));
         assert!(matches!(unknown.of_reads(), Failure::Refused(_)));
         let kind = Kind::NoQuorum.into();

@@ -32,6 +32,9 @@ pub enum Completion {
         /// Which item, from 0.
         item: usize,
     },
+    /// A transaction, or a write of one key, was done; its client knows only that, because it has
+    /// asked later how it ended.
+    Committed,
     /// A tree has answered.
     Tree(TreeReply),
     /// The operation was refused with the promise that nothing was changed.
@@ -54,7 +57,8 @@ impl From<Outcome> for Completion {
             Outcome::Refused(Refusal::Unmet { item }) => Completion::Unmet { item },
             Outcome::Refused(refusal) if refusal.may_have_applied() => Completion::Unknown,
             Outcome::Refused(_) => Completion::Refused,
-            // Orders of operators and watches are no part of a history.
+            // How a transaction ended completes that one; orders of operators and watches are no
+            // part of a history.
             other => unreachable!("an operation on keys ended as {other:?}"),
         }
     }
@@ -81,6 +85,7 @@ impl Completion {
                     |items: &[Item]| matches!(items.get(*item), Some(Item::Check { .. }));
                 matches!(operation, Operation::Transact { items, .. } if is_check(items))
             }
+            Completion::Committed => operation.is_write(),
             Completion::Tree(_) => matches!(operation, Operation::Tree(_)),
             Completion::Refused | Completion::Unknown => true,
         }

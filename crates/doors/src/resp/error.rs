@@ -170,13 +170,20 @@ pub(crate) fn shown(arg: &[u8], room: usize) -> String {
     String::from_utf8_lossy(&arg[..end]).to_string()
 }
 
+/// Bytes as a client sends them back.
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| alloc::format!("{byte:02x}")).collect()
+}
+
 /// The first word of the reply to a refused operation.
 fn code(refusal: &Refusal) -> &'static str {
     match refusal {
         Refusal::NoQuorum { .. } | Refusal::Minority { .. } | Refusal::NoRoute => "NOQUORUM",
-        Refusal::OutcomeUnknown | Refusal::NameForgotten | Refusal::CatalogUnknown => {
-            "UNKNOWNOUTCOME"
-        }
+        Refusal::OutcomeUnknown
+        | Refusal::OutcomeOpen { .. }
+        | Refusal::OutcomeForgotten
+        | Refusal::NameForgotten
+        | Refusal::CatalogUnknown => "UNKNOWNOUTCOME",
         Refusal::Overloaded | Refusal::TooSlow => "OVERLOADED",
         Refusal::Stopping => "SHUTDOWN",
         Refusal::Siblings { .. } => "SIBLINGS",
@@ -199,6 +206,10 @@ fn code(refusal: &Refusal) -> &'static str {
 /// The reply to a command whose only operation was refused.
 pub(crate) fn refusal(refusal: &Refusal) -> String {
     let advice = match refusal {
+        Refusal::OutcomeOpen { token } => {
+            let text = alloc::format!("; TXN OUTCOME {} tells how it ended", hexadecimal(token));
+            return alloc::format!("{} {refusal}{text}", code(refusal));
+        }
         Refusal::Siblings { .. } => {
             ": CGET reads them, CSET replaces them, and a keyspace with siblings=newest shows the \
              newest"
@@ -211,6 +222,7 @@ pub(crate) fn refusal(refusal: &Refusal) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bytes::Bytes;
 
     #[test]
     fn refusals_have_the_words_clients_do_not_repeat() {
@@ -223,6 +235,11 @@ mod tests {
                 Refusal::OutcomeUnknown,
                 "UNKNOWNOUTCOME the deadline passed after the write was sent; it may have been \
                  applied",
+            ),
+            (
+                Refusal::OutcomeOpen { token: Bytes::from_static(&[0, 255]) },
+                "UNKNOWNOUTCOME the deadline passed after the write was sent; it may have been \
+                 applied; TXN OUTCOME 00ff tells how it ended",
             ),
             (
                 Refusal::Minority { view: 7, suspected: 2, members: 3 },

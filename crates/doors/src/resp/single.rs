@@ -51,6 +51,8 @@ pub(crate) enum Single {
     AllOrNone,
     /// 1 if the copy was made.
     Copy,
+    /// `+COMMITTED` or `+ABORTED`.
+    HowEnded,
     /// `+OK`; an error if there was nothing to rename.
     Rename,
     /// 1 if the key was renamed, 0 if the other name is taken; an error if there was nothing.
@@ -103,6 +105,9 @@ impl Single {
             }
             Outcome::Refused(Refusal::Unmet { .. }) if self == Single::AllOrNone => {
                 CommandReply::Integer(0)
+            }
+            Outcome::Ended { is_committed } if self == Single::HowEnded => {
+                CommandReply::Simple(if is_committed { "COMMITTED" } else { "ABORTED" })
             }
             Outcome::Transacted(told) => self.of_items(told, now),
             Outcome::Refused(refusal) => CommandReply::Error(error::refusal(&refusal)),

@@ -25,7 +25,7 @@ mod invitation;
 mod join;
 mod keyspaces;
 mod names;
-mod operate;
+pub(crate) mod operate;
 mod remove;
 pub mod status;
 mod svg;

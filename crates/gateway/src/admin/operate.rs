@@ -95,9 +95,11 @@ fn status_of(refusal: &Refusal) -> StatusCode {
         | Refusal::Context(_)
         | Refusal::Token(_) => StatusCode::BAD_REQUEST,
         Refusal::Lacking(_) | Refusal::Unsupported => StatusCode::NOT_IMPLEMENTED,
-        Refusal::OutcomeUnknown | Refusal::NameForgotten | Refusal::CatalogUnknown => {
-            StatusCode::GATEWAY_TIMEOUT
-        }
+        Refusal::OutcomeUnknown
+        | Refusal::OutcomeOpen { .. }
+        | Refusal::OutcomeForgotten
+        | Refusal::NameForgotten
+        | Refusal::CatalogUnknown => StatusCode::GATEWAY_TIMEOUT,
         Refusal::NoQuorum { .. }
         | Refusal::Minority { .. }
         | Refusal::NoRoute
@@ -239,7 +241,8 @@ fn parse_fault(text: &str) -> Option<Fault> {
     (delay <= DELAY_MAX).then_some(Fault { is_cut: false, delay })
 }
 
-fn unhex(text: &str) -> Option<Vec<u8>> {
+/// Bytes that are written in hexadecimal.
+pub(crate) fn unhex(text: &str) -> Option<Vec<u8>> {
     let digits = text.is_ascii() && text.len().is_multiple_of(2);
     let byte = |at: usize| u8::from_str_radix(&text[at..at + 2], 16).ok();
     digits.then(|| (0..text.len()).step_by(2).map(byte).collect())?

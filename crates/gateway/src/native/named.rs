@@ -146,7 +146,7 @@ fn digest(asked: &Asked) -> u64 {
             let (over, context) = context(replaces);
             add(2 + over, [key, &context, b""]);
         }
-        Operation::Get { .. } | Operation::Scan { .. } => return 0,
+        Operation::Get { .. } | Operation::Scan { .. } | Operation::HowEnded { .. } => return 0,
         Operation::Tree(ask) => {
             for (text, data) in tree::pieces(ask) {
                 let is_there = [u8::from(data.is_some())];

@@ -144,9 +144,24 @@ pub fn reused() -> Problem {
     invalid("options.request_id", what, right)
 }
 
+/// The token of a question how a transaction ended is none of the keyspace.
+pub fn token(what: String) -> Problem {
+    let right = "give the outcome_token of the error as it was, to the keyspace that gave it";
+    let field = String::from("token");
+    Box::new(Error { field, ..*problem(Kind::BadContext, what, right) })
+}
+
 /// The host answered something else than was asked.
 pub fn mismatch() -> Problem {
     problem(Kind::Internal, "the engine answered another question", REPORT)
+}
+
+/// Too few replicas were reached of those that are needed.
+fn no_quorum(what: String, view: u64, (reached, needed): (u32, u32)) -> Problem {
+    let right = "send it again when more hosts can be reached, or to another host";
+    let (replicas_reached, replicas_needed) = (reached, needed);
+    let why = *problem(Kind::NoQuorum, what, right);
+    Box::new(Error { view, replicas_reached, replicas_needed, ..why })
 }
 
 /// An operation was refused by its engine.
@@ -154,26 +169,24 @@ pub fn refused(refusal: &Refusal) -> Problem {
     let what = refusal.to_string();
     match refusal {
         Refusal::NoQuorum { reached, needed } => {
-            let right = "send it again when more hosts can be reached, or to another host";
-            Box::new(Error {
-                replicas_reached: u32::from(*reached),
-                replicas_needed: u32::from(*needed),
-                ..*problem(Kind::NoQuorum, what, right)
-            })
+            let replicas = (u32::from(*reached), u32::from(*needed));
+            no_quorum(what, 0, replicas)
         }
         Refusal::Minority { view, suspected, members } => {
-            let right = "send it again when more hosts can be reached, or to another host";
-            Box::new(Error {
-                view: *view,
-                replicas_reached: u32::from(members.saturating_sub(*suspected)),
-                replicas_needed: u32::from(members / 2 + 1),
-                ..*problem(Kind::NoQuorum, what, right)
-            })
+            let reached = u32::from(members.saturating_sub(*suspected));
+            no_quorum(what, *view, (reached, u32::from(members / 2 + 1)))
         }
         Refusal::NoRoute => {
             problem(Kind::NoQuorum, what, "send it again after a moment, or to another host")
         }
-        Refusal::OutcomeUnknown | Refusal::NameForgotten => unknown(what),
+        Refusal::OutcomeUnknown | Refusal::NameForgotten | Refusal::OutcomeForgotten => {
+            unknown(what)
+        }
+        Refusal::OutcomeOpen { token } => {
+            let right = "ask with the outcome_token how it ended: Kv.HowEnded";
+            let outcome_token = token.clone();
+            Box::new(Error { outcome_token, ..*problem(Kind::OutcomeUnknown, what, right) })
+        }
         Refusal::CatalogUnknown => problem(Kind::OutcomeUnknown, what, LOOK),
         Refusal::Overloaded => problem(Kind::Overloaded, what, "send it again after a pause"),
         Refusal::Node(failure) => tree::failure(*failure),
@@ -296,6 +309,8 @@ mod tests {
             (Refusal::NoRoute, Kind::NoQuorum),
             (Refusal::OutcomeUnknown, Kind::OutcomeUnknown),
             (Refusal::NameForgotten, Kind::OutcomeUnknown),
+            (Refusal::OutcomeForgotten, Kind::OutcomeUnknown),
+            (Refusal::OutcomeOpen { token: "t".into() }, Kind::OutcomeUnknown),
             (Refusal::Overloaded, Kind::Overloaded),
             (Refusal::Stopping, Kind::Stopping),
             (Refusal::TooLarge { what: "value", length: 9, limit: 8 }, Kind::TooLarge),

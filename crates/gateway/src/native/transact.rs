@@ -9,7 +9,7 @@ use quorate_api::v1::changed::Told;
 use quorate_api::v1::condition::Holds;
 use quorate_api::v1::item::Action;
 use quorate_api::v1::reading::State;
-use quorate_api::v1::{self, Absent, ItemAnswer, Reading, WriteOptions};
+use quorate_api::v1::{self, Absent, ItemAnswer, Kind, Reading, WriteOptions};
 use quorate_host::wall;
 use quorate_kernel::operation::{Operation, Outcome};
 use quorate_kernel::time::WallTime;
@@ -72,6 +72,35 @@ impl Native {
             // It was done.
             Err(_) if is_write => Err(problem::untold()),
             Err(_) => Err(problem::overloaded()),
+        }
+    }
+}
+
+impl Native {
+    /// `Kv.HowEnded`.
+    ///
+    /// # Errors
+    /// See [`Native::get`].
+    pub async fn how_ended(
+        &self,
+        request: v1::HowEndedRequest,
+        asking: &Asking,
+    ) -> Result<v1::HowEndedResponse, Problem> {
+        let v1::HowEndedRequest { keyspace, token, timeout_ms } = request;
+        let keyspace = self.find(&keyspace)?;
+        let asked = Operation::HowEnded { token };
+        let operation = map::able(&keyspace, "how a transaction ended", asked)?;
+        let deadline = self.deadline(timeout_ms, asking);
+        let told = self.call(&keyspace, operation, deadline, None).await;
+        let told = told.map_err(|problem| match problem.kind() {
+            Kind::BadContext => problem::token(problem.what),
+            _ => problem,
+        });
+        match told? {
+            (Outcome::Ended { is_committed }, _) => {
+                Ok(v1::HowEndedResponse { is_committed, coordinator: Some(self.me()) })
+            }
+            _ => Err(problem::mismatch()),
         }
     }
 }

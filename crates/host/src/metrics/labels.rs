@@ -37,6 +37,8 @@ labels! {
         Transact = "transact",
         /// Something with a tree, or with a session.
         Tree = "tree",
+        /// Tell how a transaction ended.
+        HowEnded = "how_ended",
     }
 }
 
@@ -92,6 +94,7 @@ impl Kind {
             Operation::Scan { .. } => Kind::Scan,
             Operation::Transact { .. } => Kind::Transact,
             Operation::Tree(_) => Kind::Tree,
+            Operation::HowEnded { .. } => Kind::HowEnded,
         }
     }
 }
@@ -105,9 +108,11 @@ impl Ending {
                 Refusal::NoQuorum { .. } | Refusal::Minority { .. } | Refusal::NoRoute => {
                     Ending::NoQuorum
                 }
-                Refusal::OutcomeUnknown | Refusal::NameForgotten | Refusal::CatalogUnknown => {
-                    Ending::Unknown
-                }
+                Refusal::OutcomeUnknown
+                | Refusal::OutcomeOpen { .. }
+                | Refusal::OutcomeForgotten
+                | Refusal::NameForgotten
+                | Refusal::CatalogUnknown => Ending::Unknown,
                 Refusal::Lacking(_)
                 | Refusal::Unsupported
                 | Refusal::TooLarge { .. }

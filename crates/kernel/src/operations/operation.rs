@@ -78,6 +78,11 @@ pub enum Operation {
     },
     /// Does something with a tree, or with a session. Answered with [`Outcome::Tree`].
     Tree(Box<tree::Ask>),
+    /// Asks how a transaction ended ([`Refusal::OutcomeOpen`]). Answered with [`Outcome::Ended`].
+    HowEnded {
+        /// The token that its client was told.
+        token: Bytes,
+    },
 }
 
 impl Operation {
@@ -129,7 +134,10 @@ impl Operation {
             Operation::Get { key, .. }
             | Operation::Put { key, .. }
             | Operation::Delete { key, .. } => Some(key),
-            Operation::Scan { .. } | Operation::Transact { .. } | Operation::Tree(_) => None,
+            Operation::Scan { .. }
+            | Operation::Transact { .. }
+            | Operation::Tree(_)
+            | Operation::HowEnded { .. } => None,
         }
     }
 
@@ -182,6 +190,7 @@ impl Operation {
             }
             Operation::Scan { .. } => [Some(Capability::Listing), None, None],
             Operation::Tree(_) => [Some(Capability::Tree), None, None],
+            Operation::HowEnded { .. } => [Some(Capability::Transactions), None, None],
             Operation::Transact { items, .. } => {
                 let is_change = |item: &Item| matches!(item, Item::Change { .. });
                 let changes = items.iter().any(is_change).then_some(Capability::Changes);
@@ -274,6 +283,12 @@ pub enum Outcome {
     Transacted(Vec<ItemOutcome>),
     /// What a tree answers; it is as durable as the keyspace promises.
     Tree(Box<tree::TreeReply>),
+    /// How a transaction ended. That does not change any more.
+    Ended {
+        /// Whether all of it has taken effect, as durably as the keyspace promises; if not, nothing
+        /// of it has, and never will.
+        is_committed: bool,
+    },
     /// How a read was served, and what it returned.
     Explained(Box<Explanation>),
     /// Who holds what; some of the parts, at least one if there are any.
@@ -305,6 +320,7 @@ impl Outcome {
             Outcome::Transacted(told) => {
                 told.iter().map(|told| size_of::<ItemOutcome>() + told.bytes()).sum()
             }
+            Outcome::Ended { .. } => 0,
             Outcome::Tree(reply) => reply.told.as_ref().map_or(0, tree::Told::bytes),
             Outcome::More(events) => events.iter().map(Event::bytes).sum(),
             // Operators are told these.

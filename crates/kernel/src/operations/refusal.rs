@@ -6,6 +6,7 @@ use crate::receipt::TokenError;
 use crate::write::ContextError;
 use alloc::boxed::Box;
 use alloc::string::String;
+use bytes::Bytes;
 use thiserror::Error;
 
 /// Why an operation was not done. Each variant says what happened to the data.
@@ -47,6 +48,16 @@ pub enum Refusal {
     /// The deadline passed while a write was on its way. It may have been applied, or may yet be.
     #[error("the deadline passed after the write was sent; it may have been applied")]
     OutcomeUnknown,
+    /// The deadline passed while a transaction was on its way. It may have been applied, or may yet
+    /// be. How it ended can be asked ([`Operation::HowEnded`](crate::operation::Operation)).
+    #[error("the deadline passed after the write was sent; it may have been applied")]
+    OutcomeOpen {
+        /// What is handed back to ask: opaque bytes.
+        token: Bytes,
+    },
+    /// Nobody remembers how a transaction ended that was asked for.
+    #[error("nobody remembers any more how the transaction ended; it may have been applied")]
+    OutcomeForgotten,
     /// A repeated write was first sent so long ago that what became of it is not remembered. It is
     /// not done again; it may have been applied then.
     #[error(
@@ -139,6 +150,13 @@ impl Refusal {
     /// Whether the operation may have changed data all the same.
     #[must_use]
     pub fn may_have_applied(&self) -> bool {
-        matches!(self, Refusal::OutcomeUnknown | Refusal::NameForgotten | Refusal::CatalogUnknown)
+        matches!(
+            self,
+            Refusal::OutcomeUnknown
+                | Refusal::OutcomeOpen { .. }
+                | Refusal::OutcomeForgotten
+                | Refusal::NameForgotten
+                | Refusal::CatalogUnknown
+        )
     }
 }

@@ -93,6 +93,7 @@ pub(super) fn show_operation(operation: &Operation) -> String {
         Operation::Delete { key, .. } => format!("delete {}", word(key)),
         Operation::Scan { from, limit } => format!("scan {} {limit}", show_cursor(from)),
         Operation::Transact { items, .. } => format!("transact {items:?}"),
+        Operation::HowEnded { .. } => "how ended".to_owned(),
         Operation::Tree(ask) => format!("{:?} {:?}", ask.session, ask.act),
     }
 }
@@ -144,6 +145,7 @@ pub(super) fn show_outcome(operation: &Operation, outcome: &Outcome) -> String {
             format!("held by {}", parts.collect::<Vec<String>>().join("; "))
         }
         Outcome::Transacted(items) => format!("transacted {items:?}"),
+        Outcome::Ended { is_committed } => format!("ended {}", u8::from(*is_committed)),
         Outcome::Tree(reply) => format!("{:?} at {}", reply.told, reply.zxid.0),
         Outcome::Noted => "noted".to_owned(),
         Outcome::Closed { silent } => format!("closed, {} silent", silent.len()),

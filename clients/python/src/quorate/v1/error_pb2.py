@@ -25,17 +25,17 @@ _sym_db = _symbol_database.Default()
 from quorate.v1 import common_pb2 as quorate_dot_v1_dot_common__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16quorate/v1/error.proto\x12\nquorate.v1\x1a\x17quorate/v1/common.proto\"\x8b\x02\n\x05\x45rror\x12\x1e\n\x04kind\x18\x01 \x01(\x0e\x32\x10.quorate.v1.Kind\x12\x0c\n\x04what\x18\x02 \x01(\t\x12\r\n\x05right\x18\x03 \x01(\t\x12\x18\n\x10may_have_applied\x18\x04 \x01(\x08\x12,\n\x0b\x63oordinator\x18\x05 \x01(\x0b\x32\x17.quorate.v1.Coordinator\x12\x0c\n\x04view\x18\x06 \x01(\x04\x12\x18\n\x10replicas_reached\x18\x07 \x01(\r\x12\x17\n\x0freplicas_needed\x18\x08 \x01(\r\x12\r\n\x05\x66ield\x18\t \x01(\t\x12-\n\x0cnode_failure\x18\n \x01(\x0e\x32\x17.quorate.v1.NodeFailure*\xad\x03\n\x0bNodeFailure\x12\x1c\n\x18NODE_FAILURE_UNSPECIFIED\x10\x00\x12\x18\n\x14NODE_FAILURE_NO_NODE\x10\x01\x12\x17\n\x13NODE_FAILURE_EXISTS\x10\x02\x12\x1c\n\x18NODE_FAILURE_BAD_VERSION\x10\x03\x12\x1a\n\x16NODE_FAILURE_NOT_EMPTY\x10\x04\x12+\n\'NODE_FAILURE_NO_CHILDREN_FOR_EPHEMERALS\x10\x05\x12\x18\n\x14NODE_FAILURE_NO_AUTH\x10\x06\x12\x1c\n\x18NODE_FAILURE_AUTH_FAILED\x10\x07\x12\x1c\n\x18NODE_FAILURE_INVALID_ACL\x10\x08\x12\x1e\n\x1aNODE_FAILURE_BAD_ARGUMENTS\x10\t\x12 \n\x1cNODE_FAILURE_SESSION_EXPIRED\x10\n\x12\x1e\n\x1aNODE_FAILURE_SESSION_MOVED\x10\x0b\x12\x16\n\x12NODE_FAILURE_QUOTA\x10\x0c\x12\x16\n\x12NODE_FAILURE_OTHER\x10\r*\xb4\x02\n\x04Kind\x12\x14\n\x10KIND_UNSPECIFIED\x10\x00\x12\x10\n\x0cKIND_INVALID\x10\x01\x12\x14\n\x10KIND_NO_KEYSPACE\x10\x02\x12\x12\n\x0eKIND_TOO_LARGE\x10\x03\x12\x14\n\x10KIND_UNSUPPORTED\x10\x04\x12\x12\n\x0eKIND_NO_QUORUM\x10\x05\x12\x13\n\x0fKIND_OVERLOADED\x10\x06\x12\x11\n\rKIND_STOPPING\x10\x07\x12\x18\n\x14KIND_OUTCOME_UNKNOWN\x10\x08\x12\x14\n\x10KIND_BAD_CONTEXT\x10\t\x12\x11\n\rKIND_INTERNAL\x10\n\x12\x0f\n\x0bKIND_EXISTS\x10\x0b\x12\x11\n\rKIND_CONFLICT\x10\x0c\x12\x10\n\x0cKIND_NO_NODE\x10\r\x12\x0f\n\x0bKIND_DENIED\x10\x0e\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x16quorate/v1/error.proto\x12\nquorate.v1\x1a\x17quorate/v1/common.proto\"\xa2\x02\n\x05\x45rror\x12\x1e\n\x04kind\x18\x01 \x01(\x0e\x32\x10.quorate.v1.Kind\x12\x0c\n\x04what\x18\x02 \x01(\t\x12\r\n\x05right\x18\x03 \x01(\t\x12\x18\n\x10may_have_applied\x18\x04 \x01(\x08\x12,\n\x0b\x63oordinator\x18\x05 \x01(\x0b\x32\x17.quorate.v1.Coordinator\x12\x0c\n\x04view\x18\x06 \x01(\x04\x12\x18\n\x10replicas_reached\x18\x07 \x01(\r\x12\x17\n\x0freplicas_needed\x18\x08 \x01(\r\x12\r\n\x05\x66ield\x18\t \x01(\t\x12-\n\x0cnode_failure\x18\n \x01(\x0e\x32\x17.quorate.v1.NodeFailure\x12\x15\n\routcome_token\x18\x0b \x01(\x0c*\xad\x03\n\x0bNodeFailure\x12\x1c\n\x18NODE_FAILURE_UNSPECIFIED\x10\x00\x12\x18\n\x14NODE_FAILURE_NO_NODE\x10\x01\x12\x17\n\x13NODE_FAILURE_EXISTS\x10\x02\x12\x1c\n\x18NODE_FAILURE_BAD_VERSION\x10\x03\x12\x1a\n\x16NODE_FAILURE_NOT_EMPTY\x10\x04\x12+\n\'NODE_FAILURE_NO_CHILDREN_FOR_EPHEMERALS\x10\x05\x12\x18\n\x14NODE_FAILURE_NO_AUTH\x10\x06\x12\x1c\n\x18NODE_FAILURE_AUTH_FAILED\x10\x07\x12\x1c\n\x18NODE_FAILURE_INVALID_ACL\x10\x08\x12\x1e\n\x1aNODE_FAILURE_BAD_ARGUMENTS\x10\t\x12 \n\x1cNODE_FAILURE_SESSION_EXPIRED\x10\n\x12\x1e\n\x1aNODE_FAILURE_SESSION_MOVED\x10\x0b\x12\x16\n\x12NODE_FAILURE_QUOTA\x10\x0c\x12\x16\n\x12NODE_FAILURE_OTHER\x10\r*\xb4\x02\n\x04Kind\x12\x14\n\x10KIND_UNSPECIFIED\x10\x00\x12\x10\n\x0cKIND_INVALID\x10\x01\x12\x14\n\x10KIND_NO_KEYSPACE\x10\x02\x12\x12\n\x0eKIND_TOO_LARGE\x10\x03\x12\x14\n\x10KIND_UNSUPPORTED\x10\x04\x12\x12\n\x0eKIND_NO_QUORUM\x10\x05\x12\x13\n\x0fKIND_OVERLOADED\x10\x06\x12\x11\n\rKIND_STOPPING\x10\x07\x12\x18\n\x14KIND_OUTCOME_UNKNOWN\x10\x08\x12\x14\n\x10KIND_BAD_CONTEXT\x10\t\x12\x11\n\rKIND_INTERNAL\x10\n\x12\x0f\n\x0bKIND_EXISTS\x10\x0b\x12\x11\n\rKIND_CONFLICT\x10\x0c\x12\x10\n\x0cKIND_NO_NODE\x10\r\x12\x0f\n\x0bKIND_DENIED\x10\x0e\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'quorate.v1.error_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_NODEFAILURE']._serialized_start=334
-  _globals['_NODEFAILURE']._serialized_end=763
-  _globals['_KIND']._serialized_start=766
-  _globals['_KIND']._serialized_end=1074
+  _globals['_NODEFAILURE']._serialized_start=357
+  _globals['_NODEFAILURE']._serialized_end=786
+  _globals['_KIND']._serialized_start=789
+  _globals['_KIND']._serialized_end=1097
   _globals['_ERROR']._serialized_start=64
-  _globals['_ERROR']._serialized_end=331
+  _globals['_ERROR']._serialized_end=354
 # @@protoc_insertion_point(module_scope)

@@ -72,7 +72,7 @@ KIND_NO_NODE: Kind
 KIND_DENIED: Kind
 
 class Error(_message.Message):
-    __slots__ = ("kind", "what", "right", "may_have_applied", "coordinator", "view", "replicas_reached", "replicas_needed", "field", "node_failure")
+    __slots__ = ("kind", "what", "right", "may_have_applied", "coordinator", "view", "replicas_reached", "replicas_needed", "field", "node_failure", "outcome_token")
     KIND_FIELD_NUMBER: _ClassVar[int]
     WHAT_FIELD_NUMBER: _ClassVar[int]
     RIGHT_FIELD_NUMBER: _ClassVar[int]
@@ -83,6 +83,7 @@ class Error(_message.Message):
     REPLICAS_NEEDED_FIELD_NUMBER: _ClassVar[int]
     FIELD_FIELD_NUMBER: _ClassVar[int]
     NODE_FAILURE_FIELD_NUMBER: _ClassVar[int]
+    OUTCOME_TOKEN_FIELD_NUMBER: _ClassVar[int]
     kind: Kind
     what: str
     right: str
@@ -93,4 +94,5 @@ class Error(_message.Message):
     replicas_needed: int
     field: str
     node_failure: NodeFailure
-    def __init__(self, kind: _Optional[_Union[Kind, str]] = ..., what: _Optional[str] = ..., right: _Optional[str] = ..., may_have_applied: _Optional[bool] = ..., coordinator: _Optional[_Union[_common_pb2.Coordinator, _Mapping]] = ..., view: _Optional[int] = ..., replicas_reached: _Optional[int] = ..., replicas_needed: _Optional[int] = ..., field: _Optional[str] = ..., node_failure: _Optional[_Union[NodeFailure, str]] = ...) -> None: ...
+    outcome_token: bytes
+    def __init__(self, kind: _Optional[_Union[Kind, str]] = ..., what: _Optional[str] = ..., right: _Optional[str] = ..., may_have_applied: _Optional[bool] = ..., coordinator: _Optional[_Union[_common_pb2.Coordinator, _Mapping]] = ..., view: _Optional[int] = ..., replicas_reached: _Optional[int] = ..., replicas_needed: _Optional[int] = ..., field: _Optional[str] = ..., node_failure: _Optional[_Union[NodeFailure, str]] = ..., outcome_token: _Optional[bytes] = ...) -> None: ...

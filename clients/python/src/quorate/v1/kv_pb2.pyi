@@ -316,6 +316,24 @@ class TransactResponse(_message.Message):
     is_repeated: bool
     def __init__(self, answers: _Optional[_Iterable[_Union[ItemAnswer, _Mapping]]] = ..., coordinator: _Optional[_Union[_common_pb2.Coordinator, _Mapping]] = ..., is_repeated: _Optional[bool] = ...) -> None: ...
 
+class HowEndedRequest(_message.Message):
+    __slots__ = ("keyspace", "token", "timeout_ms")
+    KEYSPACE_FIELD_NUMBER: _ClassVar[int]
+    TOKEN_FIELD_NUMBER: _ClassVar[int]
+    TIMEOUT_MS_FIELD_NUMBER: _ClassVar[int]
+    keyspace: str
+    token: bytes
+    timeout_ms: int
+    def __init__(self, keyspace: _Optional[str] = ..., token: _Optional[bytes] = ..., timeout_ms: _Optional[int] = ...) -> None: ...
+
+class HowEndedResponse(_message.Message):
+    __slots__ = ("is_committed", "coordinator")
+    IS_COMMITTED_FIELD_NUMBER: _ClassVar[int]
+    COORDINATOR_FIELD_NUMBER: _ClassVar[int]
+    is_committed: bool
+    coordinator: _common_pb2.Coordinator
+    def __init__(self, is_committed: _Optional[bool] = ..., coordinator: _Optional[_Union[_common_pb2.Coordinator, _Mapping]] = ...) -> None: ...
+
 class ItemAnswer(_message.Message):
     __slots__ = ("reading", "existed", "changed", "lifetime", "expiry_changed", "copied")
     READING_FIELD_NUMBER: _ClassVar[int]

@@ -66,6 +66,11 @@ class KvStub:
                 request_serializer=quorate_dot_v1_dot_kv__pb2.TransactRequest.SerializeToString,
                 response_deserializer=quorate_dot_v1_dot_kv__pb2.TransactResponse.FromString,
                 _registered_method=True)
+        self.HowEnded = channel.unary_unary(
+                '/quorate.v1.Kv/HowEnded',
+                request_serializer=quorate_dot_v1_dot_kv__pb2.HowEndedRequest.SerializeToString,
+                response_deserializer=quorate_dot_v1_dot_kv__pb2.HowEndedResponse.FromString,
+                _registered_method=True)
         self.Scan = channel.unary_stream(
                 '/quorate.v1.Kv/Scan',
                 request_serializer=quorate_dot_v1_dot_kv__pb2.ScanRequest.SerializeToString,
@@ -119,6 +124,15 @@ class KvServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def HowEnded(self, request, context):
+        """Tells how a transaction ended, or a write of one key, that failed with KIND_OUTCOME_UNKNOWN and
+        a token; at any host. It fails like that again if nobody knows yet, with the token, or any more,
+        without one.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def Scan(self, request, context):
         """Lists the keys of a keyspace, with their values if wanted. The first message of the stream is
         the promise that this engine makes about the listing, all others are pages.
@@ -154,6 +168,11 @@ def add_KvServicer_to_server(servicer, server):
                     servicer.Transact,
                     request_deserializer=quorate_dot_v1_dot_kv__pb2.TransactRequest.FromString,
                     response_serializer=quorate_dot_v1_dot_kv__pb2.TransactResponse.SerializeToString,
+            ),
+            'HowEnded': grpc.unary_unary_rpc_method_handler(
+                    servicer.HowEnded,
+                    request_deserializer=quorate_dot_v1_dot_kv__pb2.HowEndedRequest.FromString,
+                    response_serializer=quorate_dot_v1_dot_kv__pb2.HowEndedResponse.SerializeToString,
             ),
             'Scan': grpc.unary_stream_rpc_method_handler(
                     servicer.Scan,
@@ -303,6 +322,33 @@ class Kv:
             '/quorate.v1.Kv/Transact',
             quorate_dot_v1_dot_kv__pb2.TransactRequest.SerializeToString,
             quorate_dot_v1_dot_kv__pb2.TransactResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def HowEnded(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/quorate.v1.Kv/HowEnded',
+            quorate_dot_v1_dot_kv__pb2.HowEndedRequest.SerializeToString,
+            quorate_dot_v1_dot_kv__pb2.HowEndedResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -71,6 +71,7 @@ fn name_of(operation: &Operation) -> &'static str {
         Operation::Scan { .. } => "scan",
         Operation::Transact { .. } => "transact",
         Operation::Tree(_) => "tree",
+        Operation::HowEnded { .. } => unreachable!("it completes another operation"),
     }
 }
 

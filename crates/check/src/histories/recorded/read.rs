@@ -154,6 +154,7 @@ impl Reader {
             "unmet" => Completion::Unmet {
                 item: usize::try_from(fields.number("item")?).unwrap_or(usize::MAX),
             },
+            "committed" => Completion::Committed,
             "tree" => Completion::Tree(fields.plain("reply")?),
             "refused" => Completion::Refused,
             "unknown" => Completion::Unknown,
@@ -214,6 +215,7 @@ fn outcome_of(operation: &Operation) -> &'static str {
         Operation::Scan { .. } => "page",
         Operation::Transact { .. } => "transacted",
         Operation::Tree(_) => "tree",
+        Operation::HowEnded { .. } => unreachable!("it completes another operation"),
     }
 }
 

@@ -67,6 +67,7 @@ fn write_invoke(number: usize, entry: &Entry, out: &mut impl Write) -> fmt::Resu
             let items: Vec<String> = items.iter().map(json_of_item).collect();
             writeln!(out, r#","items":[{}]}}"#, items.join(","))
         }
+        Operation::HowEnded { .. } => unreachable!("it completes another operation"),
         Operation::Tree(ask) => {
             let session = ask.session.map_or_else(|| "null".to_string(), |it| it.0.to_string());
             writeln!(out, r#","session":{session},"act":{}}}"#, plain(&ask.act))
@@ -96,6 +97,7 @@ fn write_completion(completion: &Completion, out: &mut impl Write) -> fmt::Resul
             writeln!(out, r#""outcome":"transacted","items":[{}]}}"#, items.join(","))
         }
         Completion::Unmet { item } => writeln!(out, r#""outcome":"unmet","item":{item}}}"#),
+        Completion::Committed => writeln!(out, r#""outcome":"committed"}}"#),
         Completion::Tree(reply) => {
             writeln!(out, r#""outcome":"tree","reply":{}}}"#, plain(reply))
         }

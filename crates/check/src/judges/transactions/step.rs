@@ -188,7 +188,13 @@ impl<'a> Builder<'a, '_> {
             (Operation::Transact { items, .. }, _) => {
                 items.iter().for_each(|item| self.item(item, None));
             }
-            (Operation::Get { .. } | Operation::Scan { .. } | Operation::Tree(_), _) => {}
+            (
+                Operation::Get { .. }
+                | Operation::Scan { .. }
+                | Operation::Tree(_)
+                | Operation::HowEnded { .. },
+                _,
+            ) => {}
         }
     }
 }

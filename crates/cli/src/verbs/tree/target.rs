@@ -126,7 +126,8 @@ mod tests {
             let told = refused(kind, failure);
             assert_eq!((told.code, told.message.as_str()), (code, text));
         }
-        let unknown = failed("/a", ClientError::OutcomeUnknown { why: String::from("x") });
+        let unknown =
+            failed("/a", ClientError::OutcomeUnknown { why: String::from("x"), token: None });
         assert_eq!(unknown.code, Code::Timeout);
         assert_eq!(credential("digest:a:b"), Ok((String::from("digest"), String::from("a:b"))));
         assert!(credential("digest").is_err());

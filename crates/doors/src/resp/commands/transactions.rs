@@ -1,19 +1,26 @@
-//! `MULTI`, `EXEC` and `DISCARD`; `WATCH` and `UNWATCH`.
+//! `MULTI`, `EXEC` and `DISCARD`; `WATCH` and `UNWATCH`; `TXN OUTCOME`.
 
-use super::spec::{ALL_KEYS, Handler, Keys, NO_KEYS, Run, Spec};
+use super::spec::{ALL_KEYS, Handler, Keys, NO_KEYS, Run, Spec, Sub};
 use super::unable::refused::reason;
 use super::{Cx, Handled, Plan, check_key};
 use crate::resp::error::CommandError;
 use crate::resp::many::{Each, Many};
 use crate::resp::reply::CommandReply;
 use crate::resp::requests::frame::Command;
+use crate::resp::requests::inline::hexadecimal;
 use crate::resp::shared::{find, selected};
+use crate::resp::single::Single;
 use crate::resp::state::Aborted;
 use crate::resp::transaction::Queue;
 use alloc::string::ToString;
+use alloc::vec::Vec;
 use quorate_kernel::engine::Capability;
 use quorate_kernel::limits::TRANSACTION_ITEMS_MAX;
-use quorate_kernel::operation::Refusal;
+use quorate_kernel::operation::{Operation, Refusal};
+use quorate_kernel::receipt::TokenError;
+
+/// No token has as many digits.
+const TOKEN_DIGITS_MAX: usize = 256;
 
 const fn spec(
     name: &'static str,
@@ -35,6 +42,7 @@ pub(crate) const SPECS: &[Spec] = &[
     spec("exec", 1, NO_KEYS, "1.2.0", "Execute all commands in a transaction", exec),
     spec("discard", 1, NO_KEYS, "2.0.0", "Discard a transaction", discard),
     spec("watch", -2, ALL_KEYS, "2.2.0", "Have EXEC check that keys keep their values", watch),
+    Spec { run: Run::Container(None, TXN), ..spec("txn", -2, NO_KEYS, "7.2.4", ENDED, outcome) },
     spec("unwatch", 1, NO_KEYS, "2.2.0", "Forget about watched keys", unwatch),
 ];
 
@@ -175,6 +183,26 @@ fn may_watch(cx: &Cx<'_>, command: &Command) -> Result<(), CommandError> {
         return Err(Refusal::TooMany { count, limit }.into());
     }
     Ok(())
+}
+
+const ENDED: &str = "Tell how a transaction ended";
+const TXN: &[Sub] = &[Sub {
+    name: "outcome",
+    arity: 3,
+    help: ["OUTCOME <token>", "Tell how the transaction ended whose reply had this token."],
+    handler: outcome,
+}];
+
+/// How a transaction ended whose reply was `UNKNOWNOUTCOME`; asked of its keyspace.
+fn outcome(cx: &mut Cx<'_>, command: &mut Command) -> Handled {
+    require(cx, "TXN OUTCOME")?;
+    let digits = command.arg(2);
+    let is_whole = digits.len().is_multiple_of(2) && digits.len() <= TOKEN_DIGITS_MAX;
+    let token: Option<Vec<u8>> = digits.chunks_exact(2).map(hexadecimal).collect();
+    let Some(token) = token.filter(|_| is_whole) else {
+        return Err(Refusal::Token(TokenError::Damaged).into());
+    };
+    Ok(Plan::One(Single::HowEnded, Operation::HowEnded { token: token.into() }))
 }
 
 /// Never refused: the keyspace that was watched may be gone, or another one in use.

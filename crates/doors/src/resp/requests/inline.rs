@@ -134,7 +134,7 @@ impl Words<'_> {
     }
 }
 
-fn hexadecimal(digits: &[u8]) -> Option<u8> {
+pub(crate) fn hexadecimal(digits: &[u8]) -> Option<u8> {
     let digit = |at: usize| char::from(digits[at]).to_digit(16);
     Some((digit(0)? * 16 + digit(1)?) as u8)
 }

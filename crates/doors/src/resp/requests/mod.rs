@@ -1,5 +1,5 @@
 //! Requests out of bytes: arrays of bulk strings, and lines that a person types.
 
 pub(super) mod frame;
-mod inline;
+pub(crate) mod inline;
 pub(super) mod parse;

@@ -7,7 +7,8 @@ use quorate_api::v1::kv_server::Kv;
 use quorate_api::v1::scan_response::Part;
 use quorate_api::v1::{
     BatchGetRequest, BatchGetResponse, DeleteRequest, DeleteResponse, GetRequest, GetResponse,
-    PutRequest, PutResponse, ScanRequest, ScanResponse, TransactRequest, TransactResponse,
+    HowEndedRequest, HowEndedResponse, PutRequest, PutResponse, ScanRequest, ScanResponse,
+    TransactRequest, TransactResponse,
 };
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -45,6 +46,12 @@ impl Kv for Native {
     async fn transact(&self, request: Request<TransactRequest>) -> Answered<TransactResponse> {
         let asking = asking(&request);
         let done = Native::transact_as_asked(self, request.into_inner(), &asking).await;
+        done.map(Response::new).map_err(|problem| self.status_of(problem))
+    }
+
+    async fn how_ended(&self, request: Request<HowEndedRequest>) -> Answered<HowEndedResponse> {
+        let asking = asking(&request);
+        let done = Native::how_ended(self, request.into_inner(), &asking).await;
         done.map(Response::new).map_err(|problem| self.status_of(problem))
     }
 

@@ -107,6 +107,10 @@ pub fn problem(error: &Error) -> Value {
     if error.node_failure() != NodeFailure::Unspecified {
         body.insert(String::from("node_failure"), node_failure(error.node_failure()).into());
     }
+    if !error.outcome_token.is_empty() {
+        let token: String = error.outcome_token.iter().map(|byte| format!("{byte:02x}")).collect();
+        body.insert(String::from("outcome_token"), token.into());
+    }
     if !error.field.is_empty() {
         body.insert(String::from("field"), error.field.as_str().into());
     }

@@ -6,6 +6,7 @@
 //! | `/v1/kv/{keyspace}` | GET | one page of `Kv.Scan` |
 //! | `/v1/kv/{keyspace}` | POST | `Kv.BatchGet`, each key for itself |
 //! | `/v1/transactions/{keyspace}` | POST | several keys as one operation |
+//! | `/v1/transactions/{keyspace}/{token}` | GET | `Kv.HowEnded` |
 //! | `/v1/tree/{keyspace}/{path}` | GET, POST, PUT, DELETE | `Tree.Get`, `Children`, `Watch`; `Create`; `Set`; `Delete` |
 //! | `/v1/tree/{keyspace}` | POST | `Tree.Multi` |
 //! | `/v1/keyspaces` | GET | `Admin.Keyspaces` |
@@ -17,7 +18,7 @@
 //! | `ask` | what a request says: path, parameters, headers, body |
 //! | `answer` | what is answered: readings, errors, bytes as JSON |
 //! | `expiry` | when keys expire, as parameters and items say it |
-//! | `kv`, `batch`, `transact`, `events` | the calls |
+//! | `kv`, `batch`, `transact`, `ended`, `events` | the calls |
 //! | `tree`, `multi` | the calls on trees |
 //! | `conditions` | headers that would be ignored though they say when, or what, is written |
 //! | `at_most` | lists that are no longer than they may be |
@@ -27,6 +28,7 @@ mod ask;
 mod at_most;
 mod batch;
 mod conditions;
+mod ended;
 mod events;
 mod expiry;
 mod kv;
@@ -56,6 +58,7 @@ pub fn router(native: Native) -> Router {
         .route("/v1/kv/{keyspace}/", get(no_key).put(no_key).delete(no_key))
         .route("/v1/kv/{keyspace}", get(kv::scan).post(batch::get))
         .route("/v1/transactions/{keyspace}", post(transact::post))
+        .route("/v1/transactions/{keyspace}/{token}", get(ended::get))
         .route("/v1/tree/{keyspace}/{*path}", tree_node())
         .route("/v1/tree/{keyspace}/", tree_node())
         .route("/v1/tree/{keyspace}", post(multi::post))

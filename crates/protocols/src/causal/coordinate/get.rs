@@ -59,7 +59,10 @@ impl Causal {
             Operation::Delete { .. } => {
                 self.begin_get((ticket, Aim::Removal), key, r, deadline, cx);
             }
-            Operation::Scan { .. } | Operation::Transact { .. } | Operation::Tree(_) => {}
+            Operation::Scan { .. }
+            | Operation::Transact { .. }
+            | Operation::Tree(_)
+            | Operation::HowEnded { .. } => {}
         }
     }
 

@@ -122,7 +122,7 @@ impl Linearizable {
                 self.settings.order.token(key)
             }
             Call::Scan { from, .. } => from.token,
-            Call::Transact { .. } | Call::Tree(_) => {
+            Call::Transact { .. } | Call::Tree(_) | Call::HowEnded { .. } => {
                 unreachable!("what the engine cannot do was refused")
             }
         };
@@ -141,7 +141,7 @@ impl Linearizable {
             (Call::Get { key, .. }, _) => (Intent::Get, data_key(key)),
             (Call::Put { key, value, .. }, _) => (Intent::Put(value), data_key(key)),
             (Call::Delete { key, .. }, _) => (Intent::Delete, data_key(key)),
-            (Call::Transact { .. } | Call::Tree(_), _) => {
+            (Call::Transact { .. } | Call::Tree(_) | Call::HowEnded { .. }, _) => {
                 unreachable!("what the engine cannot do was refused")
             }
         };

@@ -3,7 +3,7 @@
 use super::places::place::BUCKETS;
 use super::places::spread::{Founded, Placed};
 use crate::groups::{Leads, Stands, decode_parts, encode_parts};
-use crate::serializable::{self, Raw, Reply, Request};
+use crate::serializable::{self, Raw, Reply, Request, TxId};
 use crate::vsr::{self, are_members};
 use alloc::vec::Vec;
 use bytes::Bytes;
@@ -106,6 +106,22 @@ pub enum Message {
     /// The primary of the first group to all hosts: who founds groups that were added. It is
     /// committed in that group's log, so founders begin by it.
     Founded(Founded),
+    /// A host that is asked how a transaction ended, to the one that has asked for it.
+    Recall {
+        /// Names the question at its sender.
+        question: u64,
+        /// The transaction.
+        tx: TxId,
+    },
+    /// The answer to a `Recall`, once it is known. What it tells a majority has said.
+    Recalled {
+        /// The question's.
+        question: u64,
+        /// The transaction.
+        tx: TxId,
+        /// Whether it was done; nothing if the sender does not know any more.
+        is_committed: Option<bool>,
+    },
 }
 
 impl Message {
@@ -125,6 +141,8 @@ impl Message {
             Message::WhoLeads { .. } => "WhoLeads",
             Message::Placed { .. } => "Placed",
             Message::Founded(_) => "Founded",
+            Message::Recall { .. } => "Recall",
+            Message::Recalled { .. } => "Recalled",
         }
     }
 }
@@ -141,6 +159,8 @@ const STANDS: u8 = 8;
 const WHO_LEADS: u8 = 9;
 const PLACED: u8 = 10;
 const FOUNDED: u8 = 11;
+const RECALL: u8 = 12;
+const RECALLED: u8 = 13;
 
 fn bytes_of<T: Serialize>(value: &T) -> Bytes {
     postcard::to_allocvec(value).expect("plain data always serializes").into()
@@ -208,6 +228,14 @@ impl Wire for Message {
                 let plain = founded.iter().map(|(group, members)| (*group, &members[..]));
                 out.tail(0, &bytes_of(&plain.collect::<Vec<_>>()));
             }
+            Message::Recall { question, tx } => {
+                out.raw(&[RECALL]);
+                out.head(&(question, tx));
+            }
+            Message::Recalled { question, tx, is_committed } => {
+                out.raw(&[RECALLED]);
+                out.head(&(question, tx, is_committed));
+            }
         }
     }
 
@@ -265,6 +293,14 @@ impl Wire for Message {
                 let founded = founded.into_iter().map(|(group, members)| (group, members.into()));
                 let founded = fits.then(|| Message::Founded(founded.collect()));
                 founded.ok_or_else(|| malformed("founders of groups"))
+            }
+            RECALL => {
+                let (question, tx) = Decoder::value(head)?;
+                Ok(Message::Recall { question, tx })
+            }
+            RECALLED => {
+                let (question, tx, is_committed) = Decoder::value(head)?;
+                Ok(Message::Recalled { question, tx, is_committed })
             }
             WHO_LEADS => Ok(Message::WhoLeads { group: Decoder::value(head)? }),
             _ => Err(malformed("tag of a message")),

@@ -13,7 +13,8 @@
 //! A get shows what is current at one moment after it was asked. A put or a delete is a
 //! transaction of one key. A transaction of several items is done at one moment, or not at all,
 //! whichever groups it touches. Who was told that the outcome is unknown may find either; the host
-//! goes on to ask how it ended, so that the groups can forget it.
+//! goes on to ask how it ended, so that the groups can forget it, and tells whoever comes with the
+//! token that its client was given (`clients/ended.rs`).
 //! A listing shows what is current in one group at one moment, page by page.
 //!
 //! # Placement
@@ -90,6 +91,7 @@ mod timer;
 
 pub use crate::groups::FAILED;
 use crate::groups::{Examinations, Hosts, Outbox, Routes, founders};
+use crate::sealed::Sealer;
 use crate::serializable::ENGINE;
 use crate::vsr::Kept;
 use alloc::boxed::Box;
@@ -129,6 +131,8 @@ pub struct Settings {
     pub purged: Span,
     /// What each log keeps of what was executed, for members that lag.
     pub kept: Kept,
+    /// Signs what clients ask with how their transactions ended.
+    pub sealer: Sealer,
 }
 
 /// What logs keep of what was executed: while all members are there as much as may be on its way to
@@ -162,6 +166,7 @@ impl Settings {
             durability: keyspace.durability(),
             value_bytes_max: keyspace.value_bytes_max(),
             kept: Kept { entries: pace.get("kept").unwrap_or(KEPT.entries), bytes },
+            sealer: Sealer::new(opening.signing_key, b"end"),
         })
     }
 }

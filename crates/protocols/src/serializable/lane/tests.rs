@@ -3,10 +3,9 @@
 mod altered;
 mod changes;
 mod copies;
-mod customers;
+mod ended;
 mod expiry;
 mod frames;
-mod judge;
 mod left;
 mod lies;
 mod moves;

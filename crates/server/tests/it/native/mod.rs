@@ -6,6 +6,7 @@ mod events;
 mod grpc;
 pub(super) mod http;
 mod httptree;
+mod outcomes;
 mod routes;
 mod rustadmin;
 mod rustcausal;

@@ -124,7 +124,10 @@ fn ask(on: &mut Client, operation: &Operation) -> io::Result<RespReply> {
         Operation::Get { key, .. } => on.ask(&[b"GET", key]),
         Operation::Put { key, value, .. } => on.ask(&[b"SET", key, value]),
         Operation::Delete { key, .. } => on.ask(&[b"DEL", key]),
-        Operation::Scan { .. } | Operation::Transact { .. } | Operation::Tree(_) => {
+        Operation::Scan { .. }
+        | Operation::Transact { .. }
+        | Operation::Tree(_)
+        | Operation::HowEnded { .. } => {
             unreachable!("the load asks for one key at a time")
         }
     }

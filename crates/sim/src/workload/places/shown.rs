@@ -20,7 +20,10 @@ pub(super) fn shown(ask: &Operation) -> String {
         Operation::Delete { key, replaces } => {
             format!("delete {}{}", key.escape_ascii(), after(*replaces != Replaces::Whatever))
         }
-        Operation::Scan { .. } | Operation::Transact { .. } | Operation::Tree(_) => {
+        Operation::Scan { .. }
+        | Operation::Transact { .. }
+        | Operation::Tree(_)
+        | Operation::HowEnded { .. } => {
             unreachable!("these clients ask for one key at a time")
         }
     }

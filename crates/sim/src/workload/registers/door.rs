@@ -275,7 +275,7 @@ fn write_next(batch: &[Operation], rng: &mut Rng, out: &mut BytesMut) -> (Comman
             write_command(out, &[b"SCAN", from.as_bytes(), b"COUNT", limit.as_bytes()]);
             (Command::Scan, 1)
         }
-        Operation::Transact { .. } | Operation::Tree(_) => {
+        Operation::Transact { .. } | Operation::Tree(_) | Operation::HowEnded { .. } => {
             unreachable!("these clients ask for one key at a time")
         }
     }

@@ -26,6 +26,7 @@ pub(super) fn outcome_word(outcome: &Outcome) -> u64 {
         Outcome::Examined(_) => 11,
         Outcome::More(events) => 12 ^ (events.len() as u64) << 8,
         Outcome::Transacted(items) => 13 ^ (items.len() as u64) << 8,
+        Outcome::Ended { is_committed } => 15 + u64::from(*is_committed),
         Outcome::Tree(reply) => 14 ^ reply.zxid.0 << 8,
     }
 }
@@ -47,6 +48,7 @@ impl std::fmt::Display for Shown<'_> {
                 write!(f, "scan {limit} from {:016x}{key}", from.token)
             }
             Operation::Transact { items, .. } => write!(f, "transact {} items", items.len()),
+            Operation::HowEnded { .. } => f.write_str("how it ended"),
             Operation::Tree(ask) => write!(f, "{:?}", ask.act),
         }
     }
@@ -70,6 +72,7 @@ impl std::fmt::Display for ShownEnd<'_> {
             }
             Completion::Page { keys, next: None } => write!(f, "{} keys, no more", keys.len()),
             Completion::Transacted(items) => write!(f, "{} items done", items.len()),
+            Completion::Committed => f.write_str("committed"),
             Completion::Unmet { item } => write!(f, "item {item} does not hold"),
             Completion::Tree(reply) => write!(f, "{:?} at {}", reply.told, reply.zxid.0),
             Completion::Refused => f.write_str("refused"),

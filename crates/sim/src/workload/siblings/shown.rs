@@ -15,7 +15,10 @@ pub(super) fn shown(ask: &Operation) -> String {
             format!("put {key}={value}{basis}{again}")
         }
         Operation::Delete { key, .. } => format!("delete {}", key.escape_ascii()),
-        Operation::Scan { .. } | Operation::Transact { .. } | Operation::Tree(_) => {
+        Operation::Scan { .. }
+        | Operation::Transact { .. }
+        | Operation::Tree(_)
+        | Operation::HowEnded { .. } => {
             unreachable!("these clients ask for one key at a time")
         }
     }

@@ -27,7 +27,7 @@ use quorate_check::history::{ClientId, Completion, History, OperationId, Recorde
 use quorate_kernel::change::Changed;
 use quorate_kernel::engine::Placement;
 use quorate_kernel::expiry::Lifetime;
-use quorate_kernel::operation::{Operation, Outcome};
+use quorate_kernel::operation::{Operation, Outcome, Refusal};
 use quorate_kernel::rng::Rng;
 use quorate_kernel::storage::Durability;
 use quorate_kernel::time::Time;
@@ -37,12 +37,16 @@ use std::collections::BTreeMap;
 /// How many of a million answers, and of a million refusals, are followed by a change of the host.
 const MOVE_PPM: u32 = 100_000;
 const LEAVE_PPM: u32 = 300_000;
+/// How many of a million clients ask on that were told that nobody knows yet how something ended.
+const ASK_PPM: u32 = 800_000;
 
 /// A client.
 #[derive(Default)]
 struct Client {
     /// What it waits for.
     open: Option<(OperationId, Operation)>,
+    /// If it was told that nobody knows yet how that ended: what it asks with.
+    token: Option<Bytes>,
     /// When that was begun, in the world's time.
     began: u64,
     /// What it saw last of each key.
@@ -93,6 +97,16 @@ impl Transactions {
         self.endings.record(nobody, &mut self.recorder);
     }
 
+    /// A client was told that nobody knows yet how what it waits for ended: it asks, perhaps
+    /// elsewhere.
+    fn ask_on(&mut self, index: usize, token: Bytes, fleet: &mut Fleet, scene: &mut Scene<'_>) {
+        let name = fleet.name(index);
+        scene.line(format_args!("{name}: open, asks how it ended"));
+        self.clients[index].token = Some(token);
+        fleet.end(index, End::Unknown, &|| "open".to_owned());
+        fleet.go_on(index, LEAVE_PPM, scene);
+    }
+
     /// What a client waits for has ended.
     fn conclude(
         &mut self,
@@ -102,6 +116,7 @@ impl Transactions {
         scene: &mut Scene<'_>,
     ) {
         let (id, operation) = self.clients[index].open.take().expect("it waits for an answer");
+        self.clients[index].token = None;
         let name = fleet.name(index);
         scene.line(format_args!("{name}: {completion:?}"));
         let end = match &completion {
@@ -166,6 +181,12 @@ impl Workload for Transactions {
         let seat = &mut fleet.seats[index];
         let host = seat.host.expect("a client asks when it is connected");
         self.record_removals(scene.now);
+        if let Some(token) = self.clients[index].token.clone() {
+            // Of a loss, or of a group that it does not reach, it is told that nobody knows.
+            fleet.begin(index, 1, true, scene);
+            fleet.send(index, 0, Demand::Operation(Operation::HowEnded { token }));
+            return;
+        }
         let operation = match fleet.stage {
             Stage::Final => self.last_read(index, host),
             _ => {
@@ -195,14 +216,27 @@ impl Workload for Transactions {
             self.latest = Time(scene.now);
             return self.quiescence.on_answer(asked.number, outcome);
         };
-        let completion = Completion::from(outcome);
+        let completion = match outcome {
+            Outcome::Refused(Refusal::OutcomeOpen { token })
+                if fleet.seats[client].rng.chance_ppm(ASK_PPM) =>
+            {
+                return self.ask_on(client, token, fleet, scene);
+            }
+            // That the question was refused says nothing of what it is about.
+            Outcome::Refused(_) if self.clients[client].token.is_some() => Completion::Unknown,
+            Outcome::Ended { is_committed: true } => Completion::Committed,
+            Outcome::Ended { is_committed: false } => Completion::Refused,
+            other => Completion::from(other),
+        };
         let is_refused = matches!(completion, Completion::Refused | Completion::Unknown);
         self.conclude(client, completion, fleet, scene);
         fleet.go_on(client, if is_refused { LEAVE_PPM } else { MOVE_PPM }, scene);
     }
 
     fn on_silence(&mut self, client: usize, fleet: &mut Fleet, scene: &mut Scene<'_>) {
-        if self.clients[client].open.is_some() {
+        // Who waits before it asks how something ended asks later.
+        let waits = fleet.seats[client].open > 0;
+        if waits && self.clients[client].open.is_some() {
             self.conclude(client, Completion::Unknown, fleet, scene);
         }
     }
@@ -246,7 +280,11 @@ impl Workload for Transactions {
 
     /// A history of its own begins, from nothing.
     fn on_blackout(&mut self) {
-        self.clients.iter_mut().for_each(|client| client.seen.clear());
+        for client in &mut self.clients {
+            client.seen.clear();
+            // What it would ask is of the time before.
+            (client.open, client.token) = (None, None);
+        }
         self.endings.clear();
         self.past.push(std::mem::take(&mut self.recorder).into_history());
     }
@@ -276,6 +314,7 @@ fn word(outcome: &Outcome) -> u64 {
     let of_value = |value: Option<&Bytes>| value.map_or(0, of_bytes);
     match outcome {
         Outcome::Values { values, .. } => of_value(values.iter().next()),
+        Outcome::Ended { is_committed } => 20 + u64::from(*is_committed),
         Outcome::Transacted(told) => told.iter().fold(2, |word: u64, told| {
             let told = match told {
                 ItemOutcome::Checked => 1,

@@ -47,6 +47,9 @@ impl Serializable {
             Operation::Scan { from, limit } => {
                 return self.begin_scan(ticket, deadline, (&from, limit), cx);
             }
+            Operation::HowEnded { token } => {
+                return self.begin_recall(ticket, deadline, &token, cx);
+            }
             // Doors refuse what the engine cannot do.
             other => match Items::of(other).filter(|items| !items.list().is_empty()) {
                 Some(items) => {
@@ -61,7 +64,7 @@ impl Serializable {
     }
 
     /// Why nothing can be begun now.
-    fn cannot_begin(&self) -> Option<Refusal> {
+    pub(super) fn cannot_begin(&self) -> Option<Refusal> {
         if self.hosts.are_closing() {
             return Some(Refusal::Stopping);
         }
@@ -195,7 +198,7 @@ impl Serializable {
 }
 
 impl Doing {
-    fn new(ticket: Ticket, deadline: Time, sheet: Sheet) -> Doing {
+    pub(super) fn new(ticket: Ticket, deadline: Time, sheet: Sheet) -> Doing {
         Doing {
             ticket: Some(ticket),
             deadline,

@@ -79,15 +79,40 @@ impl Serializable {
                     self.on_outcome(question, (tx, is_told), outcome, cx);
                 }
             }
-            (Reply::Outcome { tx, outcome }, Phase::Asking(token)) => {
-                let is_over = !matches!(outcome, serializable::Outcome::Running);
-                if tx == token.tx && token.coordinator == group && is_over {
-                    self.clients.remove(question);
-                    self.clients.names.close(tx);
-                }
+            (Reply::Outcome { tx, outcome }, Phase::Asking(_) | Phase::Recalling(_)) => {
+                self.on_end((question, group), tx, &outcome, cx);
             }
             // What answers another question than the one that is open is late.
             _ => {}
+        }
+    }
+
+    /// A group tells how a transaction ended of which only that is asked.
+    fn on_end(
+        &mut self,
+        (question, group): (u64, GroupId),
+        tx: TxId,
+        outcome: &serializable::Outcome,
+        cx: &mut Context<'_>,
+    ) {
+        let Some(doing) = self.clients.get(question) else { return };
+        invariant!(doing.sheet.items().is_empty(), "who asks for an end does nothing else");
+        let (token, is_recalled) = match &doing.phase {
+            Phase::Asking(token) => (token, false),
+            Phase::Recalling(recalled) => (&recalled.token, true),
+            _ => return,
+        };
+        invariant!(doing.ticket.is_some() == is_recalled, "who was answered only asks");
+        if tx != token.tx || token.coordinator != group {
+            return;
+        }
+        if is_recalled {
+            return self.recalled_by_group(question, outcome, cx);
+        }
+        if !matches!(outcome, serializable::Outcome::Running) {
+            self.clients.ended.note(tx, outcome);
+            self.clients.remove(question);
+            self.clients.names.close(tx);
         }
     }
 
@@ -120,7 +145,8 @@ impl Serializable {
             | Refused::TooLarge { .. } => {
                 // Shares were checked here, so no correct primary says it of one.
                 let Some(doing) = self.clients.get_mut(question) else { return };
-                if matches!(doing.phase, Phase::Committing { .. } | Phase::Asking(_)) {
+                let asks_for_end = matches!(doing.phase, Phase::Asking(_) | Phase::Recalling(_));
+                if asks_for_end || matches!(doing.phase, Phase::Committing { .. }) {
                     return cx.fx.refuse("a share within the limits is taken");
                 }
                 let has_read_only = matches!(

@@ -1,5 +1,6 @@
 //! What clients of this host have in hand: the paper's client library, at each host (§4.2).
 
+use super::ended::{Ended, Recalled};
 use super::items::Sheet;
 use super::names::Names;
 use crate::serializable::lane::message::Message;
@@ -73,6 +74,8 @@ pub enum Phase {
     },
     /// The time is over: it asks how it ended.
     Asking(Token),
+    /// A client asks how a transaction ended, which may be of another host.
+    Recalling(Recalled),
     /// It lists keys of a group.
     Listing {
         /// The group.
@@ -101,6 +104,8 @@ impl Phase {
             Phase::Checking(waits) => waits.keys().copied().collect(),
             Phase::Committing { shares, .. } => shares.iter().map(|(group, _)| *group).collect(),
             Phase::Asking(token) => Vec::from([token.coordinator]),
+            Phase::Recalling(it) if it.group_forgot => Vec::new(),
+            Phase::Recalling(it) => Vec::from([it.token.coordinator]),
             Phase::Listing { group, .. } => Vec::from([*group]),
         }
     }
@@ -114,14 +119,16 @@ impl Phase {
                 let place = shares.binary_search_by_key(&group, |(of, _)| *of).ok()?;
                 Request::Commit(shares[place].1.clone())
             }
-            Phase::Asking(token) if token.coordinator == group => {
+            Phase::Asking(token) | Phase::Recalling(Recalled { token, .. })
+                if token.coordinator == group =>
+            {
                 Request::Outcome { token: *token }
             }
             Phase::Listing { group: of, from, limit } if *of == group => {
                 let (from, limit) = (from.clone(), *limit);
                 return Some(Message::List { question, group, from, limit });
             }
-            Phase::Asking(_) | Phase::Listing { .. } => return None,
+            Phase::Asking(_) | Phase::Recalling(_) | Phase::Listing { .. } => return None,
         };
         Some(Message::Ask { question, group, request })
     }
@@ -132,6 +139,8 @@ impl Phase {
 pub struct Clients {
     /// What transactions are called.
     pub names: Names,
+    /// How those ended of which nobody waited for the end.
+    pub ended: Ended,
     /// How many questions were asked.
     questions: u64,
     doing: BTreeMap<u64, Doing>,
@@ -220,6 +229,7 @@ impl Clients {
         invariant!(self.doing.iter().all(is_noted), "who only asks needs nothing else");
         let is_bounded = self.asking.len() <= ASKING_MAX || mutant!("lane_asks_without_bound");
         invariant!(is_bounded, "what nobody waits for is bounded");
+        self.ended.check();
     }
 }
 
@@ -243,6 +253,9 @@ impl Serializable {
 
     /// Asks who has not answered; of one group alone if it is named.
     pub(crate) fn ask(&mut self, question: u64, of: Option<GroupId>, cx: &mut Context<'_>) {
+        if self.recall(question, cx) {
+            return;
+        }
         let Some(doing) = self.clients.get_mut(question) else { return };
         if doing.is_held && of.is_some() {
             // All of it is asked for, or nothing.
@@ -327,15 +340,20 @@ impl Serializable {
                 no_quorum(self.routes.majority(shares[0].0))
             }
             Phase::Committing { shares, .. } => {
-                doing.phase = Phase::Asking(shares[0].1.token());
+                let token = shares[0].1.token();
+                doing.phase = Phase::Asking(token);
                 if !mutant!("lane_asking_keeps_all") {
                     doing.sheet = Sheet::default();
                 }
                 if mutant!("lane_given_up_is_refused") {
                     Refusal::NoRoute
                 } else {
-                    Refusal::OutcomeUnknown
+                    self.outcome_open(token, cx)
                 }
+            }
+            // It is as before: who asks may ask again.
+            Phase::Recalling(recalled) => {
+                Refusal::OutcomeOpen { token: recalled.seal(&self.settings.sealer, cx.lane) }
             }
             phase => {
                 let group = phase.groups().first().copied();

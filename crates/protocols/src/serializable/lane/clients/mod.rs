@@ -2,6 +2,7 @@
 
 mod acts;
 mod begin;
+mod ended;
 mod hear;
 pub(super) mod in_hand;
 mod items;

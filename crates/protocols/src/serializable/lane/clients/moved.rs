@@ -18,7 +18,7 @@ impl Doing {
                 waits.iter().any(|(group, keys)| keys.keys().any(|it| homes.group_of(it) != *group))
             }
             Phase::Listing { group, from, .. } => homes.group_of(from) != *group,
-            Phase::Committing { .. } | Phase::Asking(_) => false,
+            Phase::Committing { .. } | Phase::Asking(_) | Phase::Recalling(_) => false,
         }
     }
 }

@@ -78,6 +78,8 @@ fn all() -> Vec<Message> {
         Message::WhoLeads { group },
         Message::Placed { group, list: Vec::from([(0, 1, group), (255, 7, GroupId(256))]) },
         Message::Founded(Vec::from([(group, founders)])),
+        Message::Recall { question, tx },
+        Message::Recalled { question, tx, is_committed: Some(false) },
     ])
 }
 

@@ -37,13 +37,13 @@ impl World {
     }
 
     /// The answer to a question, which must come.
-    fn await_answer(&mut self, ticket: Ticket) -> Outcome {
+    pub fn await_answer(&mut self, ticket: Ticket) -> Outcome {
         assert!(self.run_until(SOON, |world| world.answer(ticket).is_some()), "it is answered");
         self.answer(ticket).expect("it is there").clone()
     }
 
     /// A host hears nobody, and nobody hears it.
-    fn isolate(&mut self, host: usize) {
+    pub fn isolate(&mut self, host: usize) {
         (0..self.hosts.len()).filter(|other| *other != host).for_each(|it| self.part(host, it));
     }
 }

@@ -1,5 +1,6 @@
 //! The world of [`hosts`], with the lane of this engine.
 
+use crate::sealed::Sealer;
 use crate::serializable::lane::groups::hosted::Hosted;
 use crate::serializable::lane::{FAILED, Message, Serializable, Settings, founders};
 use crate::testing::hosts::{self, Simulated};
@@ -29,7 +30,18 @@ pub fn settings(hosts: u64, replicas: usize, groups: u64, durability: Durability
     let founders = founders(&birth, replicas, groups, 256);
     let (purged, value_bytes_max) = (Span::millis(300), 1000);
     let (groups, failed, kept) = (0, FAILED, KEPT);
-    Settings { founders, replicas, groups, failed, durability, value_bytes_max, purged, kept }
+    let sealer = Sealer::new([7; 32], b"end");
+    Settings {
+        founders,
+        replicas,
+        groups,
+        failed,
+        durability,
+        value_bytes_max,
+        purged,
+        kept,
+        sealer,
+    }
 }
 
 impl Simulated for Serializable {

@@ -1,6 +1,6 @@
 //! Clients of a world: what they ask, and what they were told.
 
-use super::world::World;
+use crate::serializable::lane::tests::world::World;
 use bytes::Bytes;
 use quorate_kernel::expiry::Expiry;
 use quorate_kernel::ids::Ticket;

@@ -1,10 +1,13 @@
 //! Random schedules: hosts stop and start, frames are lost and late, links are cut in one direction
 //! or both; judged by strict serializability.
 
-use super::customers::{Customers, KEYS, key};
-use super::judge::judge_all;
+mod customers;
+mod judge;
+
 use super::world::{World, settings};
 use crate::serializable::lane::groups::hosted::Hosted;
+use customers::{Customers, KEYS, key};
+use judge::judge_all;
 use quorate_kernel::operation::{Operation, Outcome};
 use quorate_kernel::process::Process;
 use quorate_kernel::ring::Standing;

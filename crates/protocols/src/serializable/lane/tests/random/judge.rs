@@ -2,8 +2,8 @@
 //! logs each operation was, and which version each value that was read.
 
 use super::customers::Told;
-use super::world::World;
 use crate::serializable::lane::places::place::{self, Shape};
+use crate::serializable::lane::tests::world::World;
 use crate::serializable::tests::judge::{Done, judge_placed};
 use crate::serializable::tests::world as core;
 use crate::serializable::{Act, Entry, Expiry, Outcome, Raw, State, TxId};
