@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Row, STEPS_MAX, bytes, get, history, put, transact, value};
-use quorate_check::history::Completion::{self, Refused, Transacted, Unknown};
+use quorate_check::history::Completion::{self, Committed, Refused, Transacted, Unknown};
 use quorate_check::report::Verdict;
 use quorate_check::{counters, judge_all, transactions};
 use quorate_kernel::change::{Change, Changed, Unchanged};
@@ -59,8 +59,14 @@ fn an_addition_is_neither_lost_nor_done_twice() {
     breaks(&[(1, get("x"), 0, 5, value("1")), (2, add(), 7, 9, sum(1))], "should be 0 to 0");
     let open = (2, add(), 5, 15, Unknown);
     breaks(&[first.clone(), open.clone(), (1, get("x"), 20, 30, value("3"))], "1 to 2");
-    let late = [first, open, (1, get("x"), 20, 30, value("2")), (1, get("x"), 40, 50, value("1"))];
+    let late =
+        [first.clone(), open, (1, get("x"), 20, 30, value("2")), (1, get("x"), 40, 50, value("1"))];
     breaks(&late, "1 was told after 2 had been told");
+    // Of one that is known to be done, and not what it came to, the same is asked.
+    let done = (2, add(), 5, 15, Committed);
+    let read = |sum| [first.clone(), done.clone(), (1, get("x"), 20, 30, value(sum))];
+    assert_eq!(judged(&read("2")), Verdict::Holds);
+    breaks(&read("1"), "should be 2 to 2");
     // What was shown is not lost again.
     let shown = [(1, add(), 0, 10, Unknown), (2, get("x"), 20, 30, value("1"))];
     let [open, read] = shown;

@@ -48,15 +48,23 @@ pub(crate) async fn read_of<S: Service, R: Clone, T>(
     call: impl AsyncFn(S, Request<R>) -> Result<Response<T>, Status>,
 ) -> Result<T, ClientError> {
     let mut tries = Tries::new(client, routed);
+    // What was asked is what became of something, and nobody knows yet.
+    let mut open = None;
     loop {
         let failure = match tries.call(tries.share(), request.clone(), &call).await {
             Ok(answer) => return Ok(answer),
             Err(Verdict::Refused(error)) => return Err(ClientError::Refused(error)),
             Err(Verdict::Again(error)) => ClientError::Refused(error),
-            // It asks what became of something, and another host may know.
-            Err(Verdict::Unknown(error)) => ClientError::unknown(*error),
+            Err(Verdict::Unknown(error)) if error.outcome_token.is_empty() => {
+                return Err(ClientError::unknown(*error));
+            }
+            Err(Verdict::Unknown(error)) => {
+                open = Some(error.clone());
+                ClientError::unknown(*error)
+            }
             Err(Verdict::Lost(why) | Verdict::Unsent(why)) => ClientError::Unreachable { why },
         };
+        let failure = open.clone().map_or(failure, |error| ClientError::unknown(*error));
         tries.go_on();
         if !tries.pause().await {
             return Err(failure);

@@ -201,14 +201,17 @@ impl Keyspace {
     }
 
     /// How a transaction, or a write, ended that failed with [`ClientError::OutcomeUnknown`] and
-    /// this token: whether all of it has taken effect. If not, nothing of it has, and never will.
+    /// this token.
     ///
     /// # Errors
     /// [`ClientError::OutcomeUnknown`] if nobody knows yet, with the token, or any more, without.
-    pub async fn how_ended(&self, token: Bytes) -> Result<bool, ClientError> {
+    pub async fn how_ended(&self, token: Bytes) -> Result<v1::Ended, ClientError> {
         let asked = v1::HowEndedRequest { keyspace: self.name.clone(), token, timeout_ms: 0 };
         let call = async |mut kv: calls::Kv, asked| kv.how_ended(asked).await;
-        Ok(calls::read(&self.client, None, asked, call).await?.is_committed)
+        match calls::read(&self.client, None, asked, call).await?.ended() {
+            v1::Ended::Unspecified => Err(ClientError::Nonsense("an end without a word")),
+            ended => Ok(ended),
+        }
     }
 
     /// Lists keys, page by page.

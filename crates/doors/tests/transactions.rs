@@ -8,7 +8,7 @@ use quorate_doors::Session as _;
 use quorate_kernel::expiry::Expiry;
 use quorate_kernel::limits::TRANSACTION_ITEMS_MAX;
 use quorate_kernel::operation::{Operation, Outcome, Refusal};
-use quorate_kernel::transaction::Item;
+use quorate_kernel::transaction::{Ended, Item};
 
 fn world() -> World {
     let mut world = World::default();
@@ -214,8 +214,9 @@ fn a_wrong_number_of_arguments_aborts_whatever_the_command() {
 fn how_one_ended_is_asked_with_the_token_of_its_reply() {
     let mut world = world();
     for (outcome, said) in [
-        (Outcome::Ended { is_committed: true }, "+COMMITTED\r\n"),
-        (Outcome::Ended { is_committed: false }, "+ABORTED\r\n"),
+        (Outcome::Ended(Ended::Committed), "+COMMITTED\r\n"),
+        (Outcome::Ended(Ended::Partial), "+PARTIAL\r\n"),
+        (Outcome::Ended(Ended::Aborted), "+ABORTED\r\n"),
         (
             Outcome::Refused(Refusal::OutcomeForgotten),
             "-UNKNOWNOUTCOME nobody remembers any more how the transaction ended; it may have been \

@@ -106,6 +106,8 @@ def _until_answered(
     hosts: Hosts, tries: Tries, call: Callable[[], Any], unknown: set[Next]
 ) -> Any:
     """Goes from host to host until one answers or refuses; `unknown`: after what it must not."""
+    # What was asked is what became of something, and nobody knows yet.
+    is_open: OutcomeUnknown | None = None
     while True:
         answer, verdict = tries.call(call)
         if verdict is None:
@@ -117,10 +119,10 @@ def _until_answered(
         if verdict.next in unknown:
             raise OutcomeUnknown(verdict.why, "look with `show` before you give the order again")
         if verdict.next is Next.UNKNOWN:
-            # It asks what became of something, and another host may know.
-            tries.go_on(OutcomeUnknown(verdict.why, token=verdict.token))
-        else:
-            tries.go_on(verdict.error or Unreachable(verdict.why))
+            is_open = OutcomeUnknown(verdict.why, token=verdict.token)
+            if not verdict.token:
+                raise is_open
+        tries.go_on(is_open or verdict.error or Unreachable(verdict.why))
 
 
 def write(hosts: Hosts, timeout: float, keyspace: str, is_foldable: bool, call: Write) -> Any:

@@ -13,7 +13,7 @@ from quorate._hosts import Host, Hosts
 from quorate.errors import Kind, QuorateError, Refused, SiblingsError
 from quorate.expiry import Expiry
 from quorate.text import Text, as_bytes
-from quorate.transaction import Item, Told, to_message, told, unmet
+from quorate.transaction import Ended, Item, Told, to_message, told, unmet
 from quorate.v1 import common_pb2, kv_pb2
 
 
@@ -201,15 +201,14 @@ class Keyspace:
             raise unmet(refused) or refused from None
         return told(asked, list(answer.answers))
 
-    def how_ended(self, token: bytes, *, timeout: float | None = None) -> bool:
+    def how_ended(self, token: bytes, *, timeout: float | None = None) -> Ended:
         """How a transaction, or a write, ended that raised OutcomeUnknown with this token.
 
-        True: all of it has taken effect. False: nothing of it has, and never will. Raises
-        OutcomeUnknown if nobody knows yet, with the token, or any more, without.
+        Raises OutcomeUnknown if nobody knows yet, with the token, or any more, without.
         """
         request = kv_pb2.HowEndedRequest(keyspace=self.name, token=token)
         call: _tries.Call = lambda host, within: host.kv.HowEnded(request, timeout=within)
-        return bool(_tries.read(self._hosts, self._within(timeout), call).is_committed)
+        return Ended(_tries.read(self._hosts, self._within(timeout), call).ended)
 
     def scan(
         self,

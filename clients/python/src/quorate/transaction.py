@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import enum
 
 from quorate import expiry as expiries
 from quorate.errors import Kind, QuorateError, Refused, Unmet
@@ -129,6 +130,18 @@ class Unchanged:
     as `CONDITION`, `NOT_AN_INTEGER` or `OVERFLOW`."""
 
     reason: str
+
+
+class Ended(enum.Enum):
+    """How a transaction ended."""
+
+    #: All of it has taken effect.
+    COMMITTED = kv_pb2.ENDED_COMMITTED
+    #: A part of it has: the other changes could not be done where they stood, as one on a condition
+    #: that does not hold.
+    PARTIAL = kv_pb2.ENDED_PARTIAL
+    #: Nothing of it has taken effect, and never will.
+    ABORTED = kv_pb2.ENDED_ABORTED
 
 
 #: What a transaction is made of.

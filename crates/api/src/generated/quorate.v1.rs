@@ -559,10 +559,9 @@ pub struct HowEndedRequest {
 /// How a transaction ended. That does not change any more.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct HowEndedResponse {
-    /// Whether all of it has taken effect, as durably as the keyspace promises; if not, nothing of it
-    /// has, and never will.
-    #[prost(bool, tag = "1")]
-    pub is_committed: bool,
+    /// How.
+    #[prost(enumeration = "Ended", tag = "1")]
+    pub ended: i32,
     /// Who has found out.
     #[prost(message, optional, tag = "2")]
     pub coordinator: ::core::option::Option<Coordinator>,
@@ -812,6 +811,44 @@ impl Unchanged {
             "UNCHANGED_OVERFLOW" => Some(Self::Overflow),
             "UNCHANGED_NOT_FINITE" => Some(Self::NotFinite),
             "UNCHANGED_TOO_LONG" => Some(Self::TooLong),
+            _ => None,
+        }
+    }
+}
+/// How a transaction ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, ::prost::Enumeration)]
+#[repr(i32)]
+pub enum Ended {
+    /// Never sent.
+    Unspecified = 0,
+    /// All of it has taken effect, as durably as the keyspace promises.
+    Committed = 1,
+    /// The same of a part of it: the other changes could not be done where they stood, as one on a
+    /// condition that does not hold. What each was told is not remembered.
+    Partial = 2,
+    /// Nothing of it has taken effect, and never will.
+    Aborted = 3,
+}
+impl Ended {
+    /// String value of the enum field names used in the ProtoBuf definition.
+    ///
+    /// The values are not transformed in any way and thus are considered stable
+    /// (if the ProtoBuf definition does not change) and safe for programmatic use.
+    pub fn as_str_name(&self) -> &'static str {
+        match self {
+            Self::Unspecified => "ENDED_UNSPECIFIED",
+            Self::Committed => "ENDED_COMMITTED",
+            Self::Partial => "ENDED_PARTIAL",
+            Self::Aborted => "ENDED_ABORTED",
+        }
+    }
+    /// Creates an enum from field names used in the ProtoBuf definition.
+    pub fn from_str_name(value: &str) -> ::core::option::Option<Self> {
+        match value {
+            "ENDED_UNSPECIFIED" => Some(Self::Unspecified),
+            "ENDED_COMMITTED" => Some(Self::Committed),
+            "ENDED_PARTIAL" => Some(Self::Partial),
+            "ENDED_ABORTED" => Some(Self::Aborted),
             _ => None,
         }
     }

@@ -34,6 +34,13 @@ struct Seen<'a> {
     told: Option<i64>,
 }
 
+impl Seen<'_> {
+    /// Whether somebody was told that it was done.
+    fn is_done(&self) -> bool {
+        self.told.is_some() || *self.entry.completion() == Completion::Committed
+    }
+}
+
 /// Whether some operation of a history adds to a number.
 #[must_use]
 pub fn has_some(history: &History) -> bool {
@@ -116,8 +123,7 @@ fn counter(seen: &[Seen<'_>], number: i64) -> Option<(Vec<u32>, String)> {
         let Some(sum) = it.told else { continue };
         let count = sum / number;
         let additions = || seen.iter().filter(|other| other.adds);
-        let was_done =
-            |other: &&Seen<'_>| other.told.is_some() && other.entry.ended < it.entry.began;
+        let was_done = |other: &&Seen<'_>| other.is_done() && other.entry.ended < it.entry.began;
         let was_begun = |other: &&Seen<'_>| other.entry.began < it.entry.ended;
         let least = additions().filter(was_done).count() as i64 + i64::from(it.adds);
         let most = additions().filter(was_begun).count() as i64;

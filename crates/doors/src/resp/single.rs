@@ -9,7 +9,7 @@ use quorate_kernel::change::{Changed, Unchanged};
 use quorate_kernel::expiry::Lifetime;
 use quorate_kernel::operation::{Outcome, Refusal};
 use quorate_kernel::time::WallTime;
-use quorate_kernel::transaction::{Copied, ItemOutcome};
+use quorate_kernel::transaction::{Copied, Ended, ItemOutcome};
 
 /// An engine answered something else than was asked. Clients get an error; writes may have
 /// happened.
@@ -51,7 +51,7 @@ pub(crate) enum Single {
     AllOrNone,
     /// 1 if the copy was made.
     Copy,
-    /// `+COMMITTED` or `+ABORTED`.
+    /// `+COMMITTED`, `+PARTIAL` or `+ABORTED`.
     HowEnded,
     /// `+OK`; an error if there was nothing to rename.
     Rename,
@@ -106,8 +106,12 @@ impl Single {
             Outcome::Refused(Refusal::Unmet { .. }) if self == Single::AllOrNone => {
                 CommandReply::Integer(0)
             }
-            Outcome::Ended { is_committed } if self == Single::HowEnded => {
-                CommandReply::Simple(if is_committed { "COMMITTED" } else { "ABORTED" })
+            Outcome::Ended(ended) if self == Single::HowEnded => {
+                CommandReply::Simple(match ended {
+                    Ended::Committed => "COMMITTED",
+                    Ended::Partial => "PARTIAL",
+                    Ended::Aborted => "ABORTED",
+                })
             }
             Outcome::Transacted(told) => self.of_items(told, now),
             Outcome::Refused(refusal) => CommandReply::Error(error::refusal(&refusal)),

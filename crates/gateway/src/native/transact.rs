@@ -13,7 +13,7 @@ use quorate_api::v1::{self, Absent, ItemAnswer, Kind, Reading, WriteOptions};
 use quorate_host::wall;
 use quorate_kernel::operation::{Operation, Outcome};
 use quorate_kernel::time::WallTime;
-use quorate_kernel::transaction::{Condition, Copied, Item, ItemOutcome, check_bounds};
+use quorate_kernel::transaction::{Condition, Copied, Ended, Item, ItemOutcome, check_bounds};
 
 impl Native {
     /// `Kv.Transact`.
@@ -97,8 +97,13 @@ impl Native {
             _ => problem,
         });
         match told? {
-            (Outcome::Ended { is_committed }, _) => {
-                Ok(v1::HowEndedResponse { is_committed, coordinator: Some(self.me()) })
+            (Outcome::Ended(ended), _) => {
+                let ended = match ended {
+                    Ended::Committed => v1::Ended::Committed,
+                    Ended::Partial => v1::Ended::Partial,
+                    Ended::Aborted => v1::Ended::Aborted,
+                };
+                Ok(v1::HowEndedResponse { ended: ended.into(), coordinator: Some(self.me()) })
             }
             _ => Err(problem::mismatch()),
         }

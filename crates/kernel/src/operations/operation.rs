@@ -6,7 +6,7 @@ use crate::explanation::Explanation;
 use crate::ids::NodeId;
 use crate::keyspace::KeyspaceOrder;
 pub use crate::refusal::Refusal;
-use crate::transaction::{Item, ItemOutcome};
+use crate::transaction::{Ended, Item, ItemOutcome};
 use crate::tree;
 use crate::values::Values;
 use crate::watch::Event;
@@ -284,11 +284,7 @@ pub enum Outcome {
     /// What a tree answers; it is as durable as the keyspace promises.
     Tree(Box<tree::TreeReply>),
     /// How a transaction ended. That does not change any more.
-    Ended {
-        /// Whether all of it has taken effect, as durably as the keyspace promises; if not, nothing
-        /// of it has, and never will.
-        is_committed: bool,
-    },
+    Ended(Ended),
     /// How a read was served, and what it returned.
     Explained(Box<Explanation>),
     /// Who holds what; some of the parts, at least one if there are any.
@@ -320,7 +316,7 @@ impl Outcome {
             Outcome::Transacted(told) => {
                 told.iter().map(|told| size_of::<ItemOutcome>() + told.bytes()).sum()
             }
-            Outcome::Ended { .. } => 0,
+            Outcome::Ended(_) => 0,
             Outcome::Tree(reply) => reply.told.as_ref().map_or(0, tree::Told::bytes),
             Outcome::More(events) => events.iter().map(Event::bytes).sum(),
             // Operators are told these.

@@ -145,7 +145,7 @@ pub(super) fn show_outcome(operation: &Operation, outcome: &Outcome) -> String {
             format!("held by {}", parts.collect::<Vec<String>>().join("; "))
         }
         Outcome::Transacted(items) => format!("transacted {items:?}"),
-        Outcome::Ended { is_committed } => format!("ended {}", u8::from(*is_committed)),
+        Outcome::Ended(ended) => format!("{ended:?}"),
         Outcome::Tree(reply) => format!("{:?} at {}", reply.told, reply.zxid.0),
         Outcome::Noted => "noted".to_owned(),
         Outcome::Closed { silent } => format!("closed, {} silent", silent.len()),

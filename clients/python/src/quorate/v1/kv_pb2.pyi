@@ -34,6 +34,13 @@ class Unchanged(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     UNCHANGED_NOT_FINITE: _ClassVar[Unchanged]
     UNCHANGED_TOO_LONG: _ClassVar[Unchanged]
 
+class Ended(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+    __slots__ = ()
+    ENDED_UNSPECIFIED: _ClassVar[Ended]
+    ENDED_COMMITTED: _ClassVar[Ended]
+    ENDED_PARTIAL: _ClassVar[Ended]
+    ENDED_ABORTED: _ClassVar[Ended]
+
 class ScanOrder(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = ()
     SCAN_ORDER_UNSPECIFIED: _ClassVar[ScanOrder]
@@ -56,6 +63,10 @@ UNCHANGED_NOT_A_FLOAT: Unchanged
 UNCHANGED_OVERFLOW: Unchanged
 UNCHANGED_NOT_FINITE: Unchanged
 UNCHANGED_TOO_LONG: Unchanged
+ENDED_UNSPECIFIED: Ended
+ENDED_COMMITTED: Ended
+ENDED_PARTIAL: Ended
+ENDED_ABORTED: Ended
 SCAN_ORDER_UNSPECIFIED: ScanOrder
 SCAN_ORDER_HASH: ScanOrder
 SCAN_ORDER_KEY: ScanOrder
@@ -327,12 +338,12 @@ class HowEndedRequest(_message.Message):
     def __init__(self, keyspace: _Optional[str] = ..., token: _Optional[bytes] = ..., timeout_ms: _Optional[int] = ...) -> None: ...
 
 class HowEndedResponse(_message.Message):
-    __slots__ = ("is_committed", "coordinator")
-    IS_COMMITTED_FIELD_NUMBER: _ClassVar[int]
+    __slots__ = ("ended", "coordinator")
+    ENDED_FIELD_NUMBER: _ClassVar[int]
     COORDINATOR_FIELD_NUMBER: _ClassVar[int]
-    is_committed: bool
+    ended: Ended
     coordinator: _common_pb2.Coordinator
-    def __init__(self, is_committed: _Optional[bool] = ..., coordinator: _Optional[_Union[_common_pb2.Coordinator, _Mapping]] = ...) -> None: ...
+    def __init__(self, ended: _Optional[_Union[Ended, str]] = ..., coordinator: _Optional[_Union[_common_pb2.Coordinator, _Mapping]] = ...) -> None: ...
 
 class ItemAnswer(_message.Message):
     __slots__ = ("reading", "existed", "changed", "lifetime", "expiry_changed", "copied")

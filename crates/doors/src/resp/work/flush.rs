@@ -12,7 +12,7 @@ use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 use bytes::Bytes;
-use quorate_kernel::operation::{Cursor, Operation, Outcome};
+use quorate_kernel::operation::{Cursor, Operation, Outcome, Refusal};
 
 /// A keyspace that is being emptied.
 #[derive(Debug)]
@@ -68,6 +68,11 @@ impl Flush {
                 self.keys = keys;
             }
             Outcome::Deleted { .. } => {}
+            // The token would tell of one key alone.
+            Outcome::Refused(Refusal::OutcomeOpen { .. }) => {
+                let refusal = Refusal::OutcomeUnknown;
+                self.error.get_or_insert_with(|| error::refusal(&refusal));
+            }
             Outcome::Refused(refusal) => {
                 self.error.get_or_insert_with(|| error::refusal(&refusal));
             }

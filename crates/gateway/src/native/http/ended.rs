@@ -29,6 +29,7 @@ async fn how_ended(native: &Native, parts: &Parts) -> Result<Response, Problem> 
     })?;
     let asked = v1::HowEndedRequest { keyspace, token: token.into(), timeout_ms };
     let told = native.how_ended(asked, &asking(parts)).await?;
-    let body = json!({ "is_committed": told.is_committed });
+    let word = told.ended().as_str_name().trim_start_matches("ENDED_").to_ascii_lowercase();
+    let body = json!({ "ended": word });
     Ok(signed(answer::json(StatusCode::OK, &body), told.coordinator))
 }

@@ -10,6 +10,7 @@ use bytes::Bytes;
 use quorate_kernel::error::WireError;
 use quorate_kernel::ids::{GroupId, NodeId};
 use quorate_kernel::limits::SCAN_KEYS_MAX;
+use quorate_kernel::transaction::Ended;
 use quorate_kernel::wire::{Decoder, Encoder, Wire};
 use serde::Serialize;
 
@@ -119,8 +120,8 @@ pub enum Message {
         question: u64,
         /// The transaction.
         tx: TxId,
-        /// Whether it was done; nothing if the sender does not know any more.
-        is_committed: Option<bool>,
+        /// How it ended; nothing if the sender does not know any more.
+        ended: Option<Ended>,
     },
 }
 
@@ -232,9 +233,9 @@ impl Wire for Message {
                 out.raw(&[RECALL]);
                 out.head(&(question, tx));
             }
-            Message::Recalled { question, tx, is_committed } => {
+            Message::Recalled { question, tx, ended } => {
                 out.raw(&[RECALLED]);
-                out.head(&(question, tx, is_committed));
+                out.head(&(question, tx, ended));
             }
         }
     }
@@ -299,8 +300,8 @@ impl Wire for Message {
                 Ok(Message::Recall { question, tx })
             }
             RECALLED => {
-                let (question, tx, is_committed) = Decoder::value(head)?;
-                Ok(Message::Recalled { question, tx, is_committed })
+                let (question, tx, ended) = Decoder::value(head)?;
+                Ok(Message::Recalled { question, tx, ended })
             }
             WHO_LEADS => Ok(Message::WhoLeads { group: Decoder::value(head)? }),
             _ => Err(malformed("tag of a message")),

@@ -152,8 +152,8 @@ impl Process for Serializable {
             Message::Placed { group, list } => self.on_placed(from, group, &list, cx),
             Message::Founded(founded) => self.on_founded(from, founded, cx),
             Message::Recall { question, tx } => self.on_recall(from, question, tx, cx),
-            Message::Recalled { question, tx, is_committed } => {
-                self.on_recalled(from, question, (tx, is_committed), cx);
+            Message::Recalled { question, tx, ended } => {
+                self.on_recalled(from, question, (tx, ended), cx);
             }
         }
     }

@@ -5,7 +5,7 @@ use super::rustclient::{block_on, client};
 use crate::support::client::Client;
 use crate::support::cluster::{Cluster, until};
 use bytes::Bytes;
-use quorate_client::v1::Kind;
+use quorate_client::v1::{Ended, Kind};
 use rustix::process::Signal;
 use serde_json::json;
 
@@ -47,18 +47,21 @@ fn every_door_tells_how_a_write_ended_that_was_left_open() {
     let mut ended = None;
     until("the second host finds out", || {
         let told = ask(&cluster.http(2), &path(&token), b"");
-        ended = told.json()["is_committed"].as_bool();
+        ended = told.json()["ended"].as_str().map(str::to_owned);
         assert_eq!(ended.is_some(), told.status == 200, "{told:?}");
         ended.is_some()
     });
-    let is_committed = ended.expect("it was found out");
+    let ended = ended.expect("it was found out");
+    let is_committed = ended == "committed";
+    assert!(is_committed || ended == "aborted", "{ended}");
     let mut resp = Client::to(&cluster.resp(3));
     let command = [&b"TXN"[..], b"OUTCOME", token.as_bytes()];
     let told = resp.told_at_last(&command);
-    assert_eq!(told, if is_committed { "COMMITTED" } else { "ABORTED" });
+    assert_eq!(told, ended.to_ascii_uppercase());
     block_on(async {
         let keyspace = client(&[cluster.grpc(1)]).keyspace("default");
-        assert_eq!(keyspace.how_ended(unhex(&token)).await, Ok(is_committed));
+        let told = keyspace.how_ended(unhex(&token)).await;
+        assert_eq!(told, Ok(if is_committed { Ended::Committed } else { Ended::Aborted }));
         let wrong = keyspace.how_ended(Bytes::from_static(b"token")).await;
         let wrong = wrong.expect_err("nobody gave it");
         assert_eq!(wrong.kind(), Some(Kind::BadContext), "{wrong}");

@@ -26,7 +26,7 @@ pub(super) fn outcome_word(outcome: &Outcome) -> u64 {
         Outcome::Examined(_) => 11,
         Outcome::More(events) => 12 ^ (events.len() as u64) << 8,
         Outcome::Transacted(items) => 13 ^ (items.len() as u64) << 8,
-        Outcome::Ended { is_committed } => 15 + u64::from(*is_committed),
+        Outcome::Ended(ended) => 15 + (*ended as u64),
         Outcome::Tree(reply) => 14 ^ reply.zxid.0 << 8,
     }
 }

@@ -31,7 +31,7 @@ use quorate_kernel::operation::{Operation, Outcome, Refusal};
 use quorate_kernel::rng::Rng;
 use quorate_kernel::storage::Durability;
 use quorate_kernel::time::Time;
-use quorate_kernel::transaction::{Item, ItemOutcome};
+use quorate_kernel::transaction::{Ended, Item, ItemOutcome};
 use std::collections::BTreeMap;
 
 /// How many of a million answers, and of a million refusals, are followed by a change of the host.
@@ -224,8 +224,10 @@ impl Workload for Transactions {
             }
             // That the question was refused says nothing of what it is about.
             Outcome::Refused(_) if self.clients[client].token.is_some() => Completion::Unknown,
-            Outcome::Ended { is_committed: true } => Completion::Committed,
-            Outcome::Ended { is_committed: false } => Completion::Refused,
+            Outcome::Ended(Ended::Committed) => Completion::Committed,
+            // Nobody remembers which part.
+            Outcome::Ended(Ended::Partial) => Completion::Unknown,
+            Outcome::Ended(Ended::Aborted) => Completion::Refused,
             other => Completion::from(other),
         };
         let is_refused = matches!(completion, Completion::Refused | Completion::Unknown);
@@ -314,7 +316,7 @@ fn word(outcome: &Outcome) -> u64 {
     let of_value = |value: Option<&Bytes>| value.map_or(0, of_bytes);
     match outcome {
         Outcome::Values { values, .. } => of_value(values.iter().next()),
-        Outcome::Ended { is_committed } => 20 + u64::from(*is_committed),
+        Outcome::Ended(ended) => 20 + (*ended as u64),
         Outcome::Transacted(told) => told.iter().fold(2, |word: u64, told| {
             let told = match told {
                 ItemOutcome::Checked => 1,

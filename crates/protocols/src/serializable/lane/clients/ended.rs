@@ -11,7 +11,7 @@ use super::items::Sheet;
 use crate::sealed::Sealer;
 use crate::serializable::lane::message::Message;
 use crate::serializable::lane::{Context, Serializable};
-use crate::serializable::{self, Cause, Client, Token, TxId};
+use crate::serializable::{self, ActError, Cause, Client, Done, Results, Token, TxId};
 use alloc::collections::{BTreeMap, VecDeque};
 use bytes::Bytes;
 use quorate_kernel::ids::{GroupId, Incarnation, LaneId, NodeId, Ticket};
@@ -20,6 +20,7 @@ use quorate_kernel::mutant;
 use quorate_kernel::operation::{Outcome, Refusal};
 use quorate_kernel::receipt::TokenError;
 use quorate_kernel::time::Time;
+use quorate_kernel::transaction::Ended;
 
 /// How many ends a host remembers: of those alone whose clients were told that nobody knows.
 const ENDED_MAX: usize = 16_384;
@@ -74,19 +75,19 @@ impl Recalled {
 
 /// The ends that this start of a host has learnt after its clients were told that nobody knows.
 #[derive(Debug, Default)]
-pub struct Ended {
-    of: BTreeMap<TxId, bool>,
+pub struct Ends {
+    of: BTreeMap<TxId, Ended>,
     /// The same, the oldest first.
     order: VecDeque<TxId>,
 }
 
-impl Ended {
-    /// It is known how a transaction ended: whether it was done.
+impl Ends {
+    /// It is known how a transaction ended.
     pub fn note(&mut self, tx: TxId, outcome: &serializable::Outcome) {
-        let Some(is_committed) = verdict(outcome).filter(|_| !mutant!("lane_ends_unnoted")) else {
+        let Some(ended) = ending(outcome).filter(|_| !mutant!("lane_ends_unnoted")) else {
             return;
         };
-        if self.of.insert(tx, is_committed).is_none() {
+        if self.of.insert(tx, ended).is_none() {
             self.order.push_back(tx);
         }
         if self.order.len() > ENDED_MAX {
@@ -102,15 +103,33 @@ impl Ended {
     }
 }
 
-/// Whether a transaction was done, if it says so for all groups.
-fn verdict(outcome: &serializable::Outcome) -> Option<bool> {
+/// How a transaction ended, if it says so for all groups.
+fn ending(outcome: &serializable::Outcome) -> Option<Ended> {
     match outcome {
-        serializable::Outcome::Committed(_) => Some(true),
+        serializable::Outcome::Committed(results) => Some(of_results(results)),
         // Other groups may have done their shares.
         serializable::Outcome::Aborted(Cause::Lost) => None,
-        serializable::Outcome::Aborted(_) => Some(false),
-        serializable::Outcome::Forgotten { .. } if mutant!("lane_recall_guesses") => Some(false),
+        serializable::Outcome::Aborted(_) => Some(Ended::Aborted),
+        serializable::Outcome::Forgotten { .. } if mutant!("lane_recall_guesses") => {
+            Some(Ended::Aborted)
+        }
         serializable::Outcome::Running | serializable::Outcome::Forgotten { .. } => None,
+    }
+}
+
+/// A change that cannot be done leaves the others be: it may be the only one.
+fn of_results(results: &[(GroupId, Results)]) -> Ended {
+    let is_done = |told: &Result<Done, ActError>| {
+        !matches!(told, Err(_) | Ok(Done::Expiry { changed: false }))
+    };
+    let all = || results.iter().flat_map(|(_, of_group)| of_group);
+    let (done, count) = (all().filter(|told| is_done(told)).count(), all().count());
+    if done == count || mutant!("lane_ends_as_committed") {
+        Ended::Committed
+    } else if done == 0 {
+        Ended::Aborted
+    } else {
+        Ended::Partial
     }
 }
 
@@ -156,15 +175,18 @@ impl Serializable {
         };
         let (tx, host) = (recalled.token.tx, recalled.host);
         if host != cx.me.node {
-            if !recalled.host_forgot {
-                // A question promises nothing.
-                cx.fx.send_early(host, Message::Recall { question, tx });
+            // Who has left answers nobody any more.
+            recalled.host_forgot |= self.hosts.has_left(host);
+            if recalled.host_forgot {
+                return self.give_up_recall(question, cx);
             }
+            // A question promises nothing.
+            cx.fx.send_early(host, Message::Recall { question, tx });
             return false;
         }
         match self.remembered(tx) {
             Remembered::Asking => false,
-            Remembered::Ended(is_committed) => self.end_recall(question, is_committed, cx),
+            Remembered::Ended(ended) => self.end_recall(question, ended, cx),
         }
     }
 
@@ -177,11 +199,11 @@ impl Serializable {
         cx: &mut Context<'_>,
     ) {
         invariant!(from.node != cx.me.node, "this host looks itself");
-        let Remembered::Ended(is_committed) = self.remembered(tx) else { return };
+        let Remembered::Ended(ended) = self.remembered(tx) else { return };
         let is_over = !self.clients.names.open.contains(&(tx.client, tx.counter));
         invariant!(is_over, "what is asked for is answered when it is known");
         // It rests on what a majority has said, or on nothing.
-        cx.fx.send_early(from.node, Message::Recalled { question, tx, is_committed });
+        cx.fx.send_early(from.node, Message::Recalled { question, tx, ended });
     }
 
     /// The host that has asked for a transaction tells how it ended, if it knows.
@@ -189,7 +211,7 @@ impl Serializable {
         &mut self,
         from: Incarnation,
         question: u64,
-        (tx, is_committed): (TxId, Option<bool>),
+        (tx, ended): (TxId, Option<Ended>),
         cx: &mut Context<'_>,
     ) {
         let Some(Doing { phase: Phase::Recalling(recalled), ticket, .. }) =
@@ -205,7 +227,7 @@ impl Serializable {
             return;
         }
         invariant!(recalled.host != cx.me.node, "this host looks itself");
-        self.end_recall(question, is_committed, cx);
+        self.end_recall(question, ended, cx);
     }
 
     /// The group that decides tells how a transaction ended.
@@ -215,8 +237,8 @@ impl Serializable {
         outcome: &serializable::Outcome,
         cx: &mut Context<'_>,
     ) {
-        match verdict(outcome) {
-            Some(is_committed) => _ = self.end_recall(question, Some(is_committed), cx),
+        match ending(outcome) {
+            Some(ended) => _ = self.end_recall(question, Some(ended), cx),
             None if matches!(outcome, serializable::Outcome::Running) => {}
             None => {
                 if let Some(Doing { phase: Phase::Recalling(recalled), .. }) =
@@ -233,13 +255,8 @@ impl Serializable {
     }
 
     /// The host tells how it ended, or that it does not know; whether the client is answered.
-    fn end_recall(
-        &mut self,
-        question: u64,
-        is_committed: Option<bool>,
-        cx: &mut Context<'_>,
-    ) -> bool {
-        let Some(is_committed) = is_committed else {
+    fn end_recall(&mut self, question: u64, ended: Option<Ended>, cx: &mut Context<'_>) -> bool {
+        let Some(ended) = ended else {
             if let Some(Doing { phase: Phase::Recalling(recalled), .. }) =
                 self.clients.get_mut(question)
             {
@@ -249,7 +266,7 @@ impl Serializable {
         };
         if let Some(Doing { ticket: Some(ticket), .. }) = self.clients.remove(question) {
             // A majority has said so: nothing waits for this node's disk.
-            cx.fx.answer_early(ticket, Outcome::Ended { is_committed });
+            cx.fx.answer_early(ticket, Outcome::Ended(ended));
         }
         true
     }
@@ -278,8 +295,8 @@ impl Serializable {
 enum Remembered {
     /// It does not know yet how it ended.
     Asking,
-    /// Whether it was done; nothing if it does not know any more, or never did.
-    Ended(Option<bool>),
+    /// That; nothing if it does not know any more, or never did.
+    Ended(Option<Ended>),
 }
 
 #[cfg(test)]
@@ -299,14 +316,14 @@ mod tests {
 
     #[test]
     fn the_oldest_ends_are_forgotten_first() {
-        let mut ended = Ended::default();
+        let mut ended = Ends::default();
         let tx = |counter| TxId { counter, client: Client(1) };
         for counter in 0..=ENDED_MAX as u64 {
             ended.note(tx(counter), &serializable::Outcome::Committed(Default::default()));
             ended.check();
         }
         assert_eq!(ended.of.get(&tx(0)), None);
-        assert_eq!(ended.of.get(&tx(1)), Some(&true));
+        assert_eq!(ended.of.get(&tx(1)), Some(&Ended::Committed));
         for unclear in [
             serializable::Outcome::Running,
             serializable::Outcome::Forgotten { lowest: 1 },

@@ -1,6 +1,6 @@
 //! What clients of this host have in hand: the paper's client library, at each host (§4.2).
 
-use super::ended::{Ended, Recalled};
+use super::ended::{Ends, Recalled};
 use super::items::Sheet;
 use super::names::Names;
 use crate::serializable::lane::message::Message;
@@ -140,7 +140,7 @@ pub struct Clients {
     /// What transactions are called.
     pub names: Names,
     /// How those ended of which nobody waited for the end.
-    pub ended: Ended,
+    pub ended: Ends,
     /// How many questions were asked.
     questions: u64,
     doing: BTreeMap<u64, Doing>,

@@ -1,19 +1,23 @@
 //! Clients that were told that nobody knows yet how a transaction ended ask with their tokens.
 
-use super::promises::{SOON, bytes, three};
+use super::promises::{SOON, bytes, three, transact};
 use super::traps::leader_and_other;
 use super::world::World;
 use crate::serializable::lane::Message;
 use crate::serializable::lane::groups::gone::GONE;
 use crate::serializable::{Client, TxId};
 use bytes::Bytes;
+use quorate_kernel::change::Change;
+use quorate_kernel::expiry::Expiry;
 use quorate_kernel::operation::{Operation, Outcome, Refusal};
 use quorate_kernel::process::Process;
 use quorate_kernel::receipt::TokenError;
+use quorate_kernel::ring::Standing;
 use quorate_kernel::time::Span;
+use quorate_kernel::transaction::{Ended, Item};
 
-const COMMITTED: Outcome = Outcome::Ended { is_committed: true };
-const ABORTED: Outcome = Outcome::Ended { is_committed: false };
+const COMMITTED: Outcome = Outcome::Ended(Ended::Committed);
+const ABORTED: Outcome = Outcome::Ended(Ended::Aborted);
 const FORGOTTEN: Outcome = Outcome::Refused(Refusal::OutcomeForgotten);
 
 fn how_ended(token: &Bytes) -> Operation {
@@ -30,8 +34,13 @@ fn token_of(told: &Outcome) -> Bytes {
 impl World {
     /// A put at a host that reaches the leader, which is heard no more: what its client is told.
     fn put_unheard(&mut self, host: usize, leader: usize) -> Bytes {
+        self.ask_unheard((host, leader), Operation::put(bytes("k"), bytes("v")))
+    }
+
+    /// The same of something else.
+    fn ask_unheard(&mut self, (host, leader): (usize, usize), operation: Operation) -> Bytes {
         self.cut.insert((leader, host));
-        let told = self.ask(host, Operation::put(bytes("k"), bytes("v")), Span::millis(700));
+        let told = self.ask(host, operation, Span::millis(700));
         token_of(&told)
     }
 
@@ -143,10 +152,44 @@ fn what_is_told_of_another_transaction_is_not_believed() {
     let questions = &world.hosts[other].process.as_ref().expect("it is up").clients;
     let question = questions.questions().next().expect("it asks");
     let tx = TxId { counter: 1, client: Client(1) };
-    let lie = Message::Recalled { question, tx, is_committed: Some(false) };
+    let lie = Message::Recalled { question, tx, ended: Some(Ended::Aborted) };
     let from = world.hosts[host].me;
     world.turn(other, |process, cx| process.on_message(from, lie, cx));
     assert_eq!(world.answer(ticket), None, "it is of another transaction");
     world.cut.clear();
     assert_eq!(world.await_answer(ticket), COMMITTED);
+}
+
+#[test]
+fn changes_that_could_not_be_done_are_not_told_as_done() {
+    let mut world = three(1);
+    let (leader, host) = leader_and_other(&world, 1);
+    assert_eq!(world.ask(host, Operation::put(bytes("k"), bytes("v")), SOON), Outcome::written());
+    let put_if = |exists| Item::Change {
+        key: bytes("k"),
+        change: Change::PutIf { exists, value: bytes("w"), expiry: Expiry::Never },
+    };
+    for (items, ended) in [
+        (std::vec![put_if(false)], Ended::Aborted),
+        (std::vec![put_if(false), put_if(true)], Ended::Partial),
+        (std::vec![put_if(true)], Ended::Committed),
+    ] {
+        let token = world.ask_unheard((host, leader), transact(items));
+        assert_eq!(world.ask(leader, how_ended(&token), SOON), Outcome::Ended(ended));
+        world.cut.clear();
+        world.await_end(host);
+    }
+}
+
+#[test]
+fn nobody_waits_for_a_host_that_has_left() {
+    let mut world = three(1);
+    let (leader, host) = leader_and_other(&world, 1);
+    let token = world.put_unheard(host, leader);
+    world.crash(host);
+    world.run(GONE);
+    world.run(Span::secs(3));
+    world.cut.clear();
+    world.stand(host, Standing::Left);
+    assert_eq!(world.ask(leader, how_ended(&token), SOON), FORGOTTEN);
 }

@@ -15,6 +15,7 @@ use quorate_kernel::operation::Operation;
 use quorate_kernel::rng::Rng;
 use quorate_kernel::storage::Durability;
 use quorate_kernel::time::Span;
+use quorate_kernel::transaction::Ended;
 use quorate_kernel::wire::{Body, Decoder, Encoder, Wire};
 use std::format;
 use std::sync::Arc;
@@ -79,7 +80,7 @@ fn all() -> Vec<Message> {
         Message::Placed { group, list: Vec::from([(0, 1, group), (255, 7, GroupId(256))]) },
         Message::Founded(Vec::from([(group, founders)])),
         Message::Recall { question, tx },
-        Message::Recalled { question, tx, is_committed: Some(false) },
+        Message::Recalled { question, tx, ended: Some(Ended::Partial) },
     ])
 }
 
