@@ -127,6 +127,9 @@ impl World<'_> {
     /// power of what is in memory alone, with an old copy of what was not synced. Who is asked
     /// before the hosts are down knows exactly what they held.
     pub(super) fn lose_copies(&mut self, what: &What) {
+        if matches!(what, What::Power { hosts } if hosts.len() == self.machines.hosts.len()) {
+            self.note_changes_of_members();
+        }
         let loses = |durability: Durability| match what {
             What::Wipe { .. } => true,
             What::Restore { .. } => durability != Durability::Sync,
@@ -172,7 +175,6 @@ impl World<'_> {
         for tenant in &mut self.tenants {
             if is_all && tenant.keyspace.durability == Durability::Memory {
                 tenant.clients.on_blackout();
-                tenant.lost_all_at = Some(self.machines.now);
             }
         }
         self.on_loss(hosts);
