@@ -2,7 +2,7 @@
 
 mod losses;
 
-pub use losses::members_change;
+pub use losses::{have_all, may_lose, members_change};
 
 use crate::host::{Host, Running};
 use crate::queue::HostIndex;

@@ -1,12 +1,51 @@
 //! What a loss takes of groups, and what it leaves undecided.
 
-use super::{Groups, rows};
+use super::{Groups, Row, rows};
 use crate::queue::HostIndex;
 use quorate_kernel::ids::{GroupId, NodeId};
 use std::collections::BTreeMap;
 
 /// The fields that say that members change.
 const CHANGING: [&str; 4] = ["transfers", "changes_wanted", "newcomers_awaited", "buckets_to_move"];
+
+/// Whether what lies at a token may be lost if these hosts, with these nodes, lose all that they
+/// have: one of them has something of its group, or a group names it, and nowhere else a majority
+/// of a group has it all. Where nobody says whose a token is, it may.
+#[must_use]
+pub fn may_lose(
+    said: &[(HostIndex, Groups)],
+    (hosts, nodes): (&[HostIndex], &[NodeId]),
+    token: u64,
+) -> bool {
+    // What has moved lies in other groups than the ranges tell.
+    let have_moved = said.iter().any(|(_, groups)| groups.number("buckets_moved") > 0);
+    let has = |row: &Row| have_moved || row.range.contains(token);
+    let mut newest: BTreeMap<GroupId, &Row> = BTreeMap::new();
+    for (_, row) in rows(said) {
+        let known = newest.entry(row.view.group).or_insert(row);
+        if row.view.version > known.view.version {
+            *known = row;
+        }
+    }
+    let is_elsewhere = |row: &Row| {
+        let its =
+            rows(said).filter(|(host, other)| other.view == row.view && !hosts.contains(host));
+        let ready = its.filter(|(_, other)| other.is_ready).count();
+        row.range.contains(token) && ready > row.members.len() / 2
+    };
+    if !have_moved && newest.values().any(|row| is_elsewhere(row)) {
+        return false;
+    }
+    let names_one = |row: &Row| row.members.iter().any(|node| nodes.contains(node));
+    let mut its = rows(said).filter(|(_, row)| has(row)).peekable();
+    its.peek().is_none() || its.any(|(host, row)| hosts.contains(&host) || names_one(row))
+}
+
+/// Whether nobody else has anything of any group, as a member, to become one or from before.
+#[must_use]
+pub fn have_all(said: &[(HostIndex, Groups)], hosts: &[HostIndex]) -> bool {
+    rows(said).all(|(host, _)| hosts.contains(&host))
+}
 
 /// Whether the members of groups are changing, or a change is to be expected at once: somebody
 /// copies to become one or was one, hosts know different views, or a group has not as many members
@@ -32,9 +71,44 @@ pub fn members_change(
 
 #[cfg(test)]
 mod tests {
-    use super::super::Row;
     use super::super::tests::{row, said};
     use super::*;
+    use quorate_kernel::view::ViewId;
+
+    #[test]
+    fn a_token_is_lost_with_the_only_hosts_that_have_it() {
+        let (low, high) = (row(1, (0, 9), &[1]), row(1, (9, 0), &[2]));
+        let high = Row { view: ViewId { group: GroupId(8), version: 1 }, ..high };
+        let all = said(&[low.clone(), high.clone()]);
+        let lose = |said: &[(HostIndex, Groups)], host: usize, token| {
+            may_lose(said, (&[host], &[NodeId(host as u64 + 1)]), token)
+        };
+        assert!(lose(&all, 0, 5) && lose(&all, 1, 20));
+        assert!(!lose(&all, 0, 20) && !lose(&all, 1, 5), "the other one has it");
+        assert!(lose(&said(&[]), 0, 5), "nobody says who has it");
+        // That something else moves is no reason for a loss.
+        let newcomer = Row { is_member: false, is_ready: false, is_learning: true, ..high.clone() };
+        assert!(!lose(&said(&[low.clone(), high.clone(), newcomer.clone()]), 0, 20));
+        assert!(lose(&said(&[low.clone(), high, newcomer]), 1, 20), "the newcomer only copies");
+        assert!(have_all(&said(&[low.clone()]), &[0]) && !have_all(&all, &[0]));
+        // It has gone from the first host to the second one, or to all three.
+        let gone = Row { is_member: false, is_ready: false, ..low };
+        let here = row(2, (0, 9), &[2]);
+        let both = said(&[gone, here.clone()]);
+        assert!(!lose(&both, 0, 5) && lose(&both, 1, 5));
+        let all = row(2, (0, 9), &[1, 2, 3]);
+        let lacks = Row { is_ready: false, ..all.clone() };
+        assert!(
+            !lose(&said(&[all.clone(), all.clone(), all.clone()]), 0, 5),
+            "two of three are left"
+        );
+        assert!(lose(&said(&[all.clone(), all.clone(), lacks.clone()]), 0, 5), "one is not whole");
+        assert!(!lose(&said(&[lacks, all.clone(), all]), 0, 5), "it has nothing to lose");
+        // Buckets have moved: no range tells where they are.
+        let mut moved = said(&[here.clone(), here]);
+        moved[0].1.fields.push(("buckets_moved", 1));
+        assert!(lose(&moved, 1, 20));
+    }
 
     #[test]
     fn a_change_of_members_is_seen_while_it_lasts() {

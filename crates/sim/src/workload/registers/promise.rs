@@ -2,7 +2,7 @@
 //! group is there while a majority of its members has forgotten nothing.
 
 use crate::fault::What;
-use crate::groups::{self, Groups, Row};
+use crate::groups::{self, Groups};
 use crate::host::Host;
 use crate::queue::HostIndex;
 use crate::workload::Ground;
@@ -49,24 +49,32 @@ pub(in crate::workload) fn may_forget(targets: &[HostIndex], ground: &Ground<'_>
 fn may_lose(host: HostIndex, ground: &Ground<'_>) -> bool {
     let others = ground.hosts.iter().enumerate().filter(|(index, _)| *index != host);
     // Who is down holds what it held.
-    let last = |host: &Host| {
-        let said = || host.said.get(&ground.lane).cloned().unwrap_or_default();
-        Groups::of(host, ground.lane).unwrap_or_else(said)
-    };
-    let said: Vec<(HostIndex, Groups)> = others.map(|(index, host)| (index, last(host))).collect();
+    let last = |(index, host): (HostIndex, &Host)| (index, Groups::last_of(host, ground.lane));
+    let said: Vec<(HostIndex, Groups)> = others.map(last).collect();
     groups::lacking_a_majority(&said, ground.hosts[host].node_id).is_none()
 }
 
-/// Whether one of these hosts may hold a key, as the groups say.
-pub(in crate::workload) fn may_hold(hosts: &[HostIndex], key: &[u8], ground: &Ground<'_>) -> bool {
+/// Whether these hosts may have the only copy of a key, as the groups say.
+pub(in crate::workload) fn may_lose_key(
+    hosts: &[HostIndex],
+    key: &[u8],
+    ground: &Ground<'_>,
+) -> bool {
     let (Some(engine), Some(known)) = (ground.engine, ground.known) else { return true };
     let token = (engine.token)(&known.settings, key);
-    let groups = ground.hosts.iter().filter_map(|host| Groups::of(host, ground.lane));
-    let rows: Vec<Row> = groups.flat_map(|groups| groups.rows).collect();
-    let of_key = rows.iter().filter(|row| row.range.contains(token));
-    let mut members = of_key.flat_map(|row| &row.members);
     let nodes: Vec<NodeId> = hosts.iter().map(|host| ground.hosts[*host].node_id).collect();
-    ground.unsettled.is_some() || members.any(|member| nodes.contains(member))
+    groups::may_lose(&said(ground), (hosts, &nodes), token)
+}
+
+/// Whether no other host that runs has anything of any group.
+pub(in crate::workload) fn have_all(hosts: &[HostIndex], ground: &Ground<'_>) -> bool {
+    groups::have_all(&said(ground), hosts)
+}
+
+/// What the hosts that run say of the groups.
+fn said(ground: &Ground<'_>) -> Vec<(HostIndex, Groups)> {
+    let hosts = ground.hosts.iter().enumerate();
+    hosts.filter_map(|(index, host)| Some((index, Groups::of(host, ground.lane)?))).collect()
 }
 
 /// From when on what was acknowledged may be gone, now that these hosts have lost what they had not

@@ -237,7 +237,7 @@ impl Workload for Transactions {
     ) -> bool {
         if ground.replicas == 1 {
             scene.line(format_args!("** the only copies of some keys are lost"));
-            let is_lost = |key: &Bytes| promise::may_hold(hosts, key, ground);
+            let is_lost = |key: &Bytes| promise::may_lose_key(hosts, key, ground);
             let is_gone = |operation: &Operation| operation.keys().any(is_lost);
             self.past.push(self.recorder.tear(Time(0), is_gone));
         }
