@@ -3,7 +3,7 @@
 use super::{Groups, Row, rows};
 use crate::queue::HostIndex;
 use quorate_kernel::ids::{GroupId, NodeId};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The fields that say that members change.
 const CHANGING: [&str; 4] = ["transfers", "changes_wanted", "newcomers_awaited", "buckets_to_move"];
@@ -45,6 +45,22 @@ pub fn may_lose(
 #[must_use]
 pub fn have_all(said: &[(HostIndex, Groups)], hosts: &[HostIndex]) -> bool {
     rows(said).all(|(host, _)| hosts.contains(&host))
+}
+
+/// Whether these tokens are of several groups, or may be: hosts do not say of which they are.
+#[must_use]
+pub fn are_apart(said: &[(HostIndex, Groups)], tokens: impl Iterator<Item = u64>) -> bool {
+    let have_moved = said.iter().any(|(_, groups)| groups.number("buckets_moved") > 0);
+    let mut groups = BTreeSet::new();
+    let mut tokens = tokens.collect::<BTreeSet<u64>>().into_iter();
+    let is_one = tokens.len() <= 1;
+    let is_told = tokens.all(|token| {
+        let mut its = rows(said).filter(|(_, row)| row.range.contains(token)).peekable();
+        let is_told = its.peek().is_some();
+        groups.extend(its.map(|(_, row)| row.view.group));
+        is_told
+    });
+    !is_one && (have_moved || !is_told || groups.len() > 1)
 }
 
 /// Whether the members of groups are changing, or a change is to be expected at once: somebody
@@ -108,6 +124,20 @@ mod tests {
         let mut moved = said(&[here.clone(), here]);
         moved[0].1.fields.push(("buckets_moved", 1));
         assert!(lose(&moved, 1, 20));
+    }
+
+    #[test]
+    fn tokens_are_apart_if_they_may_be_of_several_groups() {
+        let (low, high) = (row(1, (0, 9), &[1]), row(1, (9, 0), &[2]));
+        let high = Row { view: ViewId { group: GroupId(8), version: 1 }, ..high };
+        let mut all = said(&[low.clone(), high]);
+        let apart =
+            |said: &[(HostIndex, Groups)], tokens: &[u64]| are_apart(said, tokens.iter().copied());
+        assert!(apart(&all, &[5, 20]));
+        assert!(!apart(&all, &[5, 6]) && !apart(&all, &[20, 21]) && !apart(&all, &[5, 5]));
+        assert!(apart(&said(&[low]), &[20, 21]), "nobody says whose they are");
+        all[0].1.fields.push(("buckets_moved", 1));
+        assert!(apart(&all, &[5, 6]), "what has moved is where no range tells");
     }
 
     #[test]

@@ -7,6 +7,7 @@ use crate::host::Host;
 use crate::queue::HostIndex;
 use crate::workload::Ground;
 use quorate_kernel::ids::NodeId;
+use quorate_kernel::operation::Operation;
 use quorate_kernel::storage::Durability;
 
 /// Whether a fault leaves a majority that has forgotten nothing. Without one acknowledged data is
@@ -69,6 +70,21 @@ pub(in crate::workload) fn may_lose_key(
 /// Whether no other host that runs has anything of any group.
 pub(in crate::workload) fn have_all(hosts: &[HostIndex], ground: &Ground<'_>) -> bool {
     groups::have_all(&said(ground), hosts)
+}
+
+/// Whether an operation is about keys of several groups, as hosts say or said last.
+pub(in crate::workload) fn apart(ground: &Ground<'_>) -> impl Fn(&Operation) -> bool {
+    let hosts = ground.hosts.iter().enumerate();
+    let last = hosts.map(|(index, host)| (index, Groups::last_of(host, ground.lane)));
+    let said: Vec<(HostIndex, Groups)> = last.collect();
+    let token = ground.engine.zip(ground.known);
+    let token = token.map(|(engine, known)| (engine.token, known.settings.clone()));
+    move |operation| match &token {
+        Some((token, settings)) => {
+            groups::are_apart(&said, operation.keys().map(|key| token(settings, key)))
+        }
+        None => true,
+    }
 }
 
 /// What the hosts that run say of the groups.
