@@ -226,3 +226,42 @@ pub fn of(section: &WorkloadSection, rng: &mut Rng) -> Box<dyn Workload> {
         Kind::Tree => Box::new(tree::Tree::new(section, rng)),
     }
 }
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::clock::Clock;
+    use crate::delay::{Delay, Distribution};
+    use crate::disk::Disk;
+    use crate::queue::Queue;
+    use quorate_kernel::ids::{Lsn, NodeId};
+    use quorate_kernel::storage::Batch;
+
+    /// A host whose disk was given something that it has not synced since this time, if any.
+    pub(crate) fn periodic(unsynced_since: Option<u64>) -> Host {
+        let delay = || Delay::new(&Distribution::Constant { us: 1 });
+        let mut disk = Disk::new(0, delay(), delay(), 1, None, Rng::new(1));
+        disk.open(1, 0);
+        if let Some(since) = unsynced_since {
+            let queue = &mut Queue::default();
+            disk.commit(Batch { lsn: Lsn(1), must_sync: false, writes: Vec::new() }, 0, queue);
+            disk.on_written(since, queue).expect("the store is well");
+        }
+        Host::new(0, NodeId(1), disk, Clock::new(0, 0, 0), Rng::new(1))
+    }
+
+    /// A keyspace of three replicas on these hosts.
+    pub(crate) fn ground<'a>(hosts: &'a [Host], durability: &str) -> Ground<'a> {
+        Ground {
+            hosts,
+            lane: LaneId::KEYSPACES,
+            engine: None,
+            durability: durability.parse().expect("it is one"),
+            replicas: 3,
+            copies: 3,
+            known: None,
+            unsettled: None,
+            has_lost_lately: false,
+        }
+    }
+}
