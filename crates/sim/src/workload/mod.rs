@@ -200,6 +200,17 @@ pub trait Workload {
         false
     }
 
+    /// The power of hosts is about to fail, which takes what they have not synced. Returns whether
+    /// no client goes on as it was, as [`Workload::on_lost_copies`] does.
+    fn on_power(
+        &mut self,
+        _hosts: &[HostIndex],
+        _ground: &Ground<'_>,
+        _scene: &mut Scene<'_>,
+    ) -> bool {
+        false
+    }
+
     /// Everything was lost, as the keyspace's level allows or because the keyspace was dropped and
     /// made again, and every connection with it.
     fn on_blackout(&mut self) {}

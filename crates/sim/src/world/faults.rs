@@ -136,8 +136,11 @@ impl World<'_> {
             What::Kill { .. } | What::Power { .. } => durability == Durability::Memory,
             _ => false,
         };
+        let is_power = matches!(what, What::Power { .. });
         let is_only = |tenant: &super::Tenant<'_>| {
-            tenant.keyspace.copies == 1 && loses(tenant.keyspace.durability)
+            let durability = tenant.keyspace.durability;
+            let loses_end = is_power && durability.every().is_some();
+            tenant.keyspace.copies == 1 && (loses(durability) || loses_end)
         };
         if !self.tenants.iter().any(is_only) {
             return;
@@ -158,7 +161,12 @@ impl World<'_> {
             }
             let scene = &mut self.machines.scene();
             let ground = tenant.ground(scene.hosts, known.as_deref(), unsettled.as_deref());
-            if tenant.clients.work.on_lost_copies(&hosts, &ground, scene) {
+            let work = &mut tenant.clients.work;
+            let begins_anew = match loses(ground.durability) {
+                true => work.on_lost_copies(&hosts, &ground, scene),
+                false => work.on_power(&hosts, &ground, scene),
+            };
+            if begins_anew {
                 tenant.clients.on_renewal(scene);
             }
         }

@@ -271,6 +271,22 @@ impl Workload for Tree {
         }
     }
 
+    /// The host that has the only copy of the tree loses the end of it. Sessions of before may be
+    /// left, but not as their clients know them.
+    fn on_power(
+        &mut self,
+        hosts: &[HostIndex],
+        ground: &Ground<'_>,
+        scene: &mut Scene<'_>,
+    ) -> bool {
+        let is_lost = loses_end(hosts, ground);
+        if is_lost {
+            scene.line(format_args!("** the end of the only copy of the tree is lost"));
+            self.next = Some(Next::OfRest);
+        }
+        is_lost
+    }
+
     /// The only copy of the tree may be lost, and with it all sessions. Where nobody else has
     /// anything of it, nothing is left.
     fn on_lost_copies(
@@ -319,6 +335,18 @@ impl Workload for Tree {
     }
 }
 
+/// Whether a loss of power of these hosts takes acknowledged changes of the tree from its only
+/// copy. One of all hosts is for [`Workload::on_loss`].
+fn loses_end(hosts: &[HostIndex], ground: &Ground<'_>) -> bool {
+    let lose = |host: &&HostIndex| ground.hosts[**host].disk.unsynced_since().is_some();
+    let losing: Vec<HostIndex> = hosts.iter().filter(lose).copied().collect();
+    let is_all = hosts.len() == ground.hosts.len();
+    ground.durability.every().is_some()
+        && ground.replicas == 1
+        && !(is_all || losing.is_empty())
+        && promise::may_lose_key(&losing, b"/", ground)
+}
+
 /// An act that a client without a session asks for.
 fn without(act: Act) -> Operation {
     Operation::Tree(Ask { session: None, opening: None, act }.into())
@@ -332,5 +360,23 @@ fn word(outcome: &Outcome) -> u64 {
         Outcome::More(events) => 5 ^ (events.len() as u64) << 8,
         Outcome::Refused(_) => 6,
         _ => 7,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workload::tests::{ground, periodic};
+
+    #[test]
+    fn power_takes_the_end_of_an_only_copy_that_is_not_synced() {
+        let hosts = [Some(40), None, None].map(periodic);
+        let of = |replicas, durability| Ground { replicas, ..ground(&hosts, durability) };
+        let alone = of(1, "periodic=50ms");
+        assert!(loses_end(&[0], &alone));
+        assert!(!loses_end(&[1], &alone), "it has synced all");
+        assert!(!loses_end(&[0, 1, 2], &alone), "all hosts lose power at once");
+        assert!(!loses_end(&[0], &of(3, "periodic=50ms")), "two others have it");
+        assert!(!loses_end(&[0], &of(1, "sync")) && !loses_end(&[0], &of(1, "memory")));
     }
 }
