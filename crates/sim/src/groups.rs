@@ -2,7 +2,7 @@
 
 mod losses;
 
-pub use losses::{are_apart, have_all, may_lose, members_change};
+pub use losses::{are_apart, have_all, may_lose, members_change, seats};
 
 use crate::host::{Host, Running};
 use crate::queue::HostIndex;

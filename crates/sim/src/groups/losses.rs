@@ -1,6 +1,7 @@
 //! What a loss takes of groups, and what it leaves undecided.
 
 use super::{Groups, Row, rows};
+use crate::host::Host;
 use crate::queue::HostIndex;
 use quorate_kernel::ids::{GroupId, NodeId};
 use std::collections::{BTreeMap, BTreeSet};
@@ -45,6 +46,17 @@ pub fn may_lose(
 #[must_use]
 pub fn have_all(said: &[(HostIndex, Groups)], hosts: &[HostIndex]) -> bool {
     rows(said).all(|(host, _)| hosts.contains(&host))
+}
+
+/// How many members of one group a host is: two of one that names the node that it is, and one that
+/// it was before its disk was lost.
+#[must_use]
+pub fn seats(rows: &[Row], host: &Host) -> usize {
+    let is_both = |row: &Row| {
+        let was = row.members.iter().any(|node| host.lost.contains(node));
+        was && row.members.contains(&host.node_id)
+    };
+    1 + usize::from(rows.iter().any(is_both))
 }
 
 /// Whether these tokens are of several groups, or may be: hosts do not say of which they are.

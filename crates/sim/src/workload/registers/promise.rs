@@ -2,7 +2,7 @@
 //! group is there while a majority of its members has forgotten nothing.
 
 use crate::fault::What;
-use crate::groups::{self, Groups};
+use crate::groups::{self, Groups, Row};
 use crate::host::Host;
 use crate::queue::HostIndex;
 use crate::workload::Ground;
@@ -33,14 +33,18 @@ pub(in crate::workload) fn bears(what: &What, ground: &Ground<'_>) -> bool {
     }
 }
 
-/// Whether a majority of any group is left that has forgotten nothing, if these hosts forget.
+/// Whether a majority of any group is left that has forgotten nothing, if these hosts forget. One
+/// whose disk was lost is two members of a group that names its node of before, too.
 pub(in crate::workload) fn may_forget(targets: &[HostIndex], ground: &Ground<'_>) -> bool {
     let forgets = |(index, host): &(HostIndex, &Host)| {
         // A host whose next sync fails will have forgotten when it is back.
         let is_failing = host.is_sync_failing && ground.durability != Durability::Sync;
         targets.contains(index) || host.has_forgotten || host.is_wiped || is_failing
     };
-    let count = ground.hosts.iter().enumerate().filter(forgets).count();
+    let said = || ground.hosts.iter().map(|host| Groups::last_of(host, ground.lane));
+    let rows: Vec<Row> = said().flat_map(|groups| groups.rows).collect();
+    let forgetful = ground.hosts.iter().enumerate().filter(forgets);
+    let count: usize = forgetful.map(|(_, host)| groups::seats(&rows, host)).sum();
     // Of an only copy one at a time is lost, too: while replicas become more there may be others.
     count <= (ground.replicas - (ground.replicas / 2 + 1)).max(1)
 }
@@ -104,4 +108,31 @@ pub(in crate::workload) fn lost_since(targets: &[HostIndex], ground: &Ground<'_>
     first.sort_unstable();
     let last = targets.iter().map(|host| ground.hosts[*host].lost_since.1).min()?;
     Some((*first.get(ground.replicas / 2)?).max(last))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::groups::tests::{row, said};
+    use crate::workload::tests::{ground, periodic};
+    use quorate_kernel::ids::LaneId;
+
+    /// A host that has lost its disk is two of five members while a group names both of its nodes.
+    #[test]
+    fn a_host_that_is_two_members_is_forgotten_as_two() {
+        let names = |members: &[u64]| said(&[row(1, (0, 9), members)]).remove(0).1;
+        let bears = |members: &[u64]| {
+            let mut hosts = [None; 5].map(periodic);
+            for (node, host) in (1..).zip(&mut hosts) {
+                host.node_id = NodeId(node);
+                host.said.insert(LaneId::KEYSPACES, names(members));
+            }
+            (hosts[0].lost, hosts[0].is_wiped) = (vec![NodeId(9)], true);
+            let ground = Ground { replicas: 5, ..ground(&hosts, "memory") };
+            [may_forget(&[0], &ground), may_forget(&[1], &ground), may_forget(&[1, 2], &ground)]
+        };
+        assert_eq!(bears(&[1, 2, 3, 4, 5]), [true, true, false]);
+        assert_eq!(bears(&[9, 2, 3, 4, 5]), [true, true, false], "the new node is no member");
+        assert_eq!(bears(&[1, 9, 2, 3, 4]), [true, false, false], "three of five have nothing");
+    }
 }
