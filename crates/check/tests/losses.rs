@@ -8,7 +8,7 @@ use quorate_check::transactions;
 use quorate_kernel::expiry::Expiry;
 use quorate_kernel::operation::Operation;
 use quorate_kernel::time::Time;
-use quorate_kernel::transaction::{Item, ItemOutcome};
+use quorate_kernel::transaction::{Condition, Item, ItemOutcome};
 
 const STEPS_MAX: u64 = 10_000;
 
@@ -83,7 +83,7 @@ fn of_what_was_done_in_several_groups_some_may_have_lost_their_part() {
         }
         let under_way = recorder.invoke(ClientId(2), pair("c"), Time(65));
         let past = match tears {
-            true => recorder.tear(Time(40), |_| true),
+            true => recorder.tear(Time(40), |_| true, |_| true),
             false => recorder.lose(Time(40), |_| true),
         };
         assert!(matches!(transactions::judge(&past, STEPS_MAX), Verdict::Holds));
@@ -104,4 +104,60 @@ fn of_what_was_done_in_several_groups_some_may_have_lost_their_part() {
     }
     assert!(!verdict(["a", "d"], true), "nobody has written it");
     assert!(!verdict(["", "b"], true), "the first one was acknowledged long before");
+}
+
+/// Where both keys are of one group, all of a transaction is left or nothing.
+#[test]
+fn what_was_done_in_one_group_is_not_torn() {
+    let verdict = |values: [&'static str; 2], is_apart: bool| {
+        let mut recorder = Recorder::new();
+        let id = recorder.invoke(ClientId(1), pair("a"), Time(50));
+        let wrote = Completion::Transacted(vec![ItemOutcome::Written; 2]);
+        recorder.complete(id, wrote, Time(55));
+        recorder.tear(Time(40), |_| true, |_| is_apart);
+        for (at, (key, value)) in (80..).zip(["x", "y"].into_iter().zip(values)) {
+            let get = recorder.invoke(ClientId(1), get(key), Time(2 * at));
+            let value = (!value.is_empty()).then(|| Bytes::from_static(value.as_bytes()));
+            recorder.complete(get, Completion::Value(value), Time(2 * at + 1));
+        }
+        matches!(transactions::judge(recorder.finish(), STEPS_MAX), Verdict::Holds)
+    };
+    for is_apart in [false, true] {
+        assert!(verdict(["", ""], is_apart) && verdict(["a", "a"], is_apart));
+    }
+    assert!(verdict(["a", ""], true) && verdict(["", "a"], true));
+    assert!(!verdict(["a", ""], false), "it was done, and is done as a whole");
+}
+
+/// Who was told that nothing was done may rely on it, also after a loss, and also if the loss came
+/// before the answer; but not where one of several groups may have forgotten it.
+#[test]
+fn what_one_group_has_refused_was_not_done() {
+    let absent = || Item::Check { key: Bytes::from_static(b"x"), holds: Condition::Absent };
+    let verdict = |told: Completion, is_late: bool, is_apart: bool| {
+        let mut recorder = Recorder::new();
+        let Operation::Transact { mut items, .. } = pair("a") else { unreachable!("it is one") };
+        items.insert(0, absent());
+        let id = recorder.invoke(ClientId(1), Operation::Transact { items, name: None }, Time(50));
+        let tear = |recorder: &mut Recorder| {
+            recorder.tear(Time(40), |_| true, |_| is_apart);
+        };
+        if is_late {
+            tear(&mut recorder);
+        }
+        recorder.complete(id, told, Time(55));
+        if !is_late {
+            tear(&mut recorder);
+        }
+        let get = recorder.invoke(ClientId(1), get("y"), Time(80));
+        recorder.complete(get, Completion::Value(Some(Bytes::from_static(b"a"))), Time(81));
+        matches!(transactions::judge(recorder.finish(), STEPS_MAX), Verdict::Holds)
+    };
+    for is_late in [false, true] {
+        for told in [Completion::Refused, Completion::Unmet { item: 0 }] {
+            assert!(!verdict(told.clone(), is_late, false), "{told:?}: one group has said so");
+            assert!(verdict(told.clone(), is_late, true), "{told:?}: another may have done it");
+        }
+        assert!(verdict(Completion::Unknown, is_late, false));
+    }
 }

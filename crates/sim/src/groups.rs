@@ -1,5 +1,9 @@
 //! What the hosts say of their groups, and what must hold of all of them together.
 
+mod losses;
+
+pub use losses::{are_apart, have_all, may_lose, members_change, seats};
+
 use crate::host::{Host, Running};
 use crate::queue::HostIndex;
 use quorate_kernel::ids::{GroupId, LaneId, NodeId};
@@ -31,6 +35,9 @@ pub struct Row {
     pub is_ready: bool,
     /// Whether it stands still, and waits for others.
     pub is_waiting: bool,
+    /// Whether it copies to become a member, or has been one and was not told yet that it may drop
+    /// what it has.
+    pub is_learning: bool,
     /// About how many bytes it holds.
     pub bytes: u64,
 }
@@ -45,7 +52,8 @@ impl Row {
         let is_member = is_in && matches!(here.status.as_str(), "ready" | "busy" | "forgot");
         let is_ready = is_in && here.status == "ready";
         let (range, is_waiting, bytes) = (part.range, here.status == "waiting", here.bytes);
-        Some(Row { view, range, members, is_member, is_ready, is_waiting, bytes })
+        let is_learning = here.status == "learning";
+        Some(Row { view, range, members, is_member, is_ready, is_waiting, is_learning, bytes })
     }
 }
 
@@ -81,6 +89,13 @@ impl Groups {
         let parts = host.parts(lane);
         groups.rows = parts.iter().filter_map(|part| Row::of(part, host.node_id)).collect();
         Some(groups)
+    }
+
+    /// What a host says of a lane, or said last if it is down.
+    #[must_use]
+    pub fn last_of(host: &Host, lane: LaneId) -> Groups {
+        let said = || host.said.get(&lane).cloned().unwrap_or_default();
+        Groups::of(host, lane).unwrap_or_else(said)
     }
 
     /// A field, 0 if it is not told.
@@ -198,10 +213,10 @@ fn rows(said: &[(HostIndex, Groups)]) -> impl Iterator<Item = (HostIndex, &Row)>
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
-    fn row(version: u64, range: (u64, u64), members: &[u64]) -> Row {
+    pub(crate) fn row(version: u64, range: (u64, u64), members: &[u64]) -> Row {
         Row {
             view: ViewId { group: GroupId(7), version },
             range: Range { low: range.0, high: range.1 },
@@ -209,11 +224,12 @@ mod tests {
             is_member: true,
             is_ready: true,
             is_waiting: false,
+            is_learning: false,
             bytes: 0,
         }
     }
 
-    fn said(rows: &[Row]) -> Vec<(HostIndex, Groups)> {
+    pub(crate) fn said(rows: &[Row]) -> Vec<(HostIndex, Groups)> {
         let of = |row: &Row| Groups { rows: vec![row.clone()], ..Groups::default() };
         rows.iter().map(of).enumerate().collect()
     }

@@ -75,6 +75,15 @@ impl Entry {
         !matches!(self.completion(), Completion::Refused | Completion::Unknown)
     }
 
+    /// What is still certain of an end after a loss: that nothing was done, if one group has said
+    /// so. What it has seen meanwhile may be gone.
+    fn left_of(&self, completion: &Completion) -> Completion {
+        match completion {
+            Completion::Refused | Completion::Unmet { .. } if !self.is_torn => Completion::Refused,
+            _ => Completion::Unknown,
+        }
+    }
+
     /// Whether a write may have changed its key: it was not refused.
     #[must_use]
     pub fn may_have_written(&self) -> bool {
@@ -161,7 +170,8 @@ pub struct Recorder {
     latest: Time,
     is_out_of_order: bool,
     is_finished: bool,
-    /// Of operations before this one that were under way at a loss, nobody knows how they end.
+    /// Of operations before this one that were under way at a loss, nobody knows how they end but
+    /// by [`Entry::left_of`].
     lost_below: u32,
 }
 
@@ -199,10 +209,10 @@ impl Recorder {
     pub fn complete(&mut self, id: OperationId, completion: impl Into<Completion>, time: Time) {
         let ended = self.event(time);
         let entry = &mut self.history.entries[id.0 as usize];
-        let completion = completion.into();
-        let is_known = completion == Completion::Refused && !entry.is_torn;
-        let is_lost = id.0 < self.lost_below && !is_known;
-        let completion = if is_lost { Completion::Unknown } else { completion };
+        let mut completion = completion.into();
+        if id.0 < self.lost_below {
+            completion = entry.left_of(&completion);
+        }
         assert!(entry.completed.is_none(), "an operation completes once");
         assert!(time >= entry.invoked, "an operation completes after its invocation");
         assert!(completion.fits(&entry.operation), "the completion fits the operation");
@@ -225,29 +235,34 @@ impl Recorder {
 
     /// Hosts have lost what was acknowledged from this time on to operations like these. Returns
     /// the history up to here, for which nothing was lost yet, and goes on with one in which nobody
-    /// knows what became of those that were answered since then, or of any that are under way. What
-    /// was answered before holds.
+    /// knows what became of those that were answered since then, or of any that are under way, but
+    /// that those did nothing whose clients were told so. What was answered before holds.
     ///
     /// # Panics
     /// After [`Recorder::finish`].
     pub fn lose(&mut self, since: Time, is_lost: impl Fn(&Operation) -> bool) -> History {
-        self.forget(since, is_lost, false)
+        self.forget(since, is_lost, |_| false)
     }
 
-    /// The same of hosts that hold keys apart from each other: what one operation writes to several
-    /// keys may be left of some of them alone, whatever its client was or will be told.
+    /// The same where some operations are about keys that are held apart from each other: what such
+    /// a one writes may be left of some of its keys alone, whatever its client was or will be told.
     ///
     /// # Panics
     /// After [`Recorder::finish`].
-    pub fn tear(&mut self, since: Time, is_lost: impl Fn(&Operation) -> bool) -> History {
-        self.forget(since, is_lost, true)
+    pub fn tear(
+        &mut self,
+        since: Time,
+        is_lost: impl Fn(&Operation) -> bool,
+        is_apart: impl Fn(&Operation) -> bool,
+    ) -> History {
+        self.forget(since, is_lost, is_apart)
     }
 
     fn forget(
         &mut self,
         since: Time,
         is_lost: impl Fn(&Operation) -> bool,
-        is_torn: bool,
+        is_apart: impl Fn(&Operation) -> bool,
     ) -> History {
         assert!(!self.is_finished, "a finished recording loses nothing more");
         let past = Recorder {
@@ -256,14 +271,13 @@ impl Recorder {
             ..Recorder::default()
         };
         for entry in &mut self.history.entries {
-            let Some((time, completion)) = &mut entry.completed else {
-                entry.is_torn |= is_torn && is_lost(&entry.operation);
+            let is_since = entry.completed().is_none_or(|time| time >= since);
+            if !is_since || !is_lost(&entry.operation) {
                 continue;
-            };
-            let is_known = *completion == Completion::Refused && !is_torn;
-            if *time >= since && !is_known && is_lost(&entry.operation) {
-                *completion = Completion::Unknown;
-                entry.is_torn |= is_torn;
+            }
+            entry.is_torn |= is_apart(&entry.operation);
+            if let Some((time, completion)) = entry.completed.take() {
+                entry.completed = Some((time, entry.left_of(&completion)));
             }
         }
         self.lost_below = u32::try_from(self.history.entries.len()).unwrap_or(NEVER);

@@ -41,10 +41,6 @@ pub struct Disk {
     /// The longest time between two syncs, if the keyspace has such a bound.
     interval: Option<u64>,
     last_sync: u64,
-    /// When the sync began that is under way.
-    sync_begun: u64,
-    /// When the last sync began that was completed: all written by then survives a loss of power.
-    survives: u64,
     /// Since when something is written that is not synced.
     unsynced_since: Option<u64>,
     is_interval_pending: bool,
@@ -76,18 +72,10 @@ impl Disk {
             slowness: 1,
             interval,
             last_sync: 0,
-            sync_begun: 0,
-            survives: 0,
             unsynced_since: None,
             is_interval_pending: false,
             rng,
         }
-    }
-
-    /// Since when what was acknowledged may be lost with the power.
-    #[must_use]
-    pub fn survives_until(&self) -> u64 {
-        self.survives
     }
 
     /// The store below, for reads and for faults.
@@ -101,7 +89,7 @@ impl Disk {
         let recovered = self.store.reopen();
         self.life = life;
         self.durable = Durable { written: recovered, synced: recovered };
-        (self.last_sync, self.survives) = (now, now);
+        self.last_sync = now;
         self.unsynced_since = None;
         self.durable
     }
@@ -166,7 +154,6 @@ impl Disk {
 
     fn begin_sync(&mut self, now: u64, queue: &mut Queue) {
         self.step = Step::Syncing;
-        self.sync_begun = now;
         let delay = self.sync.sample(&mut self.rng);
         queue.push(self.end(now, delay), Event::Synced { host: self.host, life: self.life });
     }
@@ -203,7 +190,7 @@ impl Disk {
         assert_eq!(self.step, Step::Syncing, "a sync was begun");
         self.store.sync()?;
         self.durable.synced = self.durable.written;
-        (self.last_sync, self.survives) = (now, self.sync_begun);
+        self.last_sync = now;
         self.unsynced_since = None;
         self.go_on(now, queue);
         Ok(self.durable)

@@ -200,6 +200,17 @@ pub trait Workload {
         false
     }
 
+    /// The power of hosts is about to fail, which takes what they have not synced. Returns whether
+    /// no client goes on as it was, as [`Workload::on_lost_copies`] does.
+    fn on_power(
+        &mut self,
+        _hosts: &[HostIndex],
+        _ground: &Ground<'_>,
+        _scene: &mut Scene<'_>,
+    ) -> bool {
+        false
+    }
+
     /// Everything was lost, as the keyspace's level allows or because the keyspace was dropped and
     /// made again, and every connection with it.
     fn on_blackout(&mut self) {}
@@ -224,5 +235,44 @@ pub fn of(section: &WorkloadSection, rng: &mut Rng) -> Box<dyn Workload> {
         Kind::Transactions => Box::new(transactions::Transactions::new(section, rng)),
         Kind::Places => Box::new(places::Places::new(section, rng)),
         Kind::Tree => Box::new(tree::Tree::new(section, rng)),
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::clock::Clock;
+    use crate::delay::{Delay, Distribution};
+    use crate::disk::Disk;
+    use crate::queue::Queue;
+    use quorate_kernel::ids::{Lsn, NodeId};
+    use quorate_kernel::storage::Batch;
+
+    /// A host whose disk was given something that it has not synced since this time, if any.
+    pub(crate) fn periodic(unsynced_since: Option<u64>) -> Host {
+        let delay = || Delay::new(&Distribution::Constant { us: 1 });
+        let mut disk = Disk::new(0, delay(), delay(), 1, None, Rng::new(1));
+        disk.open(1, 0);
+        if let Some(since) = unsynced_since {
+            let queue = &mut Queue::default();
+            disk.commit(Batch { lsn: Lsn(1), must_sync: false, writes: Vec::new() }, 0, queue);
+            disk.on_written(since, queue).expect("the store is well");
+        }
+        Host::new(0, NodeId(1), disk, Clock::new(0, 0, 0), Rng::new(1))
+    }
+
+    /// A keyspace of three replicas on these hosts.
+    pub(crate) fn ground<'a>(hosts: &'a [Host], durability: &str) -> Ground<'a> {
+        Ground {
+            hosts,
+            lane: LaneId::KEYSPACES,
+            engine: None,
+            durability: durability.parse().expect("it is one"),
+            replicas: 3,
+            copies: 3,
+            known: None,
+            unsettled: None,
+            has_lost_lately: false,
+        }
     }
 }

@@ -127,14 +127,20 @@ impl World<'_> {
     /// power of what is in memory alone, with an old copy of what was not synced. Who is asked
     /// before the hosts are down knows exactly what they held.
     pub(super) fn lose_copies(&mut self, what: &What) {
+        if matches!(what, What::Power { hosts } if hosts.len() == self.machines.hosts.len()) {
+            self.note_changes_of_members();
+        }
         let loses = |durability: Durability| match what {
             What::Wipe { .. } => true,
             What::Restore { .. } => durability != Durability::Sync,
             What::Kill { .. } | What::Power { .. } => durability == Durability::Memory,
             _ => false,
         };
+        let is_power = matches!(what, What::Power { .. });
         let is_only = |tenant: &super::Tenant<'_>| {
-            tenant.keyspace.copies == 1 && loses(tenant.keyspace.durability)
+            let durability = tenant.keyspace.durability;
+            let loses_end = is_power && durability.every().is_some();
+            tenant.keyspace.copies == 1 && (loses(durability) || loses_end)
         };
         if !self.tenants.iter().any(is_only) {
             return;
@@ -155,7 +161,12 @@ impl World<'_> {
             }
             let scene = &mut self.machines.scene();
             let ground = tenant.ground(scene.hosts, known.as_deref(), unsettled.as_deref());
-            if tenant.clients.work.on_lost_copies(&hosts, &ground, scene) {
+            let work = &mut tenant.clients.work;
+            let begins_anew = match loses(ground.durability) {
+                true => work.on_lost_copies(&hosts, &ground, scene),
+                false => work.on_power(&hosts, &ground, scene),
+            };
+            if begins_anew {
                 tenant.clients.on_renewal(scene);
             }
         }
@@ -172,7 +183,6 @@ impl World<'_> {
         for tenant in &mut self.tenants {
             if is_all && tenant.keyspace.durability == Durability::Memory {
                 tenant.clients.on_blackout();
-                tenant.lost_all_at = Some(self.machines.now);
             }
         }
         self.on_loss(hosts);

@@ -19,6 +19,26 @@ const OF_BITS: u32 = 48;
 /// The judge whose findings explain others.
 const CHAIN: &str = "catalog";
 
+/// How long after a loss of everything an operator waits until a keyspace that stands still is
+/// given up.
+const STUCK_NS: u64 = 5_000_000_000;
+
+/// A loss of everything that a keyspace had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct LostAll {
+    /// When.
+    pub at: u64,
+    /// Whether the members of its groups were changing then.
+    pub were_members_changing: bool,
+}
+
+impl LostAll {
+    /// Whether a keyspace that still stands still now does so by design.
+    pub fn excuses(self, now: u64) -> bool {
+        self.were_members_changing && now >= self.at + STUCK_NS
+    }
+}
+
 /// A keyspace of a world, or its catalog, and the clients that use it.
 pub struct Tenant<'a> {
     /// The keyspace.
@@ -27,8 +47,8 @@ pub struct Tenant<'a> {
     pub(super) lane: LaneId,
     /// Whether what only operators can help was lost with a disk: they make it again.
     pub(super) is_beyond_help: bool,
-    /// When everything was lost that it had in memory alone.
-    pub(super) lost_all_at: Option<u64>,
+    /// The last time that everything was lost that it had in memory alone.
+    pub(super) lost_all: Option<LostAll>,
     /// Its clients.
     pub clients: Clients,
     /// What was asked of it.
@@ -55,8 +75,8 @@ impl<'a> Tenant<'a> {
                 let clients = Clients { fleet, work: workload::of(workload, &mut rng) };
                 let (lane, is_beyond_help) = (keyspace.lane, false);
                 let (ledger, index) = (Ledger::default(), index as u64);
-                let lost_all_at = None;
-                Tenant { keyspace, lane, is_beyond_help, lost_all_at, clients, ledger, index }
+                let lost_all = None;
+                Tenant { keyspace, lane, is_beyond_help, lost_all, clients, ledger, index }
             };
         sections.map(tenant).collect()
     }
@@ -110,4 +130,18 @@ impl<'a> Tenant<'a> {
 pub(super) fn owner(ticket: Ticket) -> (usize, Ticket) {
     let of = ticket.0 >> OF_BITS;
     (of as usize, Ticket(ticket.0 & ((1 << OF_BITS) - 1)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is over before all is lost is no reason to stand still afterwards.
+    #[test]
+    fn a_keyspace_may_stand_still_if_its_members_were_changing_when_all_was_lost() {
+        let lost = |were_members_changing| LostAll { at: 7, were_members_changing };
+        assert!(lost(true).excuses(7 + STUCK_NS));
+        assert!(!lost(true).excuses(6 + STUCK_NS), "it may go on soon");
+        assert!(!lost(false).excuses(7 + STUCK_NS));
+    }
 }

@@ -89,6 +89,27 @@ impl Record {
         Record { is_of_rest: true, ..Record::default() }
     }
 
+    /// A record that begins when all of this one's tree is lost while its clients and some hosts
+    /// go on: sessions are over, and the tree is empty. What was asked without a session since a
+    /// time, and was not answered, may be done in the new tree; and a session may begin in it whose
+    /// client has given up.
+    #[must_use]
+    pub fn anew(&self, since: Time, now: Time) -> Record {
+        let mut next = Record::default();
+        let gave_up =
+            |it: &&Connection| it.wanted.is_none() && it.opened.is_none() && it.began_at >= since;
+        for connection in self.connections.iter().filter(gave_up) {
+            next.connect(connection.client, None, now);
+        }
+        let is_open = |it: &&Invocation| {
+            it.by.is_none() && it.invoked >= since && *it.completion() == Completion::Unknown
+        };
+        for asked in self.asked.iter().filter(is_open) {
+            next.ask(asked.client, None, asked.operation.clone(), now);
+        }
+        next
+    }
+
     fn event(&mut self, time: Time, event: Event) -> usize {
         let is_later = self.events.last().is_none_or(|(last, _)| *last <= time);
         assert!(is_later, "what happens is recorded as it happens");

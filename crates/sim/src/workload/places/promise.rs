@@ -25,10 +25,31 @@ pub(super) fn bears(what: &What, ground: &Ground<'_>) -> bool {
 }
 
 /// From when on what was acknowledged may be gone, now that these hosts have lost what they had not
-/// synced; nothing if one of all has it.
+/// synced; nothing if one of all has it. Who had nothing to sync has lost nothing that was
+/// acknowledged before.
 pub(super) fn lost_since(targets: &[HostIndex], ground: &Ground<'_>) -> Option<u64> {
     ground.durability.every()?;
     let is_all = targets.len() == ground.hosts.len();
-    let lost = targets.iter().map(|host| ground.hosts[*host].disk.survives_until());
+    let lost = targets.iter().map(|host| ground.hosts[*host].lost_since.1);
     lost.min().filter(|_| is_all || ground.copies == 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workload::tests::{ground, periodic};
+    use quorate_store::memory::Crash;
+
+    #[test]
+    fn a_host_that_has_synced_all_has_lost_nothing_of_before() {
+        let mut hosts = [Some(40), None, None].map(periodic);
+        hosts.iter_mut().for_each(|host| host.stop(Crash::PowerLoss, true, 90));
+        let since = |targets: &[HostIndex], copies| {
+            lost_since(targets, &Ground { copies, ..ground(&hosts, "periodic=50ms") })
+        };
+        assert_eq!(since(&[0, 1, 2], 2), Some(40), "since the first one's write");
+        assert_eq!(since(&[1, 2], 2), None, "another one has it");
+        assert_eq!(since(&[1], 1), Some(90), "it had nothing to sync");
+        assert_eq!(since(&[0], 1), Some(40));
+    }
 }

@@ -217,7 +217,7 @@ impl Workload for Registers {
             return false;
         }
         scene.line(format_args!("** the only copies of some keys are lost"));
-        let is_lost = |key: &Bytes| promise::may_hold(hosts, key, ground);
+        let is_lost = |key: &Bytes| promise::may_lose_key(hosts, key, ground);
         let is_gone = |operation: &Operation| operation.key().is_none_or(is_lost);
         self.past.push(self.recorder.lose(Time(0), is_gone));
         false

@@ -7,6 +7,7 @@ use crate::host::Host;
 use crate::queue::HostIndex;
 use crate::workload::Ground;
 use quorate_kernel::ids::NodeId;
+use quorate_kernel::operation::Operation;
 use quorate_kernel::storage::Durability;
 
 /// Whether a fault leaves a majority that has forgotten nothing. Without one acknowledged data is
@@ -32,14 +33,18 @@ pub(in crate::workload) fn bears(what: &What, ground: &Ground<'_>) -> bool {
     }
 }
 
-/// Whether a majority of any group is left that has forgotten nothing, if these hosts forget.
+/// Whether a majority of any group is left that has forgotten nothing, if these hosts forget. One
+/// whose disk was lost is two members of a group that names its node of before, too.
 pub(in crate::workload) fn may_forget(targets: &[HostIndex], ground: &Ground<'_>) -> bool {
     let forgets = |(index, host): &(HostIndex, &Host)| {
         // A host whose next sync fails will have forgotten when it is back.
         let is_failing = host.is_sync_failing && ground.durability != Durability::Sync;
         targets.contains(index) || host.has_forgotten || host.is_wiped || is_failing
     };
-    let count = ground.hosts.iter().enumerate().filter(forgets).count();
+    let said = || ground.hosts.iter().map(|host| Groups::last_of(host, ground.lane));
+    let rows: Vec<Row> = said().flat_map(|groups| groups.rows).collect();
+    let forgetful = ground.hosts.iter().enumerate().filter(forgets);
+    let count: usize = forgetful.map(|(_, host)| groups::seats(&rows, host)).sum();
     // Of an only copy one at a time is lost, too: while replicas become more there may be others.
     count <= (ground.replicas - (ground.replicas / 2 + 1)).max(1)
 }
@@ -49,24 +54,47 @@ pub(in crate::workload) fn may_forget(targets: &[HostIndex], ground: &Ground<'_>
 fn may_lose(host: HostIndex, ground: &Ground<'_>) -> bool {
     let others = ground.hosts.iter().enumerate().filter(|(index, _)| *index != host);
     // Who is down holds what it held.
-    let last = |host: &Host| {
-        let said = || host.said.get(&ground.lane).cloned().unwrap_or_default();
-        Groups::of(host, ground.lane).unwrap_or_else(said)
-    };
-    let said: Vec<(HostIndex, Groups)> = others.map(|(index, host)| (index, last(host))).collect();
+    let last = |(index, host): (HostIndex, &Host)| (index, Groups::last_of(host, ground.lane));
+    let said: Vec<(HostIndex, Groups)> = others.map(last).collect();
     groups::lacking_a_majority(&said, ground.hosts[host].node_id).is_none()
 }
 
-/// Whether one of these hosts may hold a key, as the groups say.
-pub(in crate::workload) fn may_hold(hosts: &[HostIndex], key: &[u8], ground: &Ground<'_>) -> bool {
+/// Whether these hosts may have the only copy of a key, as the groups say.
+pub(in crate::workload) fn may_lose_key(
+    hosts: &[HostIndex],
+    key: &[u8],
+    ground: &Ground<'_>,
+) -> bool {
     let (Some(engine), Some(known)) = (ground.engine, ground.known) else { return true };
     let token = (engine.token)(&known.settings, key);
-    let groups = ground.hosts.iter().filter_map(|host| Groups::of(host, ground.lane));
-    let rows: Vec<Row> = groups.flat_map(|groups| groups.rows).collect();
-    let of_key = rows.iter().filter(|row| row.range.contains(token));
-    let mut members = of_key.flat_map(|row| &row.members);
     let nodes: Vec<NodeId> = hosts.iter().map(|host| ground.hosts[*host].node_id).collect();
-    ground.unsettled.is_some() || members.any(|member| nodes.contains(member))
+    groups::may_lose(&said(ground), (hosts, &nodes), token)
+}
+
+/// Whether no other host that runs has anything of any group.
+pub(in crate::workload) fn have_all(hosts: &[HostIndex], ground: &Ground<'_>) -> bool {
+    groups::have_all(&said(ground), hosts)
+}
+
+/// Whether an operation is about keys of several groups, as hosts say or said last.
+pub(in crate::workload) fn apart(ground: &Ground<'_>) -> impl Fn(&Operation) -> bool {
+    let hosts = ground.hosts.iter().enumerate();
+    let last = hosts.map(|(index, host)| (index, Groups::last_of(host, ground.lane)));
+    let said: Vec<(HostIndex, Groups)> = last.collect();
+    let token = ground.engine.zip(ground.known);
+    let token = token.map(|(engine, known)| (engine.token, known.settings.clone()));
+    move |operation| match &token {
+        Some((token, settings)) => {
+            groups::are_apart(&said, operation.keys().map(|key| token(settings, key)))
+        }
+        None => true,
+    }
+}
+
+/// What the hosts that run say of the groups.
+fn said(ground: &Ground<'_>) -> Vec<(HostIndex, Groups)> {
+    let hosts = ground.hosts.iter().enumerate();
+    hosts.filter_map(|(index, host)| Some((index, Groups::of(host, ground.lane)?))).collect()
 }
 
 /// From when on what was acknowledged may be gone, now that these hosts have lost what they had not
@@ -80,4 +108,31 @@ pub(in crate::workload) fn lost_since(targets: &[HostIndex], ground: &Ground<'_>
     first.sort_unstable();
     let last = targets.iter().map(|host| ground.hosts[*host].lost_since.1).min()?;
     Some((*first.get(ground.replicas / 2)?).max(last))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::groups::tests::{row, said};
+    use crate::workload::tests::{ground, periodic};
+    use quorate_kernel::ids::LaneId;
+
+    /// A host that has lost its disk is two of five members while a group names both of its nodes.
+    #[test]
+    fn a_host_that_is_two_members_is_forgotten_as_two() {
+        let names = |members: &[u64]| said(&[row(1, (0, 9), members)]).remove(0).1;
+        let bears = |members: &[u64]| {
+            let mut hosts = [None; 5].map(periodic);
+            for (node, host) in (1..).zip(&mut hosts) {
+                host.node_id = NodeId(node);
+                host.said.insert(LaneId::KEYSPACES, names(members));
+            }
+            (hosts[0].lost, hosts[0].is_wiped) = (vec![NodeId(9)], true);
+            let ground = Ground { replicas: 5, ..ground(&hosts, "memory") };
+            [may_forget(&[0], &ground), may_forget(&[1], &ground), may_forget(&[1, 2], &ground)]
+        };
+        assert_eq!(bears(&[1, 2, 3, 4, 5]), [true, true, false]);
+        assert_eq!(bears(&[9, 2, 3, 4, 5]), [true, true, false], "the new node is no member");
+        assert_eq!(bears(&[1, 9, 2, 3, 4]), [true, false, false], "three of five have nothing");
+    }
 }

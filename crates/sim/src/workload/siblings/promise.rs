@@ -56,6 +56,6 @@ pub(super) fn lost_since(targets: &[HostIndex], ground: &Ground<'_>) -> Option<u
         && ground.known.is_some_and(is_quiescent)
         && others
             .all(|(index, host)| targets.contains(&index) || !host.has_joined || has_copies(host));
-    let lost = targets.iter().map(|host| ground.hosts[*host].disk.survives_until());
+    let lost = targets.iter().map(|host| ground.hosts[*host].lost_since.1);
     lost.min().filter(|_| !is_elsewhere)
 }

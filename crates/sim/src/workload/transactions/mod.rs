@@ -259,7 +259,8 @@ impl Workload for Transactions {
         if let Some(since) = promise::lost_since(hosts, ground) {
             scene.line(format_args!("** what was not synced since {since} ns is lost"));
             scene.trace.note(since);
-            self.past.push(self.recorder.tear(Time(since), |_| true));
+            let is_apart = promise::apart(ground);
+            self.past.push(self.recorder.tear(Time(since), |_| true, is_apart));
         }
     }
 
@@ -273,9 +274,9 @@ impl Workload for Transactions {
     ) -> bool {
         if ground.replicas == 1 {
             scene.line(format_args!("** the only copies of some keys are lost"));
-            let is_lost = |key: &Bytes| promise::may_hold(hosts, key, ground);
+            let is_lost = |key: &Bytes| promise::may_lose_key(hosts, key, ground);
             let is_gone = |operation: &Operation| operation.keys().any(is_lost);
-            self.past.push(self.recorder.tear(Time(0), is_gone));
+            self.past.push(self.recorder.tear(Time(0), is_gone, promise::apart(ground)));
         }
         false
     }

@@ -41,6 +41,19 @@ const SILENT_MS: (u64, u64) = (500, 6000);
 /// One of so many clients has no session.
 const WITHOUT: usize = 3;
 
+/// For how long, in nanoseconds, something may be under way whose client has given it up: longer
+/// than any deadline.
+const UNDER_WAY_NS: u64 = 10_000_000_000;
+
+/// What is left of a tree after a loss.
+#[derive(Clone, Copy)]
+enum Next {
+    /// Nobody knows what.
+    OfRest,
+    /// Nothing, but what was asked before may be under way.
+    Anew,
+}
+
 /// What the clients of a tree do, and what they saw.
 pub struct Tree {
     section: WorkloadSection,
@@ -58,8 +71,8 @@ pub struct Tree {
     record: Record,
     /// The records before.
     past: Vec<Record>,
-    /// Whether something is left of the tree where a record of its own begins next.
-    is_some_left: bool,
+    /// How the record begins that is next, if the tree is not empty then and nothing is under way.
+    next: Option<Next>,
 }
 
 impl Tree {
@@ -77,7 +90,7 @@ impl Tree {
             latest: Time(0),
             record: Record::default(),
             past: Vec::new(),
-            is_some_left: false,
+            next: None,
         }
     }
 
@@ -253,22 +266,42 @@ impl Workload for Tree {
     fn on_loss(&mut self, hosts: &[HostIndex], ground: &Ground<'_>, scene: &mut Scene<'_>) {
         if promise::lost_since(hosts, ground).is_some() && hosts.len() == ground.hosts.len() {
             scene.line(format_args!("** some of the tree is lost"));
-            self.is_some_left = true;
+            self.next = Some(Next::OfRest);
             self.on_blackout();
         }
     }
 
-    /// The only copy of the tree may be lost, and with it all sessions.
+    /// The host that has the only copy of the tree loses the end of it. Sessions of before may be
+    /// left, but not as their clients know them.
+    fn on_power(
+        &mut self,
+        hosts: &[HostIndex],
+        ground: &Ground<'_>,
+        scene: &mut Scene<'_>,
+    ) -> bool {
+        let is_lost = loses_end(hosts, ground);
+        if is_lost {
+            scene.line(format_args!("** the end of the only copy of the tree is lost"));
+            self.next = Some(Next::OfRest);
+        }
+        is_lost
+    }
+
+    /// The only copy of the tree may be lost, and with it all sessions. Where nobody else has
+    /// anything of it, nothing is left.
     fn on_lost_copies(
         &mut self,
         hosts: &[HostIndex],
         ground: &Ground<'_>,
         scene: &mut Scene<'_>,
     ) -> bool {
-        let is_lost = ground.replicas == 1 && promise::may_hold(hosts, b"/", ground);
+        let is_lost = ground.replicas == 1 && promise::may_lose_key(hosts, b"/", ground);
         if is_lost {
             scene.line(format_args!("** the only copy of the tree is lost"));
-            self.is_some_left = true;
+            let is_all =
+                ground.durability == Durability::Memory && promise::have_all(hosts, ground);
+            self.latest = Time(scene.now);
+            self.next = Some(if is_all { Next::Anew } else { Next::OfRest });
         }
         is_lost
     }
@@ -276,8 +309,14 @@ impl Workload for Tree {
     /// A record of its own begins, from nothing or from what is left.
     fn on_blackout(&mut self) {
         self.clients.iter_mut().for_each(Client::forget);
-        let is_some_left = std::mem::take(&mut self.is_some_left);
-        let next = if is_some_left { Record::of_rest() } else { Record::default() };
+        let next = match self.next.take() {
+            Some(Next::OfRest) => Record::of_rest(),
+            Some(Next::Anew) => {
+                let since = Time(self.latest.0.saturating_sub(UNDER_WAY_NS));
+                self.record.anew(since, self.latest)
+            }
+            None => Record::default(),
+        };
         self.past.push(std::mem::replace(&mut self.record, next));
     }
 
@@ -296,6 +335,18 @@ impl Workload for Tree {
     }
 }
 
+/// Whether a loss of power of these hosts takes acknowledged changes of the tree from its only
+/// copy. One of all hosts is for [`Workload::on_loss`].
+fn loses_end(hosts: &[HostIndex], ground: &Ground<'_>) -> bool {
+    let lose = |host: &&HostIndex| ground.hosts[**host].disk.unsynced_since().is_some();
+    let losing: Vec<HostIndex> = hosts.iter().filter(lose).copied().collect();
+    let is_all = hosts.len() == ground.hosts.len();
+    ground.durability.every().is_some()
+        && ground.replicas == 1
+        && !(is_all || losing.is_empty())
+        && promise::may_lose_key(&losing, b"/", ground)
+}
+
 /// An act that a client without a session asks for.
 fn without(act: Act) -> Operation {
     Operation::Tree(Ask { session: None, opening: None, act }.into())
@@ -309,5 +360,23 @@ fn word(outcome: &Outcome) -> u64 {
         Outcome::More(events) => 5 ^ (events.len() as u64) << 8,
         Outcome::Refused(_) => 6,
         _ => 7,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workload::tests::{ground, periodic};
+
+    #[test]
+    fn power_takes_the_end_of_an_only_copy_that_is_not_synced() {
+        let hosts = [Some(40), None, None].map(periodic);
+        let of = |replicas, durability| Ground { replicas, ..ground(&hosts, durability) };
+        let alone = of(1, "periodic=50ms");
+        assert!(loses_end(&[0], &alone));
+        assert!(!loses_end(&[1], &alone), "it has synced all");
+        assert!(!loses_end(&[0, 1, 2], &alone), "all hosts lose power at once");
+        assert!(!loses_end(&[0], &of(3, "periodic=50ms")), "two others have it");
+        assert!(!loses_end(&[0], &of(1, "sync")) && !loses_end(&[0], &of(1, "memory")));
     }
 }

@@ -2,20 +2,18 @@
 //! again.
 
 use super::hosts::PATIENCE;
-use crate::groups::Groups;
+use crate::groups::{self, Groups};
 use crate::host::Host;
 use crate::keyspace::{ChangeSection, words};
 use crate::queue::HostIndex;
 use crate::world::World;
-use quorate_kernel::ids::LaneId;
+use crate::world::tenants::LostAll;
+use quorate_kernel::ids::{LaneId, NodeId};
 use quorate_kernel::keyspace::{Keyspace, KeyspaceOrder};
 use quorate_kernel::operation::Control;
 use quorate_kernel::probe;
+use quorate_kernel::storage::Durability;
 use std::sync::Arc;
-
-/// How long after a loss of everything an operator waits until a keyspace that stands still is
-/// given up.
-const STUCK_NS: u64 = 5_000_000_000;
 
 impl World<'_> {
     /// What is due is ordered of whichever host can, until it is known to be done.
@@ -43,8 +41,8 @@ impl World<'_> {
     }
 
     /// A keyspace in memory of which nothing is left, and that stands still although all hosts run,
-    /// because its members were changing when they forgot, is made again. Where nothing changes
-    /// members that is never taken for an answer.
+    /// because its members were changing when they forgot, is made again. Where they were not, or
+    /// nothing changes members, that is never taken for an answer.
     fn give_up(&mut self) {
         let cell = self.prepared.scenario.cell.as_ref();
         let may_change = cell.is_some_and(|cell| cell.change.is_of_members());
@@ -53,13 +51,48 @@ impl World<'_> {
         }
         for index in 0..self.tenants.len() {
             let tenant = &self.tenants[index];
-            let is_late = tenant.lost_all_at.is_some_and(|at| self.machines.now >= at + STUCK_NS);
-            let is_still =
-                |(_, groups): &(HostIndex, Groups)| groups.rows.iter().any(|row| row.is_waiting);
-            if is_late && self.said(tenant.lane()).iter().any(is_still) {
+            let is_excused = tenant.lost_all.is_some_and(|lost| lost.excuses(self.machines.now));
+            if is_excused && self.stands_still(tenant.lane()) {
                 probe!("world/stands_still");
                 self.tenants[index].is_beyond_help = true;
             }
+        }
+    }
+
+    /// Whether some member of a group of a lane waits for others, as far as hosts say.
+    fn stands_still(&self, lane: LaneId) -> bool {
+        let waits =
+            |(_, groups): &(HostIndex, Groups)| groups.rows.iter().any(|row| row.is_waiting);
+        self.said(lane).iter().any(waits)
+    }
+
+    /// Whether the members of groups of a lane are changing; those of who is down as it said last.
+    fn are_members_changing(&self, lane: LaneId) -> bool {
+        let hosts = self.machines.hosts.iter().enumerate();
+        let said = hosts.map(|(index, host)| (index, Groups::last_of(host, lane)));
+        let mut said: Vec<(HostIndex, Groups)> = said.collect();
+        groups::without_ranges(&mut said);
+        let drained = self.plan.drained().into_iter();
+        let drained = drained.map(|host| self.machines.hosts[host].node_id);
+        let going: Vec<NodeId> = drained.chain(self.lost()).collect();
+        let replicas = self.known(lane).map(|keyspace| keyspace.replicas());
+        groups::members_change(&said, replicas, &going)
+    }
+
+    /// All that is in memory alone is lost at this moment. What stood still for a reason goes on
+    /// doing so.
+    pub(crate) fn note_changes_of_members(&mut self) {
+        for index in 0..self.tenants.len() {
+            let tenant = &self.tenants[index];
+            if tenant.keyspace.durability != Durability::Memory {
+                continue;
+            }
+            let lane = tenant.lane();
+            let before = tenant.lost_all.is_some_and(|lost| lost.were_members_changing);
+            let were_members_changing =
+                self.are_members_changing(lane) || (before && self.stands_still(lane));
+            let at = self.machines.now;
+            self.tenants[index].lost_all = Some(LostAll { at, were_members_changing });
         }
     }
 
@@ -106,7 +139,7 @@ impl World<'_> {
             // Another disk may have been lost meanwhile.
             let is_any_lost = self.is_any_lost_there();
             let tenant = &mut self.tenants[index];
-            (tenant.lane, tenant.lost_all_at) = (lane, None);
+            (tenant.lane, tenant.lost_all) = (lane, None);
             tenant.is_beyond_help &= is_any_lost;
             tenant.clients.on_renewal(&mut self.machines.scene());
         }

@@ -50,6 +50,32 @@ fn after_a_loss_any_tree_may_be_left_but_time_goes_on() {
 }
 
 #[test]
+fn of_a_tree_that_is_lost_nothing_is_left_but_what_was_under_way() {
+    // Changes of the new tree are of another life.
+    const LIFE: u64 = 1 << 44;
+    let put = |key: &str| Operation::put(bytes(key), bytes("x"));
+    let next = |key: &str| {
+        let (mut before, ..) = begun();
+        before.plain(3, put("/old"), Completion::Unknown);
+        let since = before.now();
+        before.plain(3, put("/done"), Completion::Written);
+        before.plain(3, put("/b"), Completion::Unknown);
+        let now = before.now();
+        let record = before.record.anew(since, now);
+        let mut story = Story { record, now: before.now };
+        let one = story.open(1, LIFE + 1);
+        story.tell(one, get("/a", false), LIFE + 1, Err(Failure::NoNode));
+        story.holds();
+        story.tell(one, get(key, false), LIFE + 2, data("x", made(LIFE + 2, "x")));
+        story
+    };
+    next("/b").holds();
+    for key in ["/a", "/old", "/done"] {
+        next(key).is_wrong("which no write of anybody can have been");
+    }
+}
+
+#[test]
 fn a_node_that_nobody_made_is_wrong() {
     let (mut story, _, other) = begun();
     story.tell(other, get("/b", false), 5, data("x", made(5, "x")));
