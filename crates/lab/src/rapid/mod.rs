@@ -1,8 +1,8 @@
 //! The evaluation of Rapid, repeated in the simulator with our roll.
 //!
 //! L. Suresh et al., "Stable and Consistent Membership at Scale with Rapid" (USENIX ATC 2018), §7.
-//! The state machine is [`quorate_protocols::membership`], which no lane stands on yet; machines and
-//! the network are made up, so times say how often the protocol waits for whom, and numbers of
+//! The state machine is [`quorate_protocols::membership`], on which no lane stands yet; machines
+//! and the network are made up, so times say how often the protocol waits for whom, and numbers of
 //! configurations say whether it keeps the paper's promises.
 //!
 //! | module | what it holds |
@@ -32,8 +32,8 @@ use std::path::PathBuf;
 /// The arguments of `lab rapid`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "All is simulated, with the roll of `protocols/membership`. Each figure is written \
-                        as soon as it is done. A thousand nodes take minutes.\n\n\
+    after_help = "All is simulated, with the roll of `protocols/membership`. Each figure is \
+                        written as soon as it is done. A thousand nodes take minutes.\n\n\
                         Example: quorate-lab rapid --figure 10 --nodes 100 --output /tmp/rapid"
 )]
 pub struct RapidArgs {
@@ -177,11 +177,12 @@ fn seconds(seconds: f64) -> String {
 fn index(args: &RapidArgs) -> String {
     let mut text = String::from(
         "# The evaluation of Rapid, repeated\n\n\
-         `quorate-lab rapid` writes these pages from the simulator. The state machine is the roll \
-         of `crates/protocols/src/membership`, run as a lane of a host would run it; no lane stands \
-         on it yet, and no host is around it here. The paper is L. Suresh, D. Malkhi, P. Gopalan, \
-         I. Porto Carreiro, Z. Lokhandwala: \"Stable and Consistent Membership at Scale with Rapid\" \
-         (USENIX ATC 2018), and what is said of it is from its text and tables in §7.\n\n",
+         `quorate-lab rapid` writes these pages from the simulator. The state machine is the \
+         roll of `crates/protocols/src/membership`, run as a lane of a host would run it; no lane \
+         stands on it yet, and no host is around it here. The paper is L. Suresh, D. Malkhi, P. \
+         Gopalan, I. Porto Carreiro, Z. Lokhandwala: \"Stable and Consistent Membership at Scale \
+         with Rapid\" (USENIX ATC 2018), and what is said of it is from its text and tables in \
+         §7.\n\n",
     );
     for (file, name, what) in PAGES {
         if args.output.join(format!("{file}.md")).exists() {

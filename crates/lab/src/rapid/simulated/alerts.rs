@@ -70,7 +70,7 @@ impl Alone {
 }
 
 /// What all observers of some nodes report.
-pub struct Told {
+pub struct AllAlerts {
     failed: Vec<NodeId>,
     alerts: Vec<(usize, Alert)>,
 }
@@ -78,7 +78,7 @@ pub struct Told {
 /// So many of so many nodes fail: what their observers report, one alert for each observer and
 /// node. Who observes whom does not depend on H and L.
 #[must_use]
-pub fn alerts(nodes: usize, failed: usize, rng: &mut Rng) -> Told {
+pub fn alerts(nodes: usize, failed: usize, rng: &mut Rng) -> AllAlerts {
     let founding = founding(nodes, Shape::DEFAULT);
     // Node 0 tells the others; it does not fail.
     let mut indexes: Vec<usize> = Vec::new();
@@ -88,7 +88,8 @@ pub fn alerts(nodes: usize, failed: usize, rng: &mut Rng) -> Told {
             indexes.push(one);
         }
     }
-    let mut told = Told { failed: indexes.iter().map(|it| node_id(*it)).collect(), alerts: vec![] };
+    let mut told =
+        AllAlerts { failed: indexes.iter().map(|it| node_id(*it)).collect(), alerts: vec![] };
     let mut teller = Alone::new(0, &founding);
     for node in told.failed.clone() {
         // To remove somebody is to ask its observers to report it.
@@ -120,14 +121,14 @@ fn report(founding: &Configuration, observer: NodeId, asked: &Message) -> Vec<(u
 /// Members of a cluster in which that was reported.
 pub struct Hearer<'a> {
     founding: Configuration,
-    told: &'a Told,
+    told: &'a AllAlerts,
     all: Digest,
 }
 
 impl Hearer<'_> {
     /// Those of so many nodes, with this H and L.
     #[must_use]
-    pub fn new(nodes: usize, shape: Shape, told: &Told) -> Hearer<'_> {
+    pub fn new(nodes: usize, shape: Shape, told: &AllAlerts) -> Hearer<'_> {
         let all = Change::new(Vec::new(), told.failed.clone()).digest();
         Hearer { founding: founding(nodes, shape), told, all }
     }
