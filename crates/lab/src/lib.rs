@@ -9,6 +9,7 @@
 //! | [`cats`] | which figures of CATS to repeat, and at which size |
 //! | [`dotteddb`] | the evaluation of DottedDB, simulated, and a part of it on real hosts |
 //! | [`dataflagons`] | the evaluation of DataFlagons, simulated: what it costs, and what it misses |
+//! | [`rapid`] | the evaluation of Rapid, simulated, with our roll |
 //! | [`load`] | Fig. 3: latency against throughput as load grows |
 //! | [`scale`], [`calibrate`] | Fig. 4: many servers, simulated at costs measured on real ones |
 //! | [`service`] | hosts with one core each, as it simulates them |
@@ -35,6 +36,7 @@ pub mod killed;
 pub mod moved;
 pub mod page;
 pub mod quorums;
+pub mod rapid;
 pub mod service;
 pub mod statistics;
 
@@ -70,6 +72,8 @@ enum Command {
     Dotteddb(dotteddb::DottedArgs),
     /// Repeat the evaluation of the DataFlagons paper in the simulator, and count holes
     Dataflagons(dataflagons::FlagonArgs),
+    /// Repeat the evaluation of the Rapid paper in the simulator: mass joins, crashes, one-way loss
+    Rapid(rapid::RapidArgs),
     /// Have one host join, or drain one, under load: what clients see, and how long it takes
     Join(moved::JoinArgs),
     /// What the proof and the encryption between hosts cost
@@ -90,6 +94,7 @@ pub fn run() -> ExitCode {
         Command::Cats(args) => cats::run(args),
         Command::Dotteddb(args) => dotteddb::run(args),
         Command::Dataflagons(args) => dataflagons::run(args),
+        Command::Rapid(args) => rapid::run(args),
         Command::Join(args) => moved::run(args),
         Command::Door(args) => door::run(args),
         Command::Kill(args) => killed::run(args),

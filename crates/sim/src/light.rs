@@ -107,8 +107,10 @@ pub fn node_id(index: usize) -> NodeId {
     NodeId(index << ID_SHIFT | mix(index) >> ID_SHIFT)
 }
 
-fn index_of(node: NodeId) -> u32 {
-    (node.0 >> ID_SHIFT) as u32 - 1
+/// The index of a node.
+#[must_use]
+pub fn index_of(node: NodeId) -> usize {
+    (node.0 >> ID_SHIFT) as usize - 1
 }
 
 fn who(index: usize) -> Incarnation {
@@ -309,11 +311,12 @@ where
     /// What a node says to itself takes no time, and is not lost.
     fn transmit(&mut self, from: usize, at: Time, to: NodeId, message: &Rc<P::Message>) {
         self.counts.messages += 1;
-        let (from, to, message) = (from as u32, index_of(to), Rc::clone(message));
-        if from != to && self.around.loses(&message) {
+        let (to, message) = (index_of(to), Rc::clone(message));
+        if from != to && self.around.loses(from, to, &message) {
             return;
         }
         let way = if from == to { 0 } else { self.delay.sample(&mut self.rng) };
+        let (from, to) = (from as u32, to as u32);
         self.queue.push(at.0 + way, Event::Message { from, to, message });
     }
 }

@@ -26,8 +26,8 @@ pub trait Around<P: Process> {
     /// it says is said then.
     fn end(&mut self, _step: Step<'_, P>) -> Time;
 
-    /// Whether a message gets lost.
-    fn loses(&mut self, _message: &P::Message) -> bool {
+    /// Whether a message from one node to another gets lost.
+    fn loses(&mut self, _from: usize, _to: usize, _message: &P::Message) -> bool {
         false
     }
 }

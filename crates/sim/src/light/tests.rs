@@ -88,7 +88,7 @@ impl Around<Gossip> for Void {
         step.begun
     }
 
-    fn loses(&mut self, _: &Rumour) -> bool {
+    fn loses(&mut self, _: usize, _: usize, _: &Rumour) -> bool {
         true
     }
 }

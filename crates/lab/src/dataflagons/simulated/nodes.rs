@@ -150,7 +150,7 @@ impl Around<Epidemic> for Nodes {
         step.begun
     }
 
-    fn loses(&mut self, _message: &Message) -> bool {
+    fn loses(&mut self, _from: usize, _to: usize, _message: &Message) -> bool {
         self.loss_ppm > 0 && self.rng.chance_ppm(self.loss_ppm)
     }
 }

@@ -150,7 +150,7 @@ impl<S: Subject> Around<S> for Machines {
         end
     }
 
-    fn loses(&mut self, message: &S::Message) -> bool {
+    fn loses(&mut self, _from: usize, _to: usize, message: &S::Message) -> bool {
         let is_lossy = self.is_loaded && S::is_replication(message);
         is_lossy && self.rng.chance_ppm(self.loss_ppm)
     }
