@@ -118,7 +118,7 @@ mod tests {
         let newcomer = Row { is_member: false, is_ready: false, is_learning: true, ..high.clone() };
         assert!(!lose(&said(&[low.clone(), high.clone(), newcomer.clone()]), 0, 20));
         assert!(lose(&said(&[low.clone(), high, newcomer]), 1, 20), "the newcomer only copies");
-        assert!(have_all(&said(&[low.clone()]), &[0]) && !have_all(&all, &[0]));
+        assert!(have_all(&said(core::slice::from_ref(&low)), &[0]) && !have_all(&all, &[0]));
         // It has gone from the first host to the second one, or to all three.
         let gone = Row { is_member: false, is_ready: false, ..low };
         let here = row(2, (0, 9), &[2]);

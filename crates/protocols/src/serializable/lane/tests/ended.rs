@@ -184,6 +184,7 @@ fn changes_that_could_not_be_done_are_not_told_as_done() {
 #[test]
 fn nobody_waits_for_a_host_that_has_left() {
     let mut world = three(1);
+    world.gather(1..4);
     let (leader, host) = leader_and_other(&world, 1);
     let token = world.put_unheard(host, leader);
     world.crash(host);
