@@ -250,9 +250,8 @@ impl Process for Epidemic {
             }
             Message::Equal { number } => self.on_equal(from, number),
             Message::Listed { page, after, held } => self.on_listed(from, page, after, held, cx),
-            Message::Records { page, records, ids, wanted } => {
-                self.on_former_records(page.clone(), wanted.is_empty());
-                self.on_records(from, (page, records), ids, &wanted, cx);
+            Message::Records { page, heard, records, ids, wanted } => {
+                self.on_records(from, (page, heard, records), ids, &wanted, cx);
             }
             Message::SnapshotA { number, range, after, ids_below } => {
                 self.on_snapshot(from, (number, range), &after, &ids_below, cx);

@@ -254,12 +254,14 @@ fn an_answer_is_as_old_as_what_it_brings_into_a_range_that_is_taken_over() {
         source: world.me(donors[0]),
         sequence: Sequence(1),
         range: Some(Range::ALL),
+        heard: LogicalTime(3),
         records: records.clone(),
         left: Vec::new(),
         ids: Vec::new(),
     };
     world.with_host(node, |engine, _| engine.settings.grace = 40);
-    let records = Message::Records { page: None, records, ids, wanted };
+    let heard = LogicalTime(3);
+    let records = Message::Records { page: None, heard, records, ids, wanted };
     for (answer, time) in [(records, 50), (Message::MissingB(Vec::from([of_event])), 100)] {
         world.say(donors[0], node, answer);
         assert!(world.state(node).store.held(&key, None).is_some());

@@ -232,14 +232,14 @@ fn a_request_is_known_where_a_range_is_taken_over() {
 }
 
 /// What a node has of other slices: a key, and where it stands.
-fn of_others(world: &World, node: NodeId) -> Bytes {
+pub fn of_others(world: &World, node: NodeId) -> Bytes {
     let state = world.state(node);
     let keys = (0..1000).map(|number| wire_key(format!("o{number}").as_bytes()));
     let mut others = keys.filter(|key| !state.is_mine(position(key)));
     others.next().expect("it has not all slices")
 }
 
-fn put_at(world: &mut World, node: NodeId, key: &Bytes, time: u64) {
+pub fn put_at(world: &mut World, node: NodeId, key: &Bytes, time: u64) {
     let (version, id) = (Version::Ordered(event(time)), RequestId(9));
     let value = Some(Bytes::from_static(b"old"));
     let record = Record { key: key.clone(), version, id, value };
@@ -250,7 +250,7 @@ fn put_at(world: &mut World, node: NodeId, key: &Bytes, time: u64) {
     });
 }
 
-fn give_up(world: &mut World, node: NodeId) {
+pub fn give_up(world: &mut World, node: NodeId) {
     world.with_host(node, |engine, cx| {
         engine.give_up_found(Vec::new(), LogicalTime(3));
         engine.flush(cx);
@@ -377,6 +377,7 @@ fn an_answer_to_an_earlier_question_hands_no_leaf_over() {
     assert_eq!(page.leaf, leaf(position(&key)));
     let answer = |page| Message::Records {
         page: Some(page),
+        heard: LogicalTime(9),
         records: Vec::new(),
         ids: Vec::new(),
         wanted: Vec::new(),
