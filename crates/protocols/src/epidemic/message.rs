@@ -201,6 +201,8 @@ pub struct SnapshotB {
     /// The time up to which it has heard all of the range, if that is before it: it gave some of it
     /// up then, or has taken it over in part.
     pub behind: Option<LogicalTime>,
+    /// Whether the sender never had some of the range, and has nothing of that.
+    pub lacks: bool,
     /// Records, ascending by key.
     pub records: Vec<Record>,
     /// Up to which event the sender has forgotten requests, as there were too many.

@@ -53,6 +53,9 @@ pub struct State {
     /// How many snapshots this node has asked for in this start, and how many pages of leaves it
     /// has listed: each has its number.
     pub(super) questions: u64,
+    /// By how many places what is here is further than any node that is ready, or any ball that
+    /// comes, would be believed to be; 0 if it is not.
+    pub(super) ahead: u64,
     /// Whether it is ready only because nobody else was there.
     pub(super) is_alone: bool,
     /// Of which range this node has all, so that it may answer.
@@ -156,6 +159,7 @@ impl State {
             last: None,
             standing: Standing::joining(true, None),
             questions: 0,
+            ahead: 0,
             is_alone: false,
             ready: None,
             former: Vec::new(),

@@ -14,10 +14,11 @@
 
 use super::deferred::Deferred;
 use super::doubt::Doubt;
+use super::horizons::furthest;
 use super::snapshot::{Donor, time};
 use crate::epidemic::replica::range::Range;
 use crate::epidemic::{Context, Epidemic};
-use crate::epto::{EventKey, Horizon, LogicalTime};
+use crate::epto::{EventKey, Horizon, LogicalTime, ResumeError};
 use crate::gossip::cyclon::Peer;
 use crate::slices::Changed;
 use alloc::boxed::Box;
@@ -65,6 +66,9 @@ pub struct Joining {
     pub(super) furthest_heard: u64,
     /// How far the furthest of all was.
     pub(super) heard: Option<EventKey>,
+    /// The donors that are ready and lag behind what this node has itself, with the rounds since
+    /// when they have said so.
+    pub(super) lagging: BTreeMap<NodeId, u64>,
     /// Whether something was dropped that the node had itself.
     pub(super) has_dropped: bool,
     /// What has had its turn since `floor`.
@@ -96,14 +100,16 @@ impl Joining {
         self.donors.values().filter(move |donor| donor.whole(is_ready).is_some())
     }
 
-    /// How many of these members have been heard to the end. Of those that lag nothing was taken:
-    /// they count only if there is nobody else.
+    /// How many of these members have been heard to the end. Of those that lag nothing was taken,
+    /// and those that never had some of the range know nothing of it: they count only if there is
+    /// nobody else, the latter also where nothing was ever written.
     fn heard(&self, members: &[NodeId], round: u64) -> usize {
         let is_coming = || self.donors.values().any(|donor| donor.is_coming(round));
         let has_others = (self.unheard(members) > 0 || members.is_empty() && is_coming())
             && !mutant!("epidemic_who_lags_is_counted");
         let is_counted = |donor: &&Donor| {
-            (donor.is_member || members.is_empty()) && !(has_others && donor.lags())
+            let has_nothing = donor.lags() || donor.lacks() && self.heard.is_some();
+            (donor.is_member || members.is_empty()) && !(has_others && has_nothing)
         };
         self.done(false).filter(is_counted).count()
     }
@@ -135,7 +141,9 @@ impl Joining {
             && !mutant!("epidemic_join_without_who_is_ready");
         let all = self.heard(members, round);
         if members.is_empty() {
-            return waited >= patience && (all >= 1 || is_alone);
+            // Who may be there that nobody knows yet may have what others would make it drop. They
+            // show up when slices are joined, at the latest.
+            return waited >= patience && (is_alone || all >= 1 && !is_far);
         }
         ready >= DONORS
             || (waited >= patience && ready >= 1 && members.len() < DONORS)
@@ -242,6 +250,10 @@ impl Epidemic {
         let is_far = joining.takes_place && joining.is_far(last, clock, self.settings.grace);
         // TTL must be that of the cluster, so it must have been heard how large that is.
         if joining.takes_place && (!may_resume || round < COUNTED_ROUNDS) {
+            if joining.since.is_some() && !mutant!("epidemic_listens_anew_behind_old_pages") {
+                // What was on its way before it listens again may be in none of what has come.
+                joining.restart();
+            }
             return;
         }
         let Some(target) = missing.first().copied() else {
@@ -293,9 +305,17 @@ impl Epidemic {
             if is_new && !is_led && !mutant!("epidemic_resumes_behind_the_furthest") {
                 horizon.clock = horizon.clock.max(heard);
             }
-            if self.state.epto.resume_at(&horizon).is_err() {
+            let resumed = self.state.epto.resume_at(&horizon);
+            if resumed.is_err() {
                 probe!("epidemic/snapshot_old");
-                return joining.restart();
+                joining.restart();
+            }
+            let is_far = resumed == Err(ResumeError::Far);
+            let clock = self.state.epto.clock();
+            let ahead = if is_far { time(since).saturating_sub(clock.0) } else { 0 };
+            self.say_ahead(ahead, cx);
+            if resumed.is_err() {
+                return;
             }
             if let Some(last) = horizon.last {
                 self.state.set_last(last);
@@ -339,28 +359,17 @@ impl Epidemic {
     }
 }
 
-/// How far this node has come with what it takes over: as far as the furthest. Of equals another
-/// one knows more than this node, which has forgotten its sources.
-fn furthest(own: Horizon, told: impl Iterator<Item = Horizon>) -> Horizon {
-    let all = core::iter::once(own).chain(told);
-    all.max_by_key(|horizon| horizon.last).expect("there is the own one")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::epto::Sequence;
-    use quorate_kernel::ids::Incarnation;
 
-    /// Its own would say that it knows of no source: each event to come would be a first one.
+    /// Members that it does not know of would drop what they have when it takes that place.
     #[test]
-    fn of_equal_horizons_that_of_another_counts() {
-        let source = Incarnation::default();
-        let event = |time| Some(EventKey { time: LogicalTime(time), source });
-        let of = |time| Horizon { last: event(time), ..Horizon::default() };
-        let told = Horizon { sources: Vec::from([(source, Sequence(3))]), ..of(5) };
-        let taken = furthest(of(5), [of(4), told.clone()].into_iter());
-        assert_eq!(taken, told);
-        assert_eq!(furthest(of(6), [told].into_iter()), of(6));
+    fn who_knows_no_member_takes_no_place_that_is_far() {
+        let donors = BTreeMap::from([(NodeId(3), Donor::heard(Horizon::default()))]);
+        let joining = Joining { since: Some(0), donors, ..Joining::default() };
+        let may = |found| joining.is_enough((99, 24), &[], found, (2, true));
+        assert!(may((false, false)) && !may((false, true)));
+        assert!(may((true, true)), "nobody is there");
     }
 }

@@ -43,10 +43,18 @@ pub fn page(world: &World, node: NodeId, number: u64, time: u64, is_last: bool) 
     let last = world.state(node).last.map(|last| last.time.0);
     let horizon = Horizon { last: Some(event(last.unwrap_or(0) + time)), ..Horizon::default() };
     let after = if is_last { Rest::Nothing } else { Rest::Behind(wire_key(b"k")) };
-    let (records, ids, ids_below) = (Vec::new(), Vec::new(), Rest::Nothing);
-    let (is_ready, forgotten) = (true, None);
-    let behind = None;
-    SnapshotB { number, is_ready, horizon, behind, records, forgotten, ids, after, ids_below }
+    SnapshotB {
+        number,
+        is_ready: true,
+        horizon,
+        behind: None,
+        lacks: false,
+        records: Vec::new(),
+        forgotten: None,
+        ids: Vec::new(),
+        after,
+        ids_below: Rest::Nothing,
+    }
 }
 
 /// A node in a small world whose questions for snapshots are lost, and two members of its slice.
@@ -382,10 +390,8 @@ fn an_answer_to_an_earlier_question_hands_no_leaf_over() {
         ids: Vec::new(),
         wanted: Vec::new(),
     };
-    let is_open = |world: &World| {
-        let mut former = world.state(node).former.iter();
-        former.any(|one| one.open.contains_key(&page.leaf))
-    };
+    let has_page = |one: &Former| one.open.contains_key(&page.leaf);
+    let is_open = |world: &World| world.state(node).former.iter().any(has_page);
     world.say(other, node, answer(Page { number: 0, ..page.clone() }));
     assert!(is_open(&world), "nobody has said that it has the key");
     world.say(other, node, answer(page.clone()));

@@ -1,0 +1,3 @@
+//! Traps of taking over a range.
+
+mod counted;
