@@ -52,6 +52,8 @@ pub struct Joining {
     pub(super) floor: Option<EventKey>,
     /// The round from which it may ask.
     pub(super) since: Option<u64>,
+    /// How often what it takes over next was halved.
+    pub(super) cuts: u32,
     /// For which range it asks.
     pub(super) range: Option<Range>,
     pub(super) donors: BTreeMap<NodeId, Donor>,
@@ -232,10 +234,12 @@ impl Epidemic {
 
     /// A round has passed.
     pub(in crate::epidemic) fn on_join_round(&mut self, cx: &mut Context<'_>) {
-        let Some(range) = self.state.range() else { return };
+        if self.state.range().is_none() {
+            return;
+        }
+        let target = self.target();
         let (round, ttl) = (self.state.round, u64::from(self.state.epto.parameters().ttl));
         let may_resume = self.state.epto.may_resume() || mutant!("epidemic_join_at_once");
-        let missing = self.state.ready.map_or(Vec::from([range]), |ready| range.without(&ready));
         let known = self.state.slices.members().iter().map(|peer| peer.who.node);
         let known: Vec<NodeId> = known.collect();
         // Who knows of others and hears none of them is cut off: it may lack all that they have.
@@ -256,14 +260,14 @@ impl Epidemic {
             }
             return;
         }
-        let Some(target) = missing.first().copied() else {
+        let Some(target) = target else {
             self.state.standing = Standing::Ready;
             return;
         };
-        if joining.range != Some(target) {
+        if joining.range.is_some_and(|range| range != target) {
             joining.restart();
-            joining.range = Some(target);
         }
+        joining.range = Some(target);
         joining.since.get_or_insert(round);
         let (waited, found) = ((round, PATIENCE_TTLS * ttl), (is_alone, is_far));
         if joining.is_enough(waited, &known, found, (copies, has_own)) {
@@ -295,7 +299,7 @@ impl Epidemic {
         let mut horizon = furthest(own, told);
         let takes_place = joining.takes_place;
         // Who has no place has none: nothing has its turn there.
-        let deferred = core::mem::take(&mut joining.deferred);
+        let (deferred, cuts) = (core::mem::take(&mut joining.deferred), joining.cuts);
         if takes_place {
             let clock = horizon.last.map_or(LogicalTime(0), |last| last.time);
             horizon.clock = horizon.clock.max(clock);
@@ -342,7 +346,11 @@ impl Epidemic {
         let floor = self.state.last;
         self.state.standing = match is_whole {
             true => Standing::Ready,
-            false => Standing::joining(false, floor),
+            // It may be in time with more, the next time.
+            false => {
+                let cuts = cuts.saturating_sub(1);
+                Standing::Joining(Box::new(Joining { floor, cuts, ..Joining::default() }))
+            }
         };
         self.flush(cx);
         invariant!(self.state.epto.has_place(), "who is ready knows its place in the order");
