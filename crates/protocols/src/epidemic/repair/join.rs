@@ -309,16 +309,7 @@ impl Epidemic {
             if is_new && !is_led && !mutant!("epidemic_resumes_behind_the_furthest") {
                 horizon.clock = horizon.clock.max(heard);
             }
-            let resumed = self.state.epto.resume_at(&horizon);
-            if resumed.is_err() {
-                probe!("epidemic/snapshot_old");
-                joining.restart();
-            }
-            let is_far = resumed == Err(ResumeError::Far);
-            let clock = self.state.epto.clock();
-            let ahead = if is_far { time(since).saturating_sub(clock.0) } else { 0 };
-            self.say_ahead(ahead, cx);
-            if resumed.is_err() {
+            if !self.resume(&horizon, cx) {
                 return;
             }
             if let Some(last) = horizon.last {
@@ -354,6 +345,19 @@ impl Epidemic {
         };
         self.flush(cx);
         invariant!(self.state.epto.has_place(), "who is ready knows its place in the order");
+    }
+
+    /// Takes a place in the order, or begins anew; returns whether there is one.
+    fn resume(&mut self, horizon: &Horizon, cx: &mut Context<'_>) -> bool {
+        let resumed = self.state.epto.resume_at(horizon);
+        if let (Err(_), Standing::Joining(joining)) = (resumed, &mut self.state.standing) {
+            probe!("epidemic/snapshot_old");
+            joining.restart();
+        }
+        let is_far = resumed == Err(ResumeError::Far);
+        let (own, clock) = (time(self.state.last), self.state.epto.clock().0);
+        self.say_ahead(if is_far { own.saturating_sub(clock) } else { 0 }, cx);
+        resumed.is_ok()
     }
 
     /// Drops all that is stored: it may be what others have purged.
