@@ -8,7 +8,8 @@ use quorate_doors::Session as _;
 use quorate_kernel::expiry::Expiry;
 use quorate_kernel::limits::TRANSACTION_ITEMS_MAX;
 use quorate_kernel::operation::{Operation, Outcome, Refusal};
-use quorate_kernel::transaction::{Ended, Item};
+use quorate_kernel::refusal::Ended;
+use quorate_kernel::transaction::Item;
 
 fn world() -> World {
     let mut world = World::default();

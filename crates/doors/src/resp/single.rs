@@ -8,8 +8,9 @@ use bytes::Bytes;
 use quorate_kernel::change::{Changed, Unchanged};
 use quorate_kernel::expiry::Lifetime;
 use quorate_kernel::operation::{Outcome, Refusal};
+use quorate_kernel::refusal::Ended;
 use quorate_kernel::time::WallTime;
-use quorate_kernel::transaction::{Copied, Ended, ItemOutcome};
+use quorate_kernel::transaction::{Copied, ItemOutcome};
 
 /// An engine answered something else than was asked. Clients get an error; writes may have
 /// happened.

@@ -12,8 +12,9 @@ use quorate_api::v1::reading::State;
 use quorate_api::v1::{self, Absent, ItemAnswer, Kind, Reading, WriteOptions};
 use quorate_host::wall;
 use quorate_kernel::operation::{Operation, Outcome};
+use quorate_kernel::refusal::Ended;
 use quorate_kernel::time::WallTime;
-use quorate_kernel::transaction::{Condition, Copied, Ended, Item, ItemOutcome, check_bounds};
+use quorate_kernel::transaction::{Condition, Copied, Item, ItemOutcome, check_bounds};
 
 impl Native {
     /// `Kv.Transact`.

@@ -7,6 +7,7 @@ use crate::write::ContextError;
 use alloc::boxed::Box;
 use alloc::string::String;
 use bytes::Bytes;
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 /// Why an operation was not done. Each variant says what happened to the data.
@@ -144,6 +145,18 @@ pub enum Refusal {
     /// The node is stopping. Nothing was changed.
     #[error("the node is shutting down")]
     Stopping,
+}
+
+/// How a transaction ended, as is told to who was refused with [`Refusal::OutcomeOpen`] and asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Ended {
+    /// All of it has taken effect, as durably as the keyspace promises.
+    Committed,
+    /// The same of a part of it: the other changes could not be done where they stood, as one on a
+    /// condition that does not hold. What each was told is not remembered.
+    Partial,
+    /// Nothing of it has taken effect, and never will.
+    Aborted,
 }
 
 impl Refusal {

@@ -7,19 +7,6 @@ use crate::operation::{Operation, Outcome, Refusal, Which};
 use crate::time::WallTime;
 use crate::write::Replaces;
 use bytes::Bytes;
-use serde::{Deserialize, Serialize};
-
-/// How a transaction ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Ended {
-    /// All of it has taken effect, as durably as the keyspace promises.
-    Committed,
-    /// The same of a part of it: the other changes could not be done where they stood, as one on a
-    /// condition that does not hold. What each was told is not remembered.
-    Partial,
-    /// Nothing of it has taken effect, and never will.
-    Aborted,
-}
 
 /// One item of a transaction. Items are done in their order, and each sees what those before it
 /// did.

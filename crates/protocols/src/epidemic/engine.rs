@@ -50,12 +50,12 @@ impl Epidemic {
         self.state.hints = hints;
     }
 
-    /// One round: everything that time does. It may be late by more than half a round.
-    fn on_round(&mut self, is_late: bool, cx: &mut Context<'_>) {
+    /// One round: everything that time does. It may be late by more than half of its length.
+    fn on_round(&mut self, (is_late, length): (bool, Span), cx: &mut Context<'_>) {
         invariant!(self.state.writes.is_empty(), "an input begins without writes");
         let state = &mut self.state;
-        let elapsed = cx.now - state.round_at;
-        let elapsed = (elapsed.0 + self.settings.round.0 / 2) / self.settings.round.0;
+        let (elapsed, length) = (cx.now - state.round_at, length.0);
+        let elapsed = (elapsed.0 + length / 2) / length;
         let elapsed = if state.round == 0 { 1 } else { u32::try_from(elapsed).unwrap_or(u32::MAX) };
         (state.round, state.round_at) = (state.round + 1, cx.now);
         let is_joining = matches!(state.standing, Standing::Joining(_));
@@ -250,9 +250,8 @@ impl Process for Epidemic {
             }
             Message::Equal { number } => self.on_equal(from, number),
             Message::Listed { page, after, held } => self.on_listed(from, page, after, held, cx),
-            Message::Records { page, records, ids, wanted } => {
-                self.on_former_records(page.clone(), wanted.is_empty());
-                self.on_records(from, (page, records), ids, &wanted, cx);
+            Message::Records { page, heard, records, ids, wanted } => {
+                self.on_records(from, (page, heard, records), ids, &wanted, cx);
             }
             Message::SnapshotA { number, range, after, ids_below } => {
                 self.on_snapshot(from, (number, range), &after, &ids_below, cx);
@@ -313,8 +312,10 @@ impl Process for Epidemic {
         let next = round.0 - round.0 / 10 + cx.rng.below(round.0 / 5 + 1);
         let due = core::mem::replace(&mut self.state.round_due, cx.now + Span(next));
         cx.fx.arm(Timer::Round, self.state.round_due);
-        let is_late = cx.now - due > Span(round.0 / 2);
-        self.on_round(is_late, cx);
+        let length = core::mem::replace(&mut self.state.round_length, round);
+        let length = if mutant!("epidemic_rounds_are_as_altered") { round } else { length };
+        let is_late = cx.now - due > Span(length.0 / 2);
+        self.on_round((is_late, length), cx);
     }
 
     fn on_news(&mut self, news: News<'_>, _: &mut Context<'_>) {

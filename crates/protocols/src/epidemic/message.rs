@@ -116,6 +116,8 @@ pub enum Message {
     Records {
         /// Which page of a leaf it answers.
         page: Option<Page>,
+        /// Up to when the sender has heard of all that was deleted of what it sends here.
+        heard: LogicalTime,
         /// Records that are newer than what was listed, or were asked for.
         records: Vec<Record>,
         /// What their requests, and others of their keys, came to.
@@ -199,6 +201,8 @@ pub struct SnapshotB {
     /// The time up to which it has heard all of the range, if that is before it: it gave some of it
     /// up then, or has taken it over in part.
     pub behind: Option<LogicalTime>,
+    /// Whether the sender never had some of the range, and has nothing of that.
+    pub lacks: bool,
     /// Records, ascending by key.
     pub records: Vec<Record>,
     /// Up to which event the sender has forgotten requests, as there were too many.
@@ -256,6 +260,8 @@ pub struct Found {
     pub sequence: Sequence,
     /// Of which range this is all that it did; none if the sender had none when it delivered it.
     pub range: Option<Range>,
+    /// Up to when the sender has heard of all that was deleted of the keys that it wrote.
+    pub heard: LogicalTime,
     /// What the keys that it wrote have now, at the sender.
     pub records: Vec<Record>,
     /// Those of these keys that have no room here, with what they have.
@@ -319,7 +325,7 @@ impl Message {
                 let are_sound = held.len() <= 16 * LISTED_MAX && held.iter().all(is_sound);
                 are_sound && ends.all(|key| is_wire_key(key))
             }
-            Message::Records { page: _, records, ids, wanted } => {
+            Message::Records { page: _, heard: _, records, ids, wanted } => {
                 are_sound(records, ids) && wanted.len() <= 16 * LISTED_MAX && are_keys(wanted)
             }
             Message::SnapshotA { range, after, .. } => range.is_sound() && is_rest(after),

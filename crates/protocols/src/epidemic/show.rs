@@ -14,6 +14,7 @@ impl Epidemic {
         let (epto, counters) = (state.epto.counters(), &state.counters);
         let slices = state.slices.groups().map_or(0, |groups| groups.number());
         into.field("standing", &standing);
+        into.field("places_ahead", &state.ahead);
         into.field("slices", &slices);
         into.field("members", &(state.slices.members().len() + 1));
         into.field("nodes_counted", &state.slices.count());

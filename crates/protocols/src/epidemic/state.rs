@@ -26,7 +26,7 @@ use quorate_kernel::ids::{Incarnation, NodeId};
 use quorate_kernel::mutant;
 use quorate_kernel::plain::PlainData;
 use quorate_kernel::storage::Class;
-use quorate_kernel::time::Time;
+use quorate_kernel::time::{Span, Time};
 
 /// What one node knows of one keyspace. Stored are `store`, `seen`, `behind` and `last`.
 #[derive(Debug)]
@@ -38,6 +38,8 @@ pub struct State {
     pub(super) round_at: Time,
     /// When the next one is due.
     pub(super) round_due: Time,
+    /// How long it was to be when it began: altered since, it is no longer and no shorter.
+    pub(super) round_length: Span,
     /// Who may be asked when the view is empty.
     pub(super) hints: Vec<Peer>,
     pub(super) cyclon: Cyclon,
@@ -53,6 +55,9 @@ pub struct State {
     /// How many snapshots this node has asked for in this start, and how many pages of leaves it
     /// has listed: each has its number.
     pub(super) questions: u64,
+    /// By how many places what is here is further than any node that is ready, or any ball that
+    /// comes, would be believed to be; 0 if it is not.
+    pub(super) ahead: u64,
     /// Whether it is ready only because nobody else was there.
     pub(super) is_alone: bool,
     /// Of which range this node has all, so that it may answer.
@@ -146,6 +151,7 @@ impl State {
             round: 0,
             round_at: Time(0),
             round_due: Time(0),
+            round_length: settings.round,
             hints: Vec::new(),
             cyclon: Cyclon::new(me.node, settings.shape()),
             measured: Measured::default(),
@@ -156,6 +162,7 @@ impl State {
             last: None,
             standing: Standing::joining(true, None),
             questions: 0,
+            ahead: 0,
             is_alone: false,
             ready: None,
             former: Vec::new(),

@@ -7,6 +7,7 @@ mod entry;
 mod far;
 mod faults;
 mod golden;
+mod growth;
 mod holes;
 mod joining;
 mod judge;

@@ -34,8 +34,9 @@ impl Epto {
             }
             Judgement::Refused => {
                 probe!("epto/clock_refused");
-                // What it says may count, as far as a node knows that looks for its place.
-                self.is_deaf |= !self.has_place();
+                if !self.has_place() {
+                    self.leave_aside(ball.highest());
+                }
                 self.counters.clocks_refused += 1;
                 out.push(Action::Refuse { peer: from });
                 return;

@@ -40,6 +40,9 @@ pub struct Epto {
     pub(super) ttl_heard: u16,
     /// Whether balls came since then that it could not judge, as it had no clock.
     pub(super) is_deaf: bool,
+    /// The lowest time of the balls that it has refused since it listens: they count if its clock
+    /// comes so far that it would believe them.
+    pub(super) refused: Option<LogicalTime>,
     pub(super) next_ball: NextBall,
     pub(super) order: Order,
     pub(super) sources: Sources,
@@ -71,6 +74,7 @@ impl Epto {
             heard_at: None,
             ttl_heard: 0,
             is_deaf: false,
+            refused: None,
             next_ball: NextBall::default(),
             order: Order::default(),
             sources: Sources::default(),

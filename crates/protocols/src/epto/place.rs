@@ -5,6 +5,7 @@ use super::key::LogicalTime;
 use super::node::Epto;
 use super::sources::Sources;
 use alloc::vec::Vec;
+use quorate_kernel::limits::EPTO_CLOCK_JUMP_MAX;
 use quorate_kernel::{invariant, mutant, probe};
 
 /// For how many rounds more than a TTL a node listens before it takes over a state.
@@ -43,31 +44,31 @@ impl Epto {
     /// `horizon` is that of whoever has sent the state; of several the one with the highest `last`.
     ///
     /// # Errors
-    /// The state may not be taken over: nothing was changed, but that a node without a clock may
-    /// have got that of the state.
+    /// The state may not be taken over: nothing was changed, but that a node which has not listened
+    /// to all that counts may have got the clock of the state.
     pub fn resume_at(&mut self, horizon: &Horizon) -> Result<(), ResumeError> {
         if !self.may_resume() {
             return Err(ResumeError::Early);
         }
-        if self.is_deaf {
+        let reached = horizon.clock.max(horizon.last.map_or(LogicalTime(0), |key| key.time));
+        if !self.clock.believes(reached) {
+            return Err(ResumeError::Far);
+        }
+        if self.has_missed(reached) {
             // Balls came that it could not judge. Now it can, and listens anew.
-            self.clock.reach(horizon.clock);
+            self.clock.reach(reached);
             self.begin_to_hear();
             return Err(ResumeError::Early);
         }
         if self.order.forgotten() > horizon.last.max(self.order.last()) {
             return Err(ResumeError::Old);
         }
-        let reached = horizon.clock.max(horizon.last.map_or(LogicalTime(0), |key| key.time));
-        if !self.clock.believes(reached) {
-            return Err(ResumeError::Far);
-        }
         probe!("epto/resumed");
         let dropped = self.order.resume(horizon.last);
         self.forget(dropped);
         self.clock.reach(reached);
         self.sources = Sources::resume(&horizon.sources, horizon.is_complete);
-        self.place = Place::Held;
+        (self.place, self.refused) = (Place::Held, None);
         invariant!(self.order.last() >= horizon.last, "what the state has is not delivered again");
         Ok(())
     }
@@ -83,10 +84,25 @@ impl Epto {
 
     /// A ball comes, or may come, that counts. What came before was not listened to.
     pub(super) fn begin_to_hear(&mut self) {
-        if core::mem::take(&mut self.is_deaf) {
+        if self.has_missed(self.clock.now()) {
+            (self.is_deaf, self.refused) = (false, None);
             self.place = Place::Lost(self.round);
         }
         self.heard_at.get_or_insert(self.round);
+    }
+
+    /// A ball is refused while this node looks for its place. What it says may count: that shows
+    /// when the clock has come so far. One sender whose clock is mad keeps nobody from joining.
+    pub(super) fn leave_aside(&mut self, time: LogicalTime) {
+        self.is_deaf |= mutant!("epto_who_is_refused_deafens");
+        let lowest = self.refused.map_or(time, |refused| refused.min(time));
+        self.refused = Some(lowest).filter(|_| !mutant!("epto_refused_never_counts"));
+    }
+
+    /// Whether balls came that were not listened to, and count where clocks show this time.
+    fn has_missed(&self, time: LogicalTime) -> bool {
+        let believed = self.clock.now().max(time).0.saturating_add(EPTO_CLOCK_JUMP_MAX);
+        self.is_deaf || self.refused.is_some_and(|refused| refused.0 <= believed)
     }
 
     /// The state that this node has taken over is not the others': it gives up its place, and takes
@@ -106,7 +122,7 @@ impl Epto {
             out.push(Action::LostPlace);
         }
         self.place = Place::Lost(self.round);
-        self.heard_at = None;
+        (self.heard_at, self.refused) = (None, None);
         // What has reached nobody was never broadcast: others would look for it as for a hole.
         if !mutant!("epto_counts_unsent") {
             self.sequence = self.sent;

@@ -121,6 +121,12 @@ impl Holes {
         has_room
     }
 
+    /// The events of which it is known what they did.
+    #[cfg(test)]
+    pub fn places(&self) -> Vec<Place> {
+        self.delivered.keys().copied().collect()
+    }
+
     /// How many reads wait.
     #[cfg(test)]
     pub fn held(&self) -> usize {
@@ -294,7 +300,9 @@ impl Epidemic {
             *bytes += record.value.as_ref().map_or(0, Bytes::len);
             records.push(record);
         }
-        Found { source, sequence, range: delivered.range, records, left, ids }
+        let range = delivered.range;
+        let heard = self.heard_of(delivered.written.iter().map(|(key, _)| key));
+        Found { source, sequence, range, heard, records, left, ids }
     }
 
     /// What the missing events did.
@@ -307,7 +315,10 @@ impl Epidemic {
         invariant!(self.state.writes.is_empty(), "an input begins without writes");
         let mut wanted = Vec::new();
         for found in found {
-            self.merge_answer(found.records, found.ids);
+            if self.is_late(found.heard) {
+                continue;
+            }
+            self.merge_answer(found.heard, found.records, found.ids);
             // Who has a narrower slice does not know what the event did to the rest of this one.
             let covers = |range: Range| found.range.is_some_and(|told| told.covers(&range));
             let is_all = self.state.range().is_some_and(covers) || mutant!("epidemic_part_is_all");
@@ -331,8 +342,9 @@ impl Epidemic {
             probe!("epidemic/hole_in_parts");
             wanted.truncate(LISTED_MAX);
             let (page, records, ids) = (None, Vec::new(), Vec::new());
+            let heard = self.heard_of(core::iter::empty());
             // A question promises nothing.
-            cx.fx.send_early(from, Message::Records { page, records, ids, wanted });
+            cx.fx.send_early(from, Message::Records { page, heard, records, ids, wanted });
         }
         self.release(cx);
         invariant!(self.state.writes.is_empty(), "all that was changed was written");

@@ -142,6 +142,12 @@ impl Behind {
         self.within(range).filter_map(|(_, heard)| heard.until()).min()
     }
 
+    /// Whether nothing is here of some of a range: the node never had it, or has dropped it.
+    #[must_use]
+    pub fn lacks(&self, range: &Range) -> bool {
+        self.within(range).any(|(_, heard)| heard == Heard::Nothing)
+    }
+
     /// All parts of a range with the time up to which they were heard: those that are noted, and
     /// the others, with this one.
     pub fn parts(&self, range: &Range, usual: LogicalTime) -> Vec<(Range, LogicalTime)> {

@@ -221,18 +221,22 @@ impl Epidemic {
     pub(in crate::epidemic) fn on_records(
         &mut self,
         from: Incarnation,
-        (page, records): (Option<Page>, Vec<Record>),
+        (page, heard, records): (Option<Page>, LogicalTime, Vec<Record>),
         ids: Vec<(RequestId, Done)>,
         wanted: &[(Bytes, Version)],
         cx: &mut Context<'_>,
     ) {
         invariant!(self.state.writes.is_empty(), "an input begins without writes");
+        if self.is_late(heard) {
+            return;
+        }
+        self.on_former_records(page.clone(), wanted.is_empty());
         let bytes: usize = records.iter().map(bytes_of).sum();
         let is_all = records.len() < RECORDS_MAX && bytes < PAGE_BYTES;
         if let Some(Page { number, leaf, until: None }) = page.filter(|_| is_all) {
             self.state.doubt.end_listed(from.node, leaf, number);
         }
-        self.merge_answer(records, ids);
+        self.merge_answer(heard, records, ids);
         self.flush(cx);
         // Nor does who has lost its place hand out what it has.
         let wanted = if self.state.ready.is_some() { wanted } else { &[] };
@@ -253,7 +257,8 @@ impl Epidemic {
     ) {
         let named = |record: &Record| Some((record.id, self.state.seen.get(record.id)?));
         let ids = records.iter().filter_map(named).collect();
-        cx.fx.send(to, Message::Records { page, records, ids, wanted });
+        let heard = self.heard_of(records.iter().map(|record| &record.key));
+        cx.fx.send(to, Message::Records { page, heard, records, ids, wanted });
     }
 
     /// As many of these as a message holds.
@@ -270,28 +275,6 @@ impl Epidemic {
             }
         }
         records
-    }
-
-    /// Takes in what an answer brings. Of what is still taken over it says no more than what was
-    /// heard when the oldest of it was written: it may come after the tombstones are purged.
-    pub(in crate::epidemic) fn merge_answer(
-        &mut self,
-        records: Vec<Record>,
-        ids: Vec<(RequestId, Done)>,
-    ) {
-        let state = &mut self.state;
-        let mut oldest = Vec::new();
-        for (part, _) in state.behind.within(&Range::ALL) {
-            let here = records.iter().filter(|record| part.has(position(&record.key)));
-            oldest.extend(here.map(|record| (part, record.version.time())).min());
-        }
-        for (part, time) in oldest {
-            if !mutant!("epidemic_answers_are_young") {
-                state.behind.take(&part, time, &mut state.writes);
-            }
-        }
-        records.iter().for_each(|record| state.holes.found(record));
-        self.merge(records, ids);
     }
 
     /// Takes in what others have: what is newer wins.

@@ -1,8 +1,16 @@
 //! What a joiner has heard of how far others have come.
 
-use super::join::Joining;
-use crate::epto::{EventKey, LogicalTime};
-use quorate_kernel::mutant;
+use super::join::{Joining, Standing};
+use super::snapshot::{clock_of, time};
+use crate::epidemic::message::SnapshotB;
+use crate::epidemic::{Context, Epidemic};
+use crate::epto::{EventKey, Horizon, LogicalTime};
+use quorate_kernel::ids::NodeId;
+use quorate_kernel::limits::EPTO_CLOCK_JUMP_MAX;
+use quorate_kernel::{mutant, probe};
+
+/// What is counted of a disk that is further than all others would believe.
+const AHEAD: &str = "how far it is: this disk is so far ahead that nobody would believe it";
 
 impl Joining {
     /// A page of a donor that is ready has come, which has come so far. If nobody believes it,
@@ -53,5 +61,91 @@ impl Joining {
     /// Whether somebody who is ready was heard lately.
     pub(super) fn hears_ready(&self, round: u64, patience: u64) -> bool {
         self.heard_ready.is_some_and(|heard| round < heard + 2 * patience)
+    }
+
+    /// A donor that is ready lags behind what this node has itself. Whether it stood still and does
+    /// not know that yet: who says the same for long has seen its timers since. Then it has another
+    /// past, as after a division.
+    pub(super) fn may_be_asleep(
+        &mut self,
+        donor: NodeId,
+        lags: bool,
+        (round, patience): (u64, u64),
+    ) -> bool {
+        if !lags {
+            self.lagging.remove(&donor);
+            return false;
+        }
+        let since = *self.lagging.entry(donor).or_insert(round);
+        round < since + 2 * patience || mutant!("epidemic_waits_for_who_has_another_past")
+    }
+}
+
+impl Epidemic {
+    /// Nobody believes how far one is alone. Several that have a place in the order and say about
+    /// the same show how far others have come; who has none tells no clock.
+    pub(super) fn hear_witness(&mut self, from: NodeId, horizon: &Horizon) {
+        let is_witness = horizon.clock > LogicalTime(0) && !self.state.epto.has_place();
+        if is_witness && !mutant!("epidemic_pages_are_no_witnesses") {
+            self.state.epto.on_told(from, clock_of(horizon));
+        }
+    }
+
+    /// What no ball may say no page may either: one damaged disk would make others drop theirs.
+    pub(super) fn believes(&self, horizon: &Horizon) -> bool {
+        self.state.epto.believes(clock_of(horizon))
+            || mutant!("epidemic_hears_what_no_ball_may_say")
+    }
+
+    /// Whether a donor that is ready is so far behind what this node has that nobody would believe
+    /// this node, if it went on from there: that is what others do who are ready. Its disk may be
+    /// damaged, or they have begun anew without what it has. Which of them is right its operator
+    /// must say, so nothing is dropped, and nobody's clock is moved.
+    pub(super) fn is_ahead_of(&mut self, page: &SnapshotB, cx: &mut Context<'_>) -> bool {
+        let Standing::Joining(joining) = &self.state.standing else { return false };
+        if !joining.takes_place || !page.is_ready {
+            return false;
+        }
+        let ahead = time(self.state.last).saturating_sub(clock_of(&page.horizon).0);
+        self.say_ahead(ahead, cx);
+        self.state.ahead > 0
+    }
+
+    /// What is here is further than others by so many places: that is shown, and told, if it is too
+    /// far for them.
+    pub(super) fn say_ahead(&mut self, ahead: u64, cx: &mut Context<'_>) {
+        let is_far = ahead > EPTO_CLOCK_JUMP_MAX && !mutant!("epidemic_far_disk_is_followed");
+        self.state.ahead = if is_far { ahead } else { 0 };
+        if is_far {
+            probe!("epidemic/far_ahead");
+            cx.fx.refuse(AHEAD);
+        }
+    }
+}
+
+/// How far this node has come with what it takes over: as far as the furthest. Of equals another
+/// one knows more than this node, which has forgotten its sources.
+pub(super) fn furthest(own: Horizon, told: impl Iterator<Item = Horizon>) -> Horizon {
+    let all = core::iter::once(own).chain(told);
+    all.max_by_key(|horizon| horizon.last).expect("there is the own one")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::epto::Sequence;
+    use quorate_kernel::ids::Incarnation;
+    use std::vec::Vec;
+
+    /// Its own would say that it knows of no source: each event to come would be a first one.
+    #[test]
+    fn of_equal_horizons_that_of_another_counts() {
+        let source = Incarnation::default();
+        let event = |time| Some(EventKey { time: LogicalTime(time), source });
+        let of = |time| Horizon { last: event(time), ..Horizon::default() };
+        let told = Horizon { sources: Vec::from([(source, Sequence(3))]), ..of(5) };
+        let taken = furthest(of(5), [of(4), told.clone()].into_iter());
+        assert_eq!(taken, told);
+        assert_eq!(furthest(of(6), [told].into_iter()), of(6));
     }
 }

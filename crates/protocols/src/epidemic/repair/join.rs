@@ -14,10 +14,11 @@
 
 use super::deferred::Deferred;
 use super::doubt::Doubt;
+use super::horizons::furthest;
 use super::snapshot::{Donor, time};
 use crate::epidemic::replica::range::Range;
 use crate::epidemic::{Context, Epidemic};
-use crate::epto::{EventKey, Horizon, LogicalTime};
+use crate::epto::{EventKey, Horizon, LogicalTime, ResumeError};
 use crate::gossip::cyclon::Peer;
 use crate::slices::Changed;
 use alloc::boxed::Box;
@@ -51,6 +52,8 @@ pub struct Joining {
     pub(super) floor: Option<EventKey>,
     /// The round from which it may ask.
     pub(super) since: Option<u64>,
+    /// How often what it takes over next was halved.
+    pub(super) cuts: u32,
     /// For which range it asks.
     pub(super) range: Option<Range>,
     pub(super) donors: BTreeMap<NodeId, Donor>,
@@ -65,6 +68,9 @@ pub struct Joining {
     pub(super) furthest_heard: u64,
     /// How far the furthest of all was.
     pub(super) heard: Option<EventKey>,
+    /// The donors that are ready and lag behind what this node has itself, with the rounds since
+    /// when they have said so.
+    pub(super) lagging: BTreeMap<NodeId, u64>,
     /// Whether something was dropped that the node had itself.
     pub(super) has_dropped: bool,
     /// What has had its turn since `floor`.
@@ -96,14 +102,16 @@ impl Joining {
         self.donors.values().filter(move |donor| donor.whole(is_ready).is_some())
     }
 
-    /// How many of these members have been heard to the end. Of those that lag nothing was taken:
-    /// they count only if there is nobody else.
+    /// How many of these members have been heard to the end. Of those that lag nothing was taken,
+    /// and those that never had some of the range know nothing of it: they count only if there is
+    /// nobody else, the latter also where nothing was ever written.
     fn heard(&self, members: &[NodeId], round: u64) -> usize {
         let is_coming = || self.donors.values().any(|donor| donor.is_coming(round));
         let has_others = (self.unheard(members) > 0 || members.is_empty() && is_coming())
             && !mutant!("epidemic_who_lags_is_counted");
         let is_counted = |donor: &&Donor| {
-            (donor.is_member || members.is_empty()) && !(has_others && donor.lags())
+            let has_nothing = donor.lags() || donor.lacks() && self.heard.is_some();
+            (donor.is_member || members.is_empty()) && !(has_others && has_nothing)
         };
         self.done(false).filter(is_counted).count()
     }
@@ -135,7 +143,9 @@ impl Joining {
             && !mutant!("epidemic_join_without_who_is_ready");
         let all = self.heard(members, round);
         if members.is_empty() {
-            return waited >= patience && (all >= 1 || is_alone);
+            // Who may be there that nobody knows yet may have what others would make it drop. They
+            // show up when slices are joined, at the latest.
+            return waited >= patience && (is_alone || all >= 1 && !is_far);
         }
         ready >= DONORS
             || (waited >= patience && ready >= 1 && members.len() < DONORS)
@@ -224,10 +234,12 @@ impl Epidemic {
 
     /// A round has passed.
     pub(in crate::epidemic) fn on_join_round(&mut self, cx: &mut Context<'_>) {
-        let Some(range) = self.state.range() else { return };
+        if self.state.range().is_none() {
+            return;
+        }
+        let target = self.target();
         let (round, ttl) = (self.state.round, u64::from(self.state.epto.parameters().ttl));
         let may_resume = self.state.epto.may_resume() || mutant!("epidemic_join_at_once");
-        let missing = self.state.ready.map_or(Vec::from([range]), |ready| range.without(&ready));
         let known = self.state.slices.members().iter().map(|peer| peer.who.node);
         let known: Vec<NodeId> = known.collect();
         // Who knows of others and hears none of them is cut off: it may lack all that they have.
@@ -242,16 +254,20 @@ impl Epidemic {
         let is_far = joining.takes_place && joining.is_far(last, clock, self.settings.grace);
         // TTL must be that of the cluster, so it must have been heard how large that is.
         if joining.takes_place && (!may_resume || round < COUNTED_ROUNDS) {
+            if joining.since.is_some() && !mutant!("epidemic_listens_anew_behind_old_pages") {
+                // What was on its way before it listens again may be in none of what has come.
+                joining.restart();
+            }
             return;
         }
-        let Some(target) = missing.first().copied() else {
+        let Some(target) = target else {
             self.state.standing = Standing::Ready;
             return;
         };
-        if joining.range != Some(target) {
+        if joining.range.is_some_and(|range| range != target) {
             joining.restart();
-            joining.range = Some(target);
         }
+        joining.range = Some(target);
         joining.since.get_or_insert(round);
         let (waited, found) = ((round, PATIENCE_TTLS * ttl), (is_alone, is_far));
         if joining.is_enough(waited, &known, found, (copies, has_own)) {
@@ -283,7 +299,7 @@ impl Epidemic {
         let mut horizon = furthest(own, told);
         let takes_place = joining.takes_place;
         // Who has no place has none: nothing has its turn there.
-        let deferred = core::mem::take(&mut joining.deferred);
+        let (deferred, cuts) = (core::mem::take(&mut joining.deferred), joining.cuts);
         if takes_place {
             let clock = horizon.last.map_or(LogicalTime(0), |last| last.time);
             horizon.clock = horizon.clock.max(clock);
@@ -293,9 +309,8 @@ impl Epidemic {
             if is_new && !is_led && !mutant!("epidemic_resumes_behind_the_furthest") {
                 horizon.clock = horizon.clock.max(heard);
             }
-            if self.state.epto.resume_at(&horizon).is_err() {
-                probe!("epidemic/snapshot_old");
-                return joining.restart();
+            if !self.resume(&horizon, cx) {
+                return;
             }
             if let Some(last) = horizon.last {
                 self.state.set_last(last);
@@ -322,10 +337,27 @@ impl Epidemic {
         let floor = self.state.last;
         self.state.standing = match is_whole {
             true => Standing::Ready,
-            false => Standing::joining(false, floor),
+            // It may be in time with more, the next time.
+            false => {
+                let cuts = cuts.saturating_sub(1);
+                Standing::Joining(Box::new(Joining { floor, cuts, ..Joining::default() }))
+            }
         };
         self.flush(cx);
         invariant!(self.state.epto.has_place(), "who is ready knows its place in the order");
+    }
+
+    /// Takes a place in the order, or begins anew; returns whether there is one.
+    fn resume(&mut self, horizon: &Horizon, cx: &mut Context<'_>) -> bool {
+        let resumed = self.state.epto.resume_at(horizon);
+        if let (Err(_), Standing::Joining(joining)) = (resumed, &mut self.state.standing) {
+            probe!("epidemic/snapshot_old");
+            joining.restart();
+        }
+        let is_far = resumed == Err(ResumeError::Far);
+        let (own, clock) = (time(self.state.last), self.state.epto.clock().0);
+        self.say_ahead(if is_far { own.saturating_sub(clock) } else { 0 }, cx);
+        resumed.is_ok()
     }
 
     /// Drops all that is stored: it may be what others have purged.
@@ -339,28 +371,17 @@ impl Epidemic {
     }
 }
 
-/// How far this node has come with what it takes over: as far as the furthest. Of equals another
-/// one knows more than this node, which has forgotten its sources.
-fn furthest(own: Horizon, told: impl Iterator<Item = Horizon>) -> Horizon {
-    let all = core::iter::once(own).chain(told);
-    all.max_by_key(|horizon| horizon.last).expect("there is the own one")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::epto::Sequence;
-    use quorate_kernel::ids::Incarnation;
 
-    /// Its own would say that it knows of no source: each event to come would be a first one.
+    /// Members that it does not know of would drop what they have when it takes that place.
     #[test]
-    fn of_equal_horizons_that_of_another_counts() {
-        let source = Incarnation::default();
-        let event = |time| Some(EventKey { time: LogicalTime(time), source });
-        let of = |time| Horizon { last: event(time), ..Horizon::default() };
-        let told = Horizon { sources: Vec::from([(source, Sequence(3))]), ..of(5) };
-        let taken = furthest(of(5), [of(4), told.clone()].into_iter());
-        assert_eq!(taken, told);
-        assert_eq!(furthest(of(6), [told].into_iter()), of(6));
+    fn who_knows_no_member_takes_no_place_that_is_far() {
+        let donors = BTreeMap::from([(NodeId(3), Donor::heard(Horizon::default()))]);
+        let joining = Joining { since: Some(0), donors, ..Joining::default() };
+        let may = |found| joining.is_enough((99, 24), &[], found, (2, true));
+        assert!(may((false, false)) && !may((false, true)));
+        assert!(may((true, true)), "nobody is there");
     }
 }

@@ -1,5 +1,6 @@
 //! How replicas become equal again: by comparing, and by taking over what others have.
 
+mod answers;
 pub mod behind;
 pub mod compare;
 mod deferred;

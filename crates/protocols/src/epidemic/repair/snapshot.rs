@@ -37,9 +37,18 @@ struct Said {
     is_ready: bool,
     /// Whether it was away for so long that nothing of it was taken.
     lags: bool,
+    /// Whether it never had some of the range.
+    lacks: bool,
 }
 
 impl Donor {
+    /// One that has said all, which has come so far and is not ready.
+    #[cfg(test)]
+    pub fn heard(horizon: Horizon) -> Donor {
+        let said = Said { horizon, is_ready: false, lags: false, lacks: false };
+        Donor { asked_at: 0, number: 0, begun: None, whole: Some(said), is_member: false }
+    }
+
     /// How far it had come when it began to send what has come whole; only of a donor that was
     /// ready, if that is asked.
     pub fn whole(&self, is_ready: bool) -> Option<&Horizon> {
@@ -50,6 +59,12 @@ impl Donor {
     /// Whether nothing was taken of what it had.
     pub fn lags(&self) -> bool {
         self.whole.as_ref().is_some_and(|said| said.lags)
+    }
+
+    /// Whether it has nothing of a part of what it was asked for, though there may be something.
+    pub fn lacks(&self) -> bool {
+        let lacks = self.whole.as_ref().is_some_and(|said| said.lacks && !said.is_ready);
+        lacks && !mutant!("epidemic_nothing_is_a_copy")
     }
 
     /// Whether it has said so, in this snapshot or in the last one.
@@ -145,7 +160,7 @@ impl Epidemic {
         let ids_below = Rest::behind(below);
         invariant!(records.len() <= RECORDS_MAX, "a page is bounded");
         let forgotten = state.seen.forgotten();
-        let behind = state.behind.until(&range);
+        let (behind, lacks) = (state.behind.until(&range), state.behind.lacks(&range));
         cx.fx.send(
             from,
             Message::SnapshotB(SnapshotB {
@@ -153,6 +168,7 @@ impl Epidemic {
                 is_ready,
                 horizon,
                 behind,
+                lacks,
                 records,
                 forgotten,
                 ids,
@@ -190,6 +206,10 @@ impl Epidemic {
         if !is_believed {
             return self.hear_witness(from.node, &page.horizon);
         }
+        if self.is_ahead_of(&page, cx) {
+            return self.ask_anew(from.node);
+        }
+        let Standing::Joining(joining) = &mut self.state.standing else { return };
         let furthest = joining.hear_of(page.horizon.last, is_member || page.is_ready, last);
         // How long this node was away: tombstones may be purged that it has not heard of.
         let away = time(page.horizon.last).saturating_sub(time(last));
@@ -223,9 +243,7 @@ impl Epidemic {
         let is_early = donor.is_member && is_early && !mutant!("epidemic_old_copy_merged");
         if !page.is_ready && (waits || is_early) {
             probe!("epidemic/unready_early");
-            self.state.questions += 1;
-            donor.number = self.state.questions;
-            return;
+            return self.ask_anew(from.node);
         }
         donor.asked_at = round;
         self.weigh_page(from, (range, page), time(furthest), cx);
@@ -242,44 +260,44 @@ impl Epidemic {
         cx: &mut Context<'_>,
     ) {
         let (grace, reached) = (self.settings.grace, time(page.horizon.last));
-        let Standing::Joining(joining) = &mut self.state.standing else { return };
-        let Some(donor) = joining.donors.get_mut(&from.node) else { return };
         // A neighbour that is no member may have had the range before, and not heard of it since.
         let behind = page.behind.filter(|_| !mutant!("epidemic_range_as_young_as_its_holder"));
         let heard = behind.map_or(reached, |behind| reached.min(behind.0));
         let lags = furthest.saturating_sub(heard) > grace;
-        let others = time(joining.furthest_ready.max(self.state.last));
-        let has_gone_on = others.saturating_sub(reached) > grace;
-        if page.is_ready && has_gone_on && !mutant!("epidemic_ready_never_lags") {
-            // It stood still, and does not know that yet: others that are ready, or this node,
-            // have gone on.
-            self.state.questions += 1;
-            donor.number = self.state.questions;
-            return;
+        if page.is_ready && self.stands_still(from.node, reached) {
+            return self.ask_anew(from.node);
         }
+        let Standing::Joining(joining) = &mut self.state.standing else { return };
+        let Some(donor) = joining.donors.get_mut(&from.node) else { return };
         let is_trusted = page.is_ready || !donor.is_member && mutant!("epidemic_trusts_neighbours");
         if !is_trusted && lags && !mutant!("epidemic_unready_tell_no_time") {
             // That is longer than tombstones are kept: nothing of it is taken.
-            donor.whole = Some(Said { horizon: page.horizon, is_ready: false, lags });
+            let (horizon, is_ready, lacks) = (page.horizon, false, page.lacks);
+            donor.whole = Some(Said { horizon, is_ready, lags, lacks });
             return;
         }
         let has_any = !(page.records.is_empty() && page.ids.is_empty());
         self.take_page(from, (range, page), has_any.then_some(heard), cx);
     }
 
-    /// Nobody believes how far one is alone. Several that have a place in the order and say about
-    /// the same show how far others have come; who has none tells no clock.
-    fn hear_witness(&mut self, from: NodeId, horizon: &Horizon) {
-        let is_witness = horizon.clock > LogicalTime(0) && !self.state.epto.has_place();
-        if is_witness && !mutant!("epidemic_pages_are_no_witnesses") {
-            self.state.epto.on_told(from, clock_of(horizon));
-        }
+    /// Whether a donor that is ready has stood still, and does not know that yet: others that are
+    /// ready, or this node, have gone on.
+    fn stands_still(&mut self, donor: NodeId, reached: u64) -> bool {
+        let (round, grace) = (self.state.round, self.settings.grace);
+        let patience = PATIENCE_TTLS * u64::from(self.state.epto.parameters().ttl);
+        let lags = |other: Option<EventKey>| time(other).saturating_sub(reached) > grace;
+        let Standing::Joining(joining) = &mut self.state.standing else { return false };
+        let is_behind = joining.may_be_asleep(donor, lags(self.state.last), (round, patience));
+        (is_behind || lags(joining.furthest_ready)) && !mutant!("epidemic_ready_never_lags")
     }
 
-    /// What no ball may say no page may either: one damaged disk would make others drop theirs.
-    fn believes(&self, horizon: &Horizon) -> bool {
-        self.state.epto.believes(clock_of(horizon))
-            || mutant!("epidemic_hears_what_no_ball_may_say")
+    /// What a donor has sent is not taken. It is asked again when it has been silent for long.
+    fn ask_anew(&mut self, donor: NodeId) {
+        self.state.questions += 1;
+        let Standing::Joining(joining) = &mut self.state.standing else { return };
+        if let Some(donor) = joining.donors.get_mut(&donor) {
+            donor.number = self.state.questions;
+        }
     }
 
     /// A page that counts is taken, and what is left is asked for. It says no more than what was
@@ -294,7 +312,7 @@ impl Epidemic {
         let Standing::Joining(joining) = &mut self.state.standing else { return };
         let Some(donor) = joining.donors.get_mut(&from.node) else { return };
         let (horizon, is_ready) = (page.horizon.clone(), page.is_ready);
-        let said = Said { horizon, is_ready, lags: false };
+        let said = Said { horizon, is_ready, lags: false, lacks: page.lacks };
         let begun = donor.begun.get_or_insert(said);
         if begun.is_ready != page.is_ready && !mutant!("epidemic_donor_becomes_ready") {
             // The pages before this one were of what it had when it was not ready, or this one is.
@@ -307,6 +325,11 @@ impl Epidemic {
         begun.is_ready = page.is_ready;
         if page.after.is_nothing() && page.ids_below.is_nothing() {
             donor.whole = donor.begun.take();
+            // A page that comes twice is none of another snapshot.
+            if !mutant!("epidemic_pages_count_twice") {
+                self.state.questions += 1;
+                donor.number = self.state.questions;
+            }
         } else {
             let (number, after, ids_below) = (page.number, page.after, page.ids_below);
             let question = Message::SnapshotA { number, range, after, ids_below };
@@ -355,7 +378,7 @@ pub(super) fn time(event: Option<EventKey>) -> u64 {
 }
 
 /// What the clock of its node shows at least.
-fn clock_of(horizon: &Horizon) -> LogicalTime {
+pub(super) fn clock_of(horizon: &Horizon) -> LogicalTime {
     horizon.clock.max(LogicalTime(time(horizon.last)))
 }
 

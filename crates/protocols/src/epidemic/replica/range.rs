@@ -84,6 +84,18 @@ impl Range {
         left
     }
 
+    /// The lower or the upper half of its leaves; all of it if that is one.
+    #[must_use]
+    pub fn half(&self, is_upper: bool) -> Range {
+        let (first, last) = self.leaves();
+        let middle = Range::of_leaf(Leaf(first.0 + (last.0 - first.0) / 2)).last;
+        match (first == last, is_upper) {
+            (true, _) => *self,
+            (false, false) => Range { last: middle, ..*self },
+            (false, true) => Range { first: Position(middle.0 + 1), ..*self },
+        }
+    }
+
     /// The first and the last of its leaves.
     #[must_use]
     pub fn leaves(&self) -> (Leaf, Leaf) {
@@ -145,6 +157,17 @@ mod tests {
         assert!(Range::ALL.parts(3).is_none() && Range::ALL.parts(128).is_none());
         assert_eq!(Range::ALL.parts(64).map(|parts| parts.len()), Some(64));
         assert_eq!(Range::ALL.parts(1), Some(Vec::from([(Leaf(0), Leaf(u16::MAX))])));
+    }
+
+    #[test]
+    fn halves_are_whole_leaves_and_end_with_one() {
+        let (lower, upper) = (Range::ALL.half(false), Range::ALL.half(true));
+        assert_eq!(Range::ALL.without(&lower), [upper]);
+        assert_eq!(upper.leaves(), (Leaf(1 << 15), Leaf(u16::MAX)));
+        let three = Range { first: Position(0), last: Range::of_leaf(Leaf(2)).last };
+        assert_eq!(three.half(true), Range::of_leaf(Leaf(2)));
+        let one = Range::of_leaf(Leaf(7));
+        assert_eq!((one.half(false), one.half(true)), (one, one));
     }
 
     #[test]

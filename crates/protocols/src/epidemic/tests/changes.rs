@@ -1,14 +1,20 @@
 //! Nodes that come and go.
 
 use super::calm::{end, work};
+use super::joining::{event, give_up, of_others, put_at};
 use super::judge::{Judge, Written};
 use super::world::{World, put};
 use crate::epidemic::Level;
-use crate::epidemic::message::Message;
+use crate::epidemic::keys::wire_key;
+use crate::epidemic::message::{Message, Page};
 use crate::epidemic::pending::What;
-use crate::epidemic::replica::range::position;
+use crate::epidemic::replica::range::{Range, leaf, position};
+use crate::epidemic::replica::store::Record;
+use crate::epto::LogicalTime;
+use bytes::Bytes;
 use quorate_kernel::ids::NodeId;
 use quorate_kernel::operation::Outcome;
+use quorate_kernel::time::Span;
 use std::boxed::Box;
 use std::format;
 use std::vec::Vec;
@@ -156,6 +162,10 @@ fn a_cluster_that_grows_and_shrinks_moves_ranges_and_loses_nothing() {
 /// A world in which one node was away for longer than tombstones are kept: it has a key that all
 /// others have deleted and purged.
 fn been_away(seed: u64) -> (World, NodeId) {
+    left(seed, |world, away| world.stop(away))
+}
+
+fn left(seed: u64, leaves: impl FnOnce(&mut World, NodeId)) -> (World, NodeId) {
     let mut world = World::new(12, Level::Strong, seed);
     (world.settings.grace, world.settings.window) = (40, 20);
     let nodes = world.up();
@@ -164,11 +174,12 @@ fn been_away(seed: u64) -> (World, NodeId) {
     assert!(matches!(world.done("x", put("1")), Outcome::Written { .. }));
     world.run(40);
     let away = nodes.into_iter().find(|node| has_x(&world, *node)).expect("somebody has it");
-    world.stop(away);
+    leaves(&mut world, away);
     world.run(30);
-    assert!(matches!(world.done("x", What::Delete), Outcome::Deleted { .. }));
+    let deleted = world.ask(awake(&world), "x", What::Delete);
+    assert!(matches!(world.wait(deleted), Outcome::Deleted { .. }));
     for number in 0..70 {
-        let node = world.any();
+        let node = awake(&world);
         world.ask(node, &format!("y{number}"), put("1"));
         world.run(2);
     }
@@ -176,8 +187,27 @@ fn been_away(seed: u64) -> (World, NodeId) {
     (world, away)
 }
 
+/// Nothing happens at a node for long.
+fn sleep(world: &mut World, node: NodeId) {
+    let until = world.now + Span(world.settings.round.0 * 500);
+    world.hosts.get_mut(&node).expect("it is there").asleep_until = until;
+}
+
+/// It goes on with what has come.
+fn wake(world: &mut World, node: NodeId) {
+    while world.hosts[&node].asleep_until > world.now {
+        world.run(10);
+    }
+    world.run(30);
+}
+
+fn awake(world: &World) -> NodeId {
+    let is_awake = |node: &NodeId| world.hosts[node].asleep_until <= world.now;
+    world.up().into_iter().find(is_awake).expect("some are awake")
+}
+
 fn has_x(world: &World, node: NodeId) -> bool {
-    let key = crate::epidemic::keys::wire_key(b"x");
+    let key = wire_key(b"x");
     world.state(node).store.held(&key, None).is_some()
 }
 
@@ -214,4 +244,81 @@ fn who_was_away_for_too_long_brings_nothing_back_when_all_start() {
     others.iter().for_each(|node| world.start(*node));
     assert!(has_x(&world, away), "it finds it on its disk");
     nobody_has_it_again(&mut world);
+}
+
+/// A node stood still for longer than tombstones are kept, and handles what has come before it sees
+/// that: questions that were asked long ago, or just now.
+#[test]
+fn who_stood_still_for_too_long_answers_with_nothing_that_is_taken() {
+    let (mut world, away) = left(25, sleep);
+    let key = wire_key(b"x");
+    let node = world.holders(&key).into_iter().find(|node| *node != away);
+    let node = node.expect("others have its slice, too");
+    assert!(has_x(&world, away) && !has_x(&world, node) && world.state(away).is_whole());
+    let page = Page { number: 1, leaf: leaf(position(&key)), until: None };
+    let listed = Message::Listed { page, after: None, held: Vec::new() };
+    let wanted = world.state(away).holes.places();
+    let mut answers = world.heard(|world| world.say(node, away, listed));
+    answers.extend(world.heard(|world| world.say(node, away, Message::MissingA(wanted))));
+    let has_it = |answer: &&Message| match answer {
+        Message::Records { records, .. } => records.iter().any(|record| record.key == key),
+        Message::MissingB(found) => {
+            found.iter().any(|found| found.records.iter().any(|record| record.key == key))
+        }
+        _ => false,
+    };
+    assert_eq!(answers.iter().filter(has_it).count(), 2, "{answers:?}");
+    for answer in answers {
+        world.say(away, node, answer);
+        assert!(!has_x(&world, node), "it takes what it has purged");
+    }
+    wake(&mut world, away);
+    nobody_has_it_again(&mut world);
+}
+
+/// A node asked for what it lacks, and stood still before the answer came. It takes it, as it is as
+/// old itself, and drops it with all that it has.
+#[test]
+fn what_was_asked_for_before_a_pause_brings_nothing_back() {
+    let (mut world, away) = left(26, sleep);
+    let (key, heard) = (wire_key(b"x"), world.state(away).last.expect("it has come far").time);
+    let held = *world.state(away).store.held(&key, None).expect("it has it");
+    let value = Some(Bytes::from_static(b"1"));
+    let record = Record { key: key.clone(), version: held.version, id: held.id, value };
+    world.with_host(away, |engine, cx| {
+        engine.state.store.begin();
+        engine.state.store.drop_range(&Range::ALL, usize::MAX, &mut engine.state.writes);
+        engine.flush(cx);
+    });
+    let (ids, wanted) = (Vec::new(), Vec::new());
+    let records = Vec::from([record]);
+    let answer = Message::Records { page: None, heard, records, ids, wanted };
+    world.say(awake(&world), away, answer.clone());
+    assert!(has_x(&world, away));
+    wake(&mut world, away);
+    nobody_has_it_again(&mut world);
+    // Once more, when it has joined.
+    world.say(awake(&world), away, answer);
+    assert!(!has_x(&world, away));
+}
+
+/// Who hands out what it has given up knows no more of that than when it did.
+#[test]
+fn what_is_handed_out_of_a_range_that_was_given_up_is_as_old_as_that() {
+    let mut world = World::new(24, Level::Strong, 58);
+    world.settle();
+    let (node, other) = (world.up()[0], world.up()[1]);
+    let key = of_others(&world, node);
+    put_at(&mut world, node, &key, 3);
+    give_up(&mut world, node);
+    let heard = LogicalTime(9);
+    world.with_host(node, |engine, _| engine.state.last = Some(event(heard.0)));
+    let version = world.state(node).store.held(&key, None).expect("it is here").version;
+    let (records, ids, wanted) = (Vec::new(), Vec::new(), Vec::from([(key, version)]));
+    let question = Message::Records { page: None, heard, records, ids, wanted };
+    let answers = world.heard(|world| world.say(other, node, question));
+    let [Message::Records { heard: told, records, .. }] = &answers[..] else {
+        panic!("{answers:?}")
+    };
+    assert!(records.len() == 1 && *told == LogicalTime(3) && heard > *told);
 }

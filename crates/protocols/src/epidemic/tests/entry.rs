@@ -104,7 +104,8 @@ fn a_write_comes_after_all_that_its_entry_has_taken_in() {
     let (taken, id) = (Version::Ordered(event(1000)), RequestId(1));
     let record = Record { key: key.clone(), version: taken, id, value: value_of };
     let (ids, wanted) = (Vec::new(), Vec::new());
-    world.say(from, entry, Message::Records { page: None, records: vec![record], ids, wanted });
+    let (page, heard, records) = (None, taken.time(), vec![record]);
+    world.say(from, entry, Message::Records { page, heard, records, ids, wanted });
     let ticket = world.ask(entry, "x", put("late"));
     let outcome = world.wait(ticket);
     assert!(version(&outcome) > Some(taken), "{outcome:?}");
@@ -125,7 +126,8 @@ fn a_write_comes_after_what_was_read_through_the_same_node() {
         let value = Some(Bytes::from_static(b"early"));
         let record = Record { key: key.clone(), version: taken, id, value };
         let (ids, wanted) = (Vec::new(), Vec::new());
-        let message = Message::Records { page: None, records: vec![record], ids, wanted };
+        let (page, heard, records) = (None, taken.time(), vec![record]);
+        let message = Message::Records { page, heard, records, ids, wanted };
         world.say(entry, holder, message);
     }
     let read: Ticket = world.ask(entry, "x", What::Get);

@@ -2,17 +2,18 @@
 //! of one node whose disk may be damaged, and ranges that a node never had.
 
 use super::copies::{asked, emptied, neighbour_asked, old_copy};
-use super::joining::{asker, number, page};
+use super::joining::{asker, event, number, page};
 use super::world::{World, put};
 use crate::epidemic::Level;
-use crate::epidemic::keys::wire_key;
+use crate::epidemic::keys::{LAST, wire_key};
 use crate::epidemic::message::{Found, Message, SnapshotB};
 use crate::epidemic::repair::behind::Heard;
 use crate::epidemic::replica::range::{Range, position};
-use crate::epto::{Horizon, LogicalTime, Sequence};
+use crate::epto::{EventKey, Horizon, LogicalTime, Sequence};
 use quorate_kernel::ids::NodeId;
 use quorate_kernel::limits::EPTO_CLOCK_JUMP_MAX;
 use quorate_kernel::operation::Outcome;
+use quorate_kernel::plain::PlainData;
 use std::boxed::Box;
 use std::format;
 use std::vec::Vec;
@@ -254,12 +255,14 @@ fn an_answer_is_as_old_as_what_it_brings_into_a_range_that_is_taken_over() {
         source: world.me(donors[0]),
         sequence: Sequence(1),
         range: Some(Range::ALL),
+        heard: LogicalTime(3),
         records: records.clone(),
         left: Vec::new(),
         ids: Vec::new(),
     };
     world.with_host(node, |engine, _| engine.settings.grace = 40);
-    let records = Message::Records { page: None, records, ids, wanted };
+    let heard = LogicalTime(3);
+    let records = Message::Records { page: None, heard, records, ids, wanted };
     for (answer, time) in [(records, 50), (Message::MissingB(Vec::from([of_event])), 100)] {
         world.say(donors[0], node, answer);
         assert!(world.state(node).store.held(&key, None).is_some());
@@ -268,4 +271,73 @@ fn an_answer_is_as_old_as_what_it_brings_into_a_range_that_is_taken_over() {
         world.say(donors[1], node, Message::SnapshotB(ready));
         assert_eq!(world.state(node).store.held(&key, None), None);
     }
+}
+
+/// A disk says that its node had come far, and nobody else has: others that are ready would refuse
+/// all that it says if it went on from there.
+#[test]
+fn who_is_too_far_ahead_says_so_and_takes_no_place() {
+    // Whether others are heard, by which it has a clock, or all are silent.
+    for is_silent in [true, false] {
+        let mut world = World::new(4, Level::Strong, 88);
+        world.settle();
+        assert!(matches!(world.done("x", put("1")), Outcome::Written { .. }));
+        world.run(20);
+        let node = world.up()[0];
+        world.stop(node);
+        let far = event(1 << 40).to_bytes();
+        world.hosts.get_mut(&node).expect("it is there").disk.0.insert(LAST, far);
+        world.start(node);
+        let others: Vec<NodeId> = world.up().into_iter().filter(|one| *one != node).collect();
+        for number in 0..150 {
+            if !is_silent {
+                world.ask(others[number % 3], &format!("y{number}"), put("1"));
+            }
+            world.run(1);
+            assert!(!world.state(node).is_whole() && !world.state(node).epto.has_place());
+        }
+        assert!(world.state(node).ahead > EPTO_CLOCK_JUMP_MAX, "it says why it waits");
+        assert!(world.state(node).store.held(&wire_key(b"x"), None).is_some(), "all is kept");
+        for other in others {
+            let state = world.state(other);
+            assert!(state.is_whole() && state.epto.clock() < LogicalTime(EPTO_CLOCK_JUMP_MAX));
+        }
+        // Its operator believes the others.
+        world.stop(node);
+        world.hosts.get_mut(&node).expect("it is there").disk.0.clear();
+        world.start(node);
+        world.settle();
+        assert_eq!(world.state(node).ahead, 0);
+    }
+}
+
+/// After a division one side has come further than tombstones are kept. Who says the same for long
+/// does not stand still.
+#[test]
+fn who_is_further_than_all_that_are_ready_joins_in_the_end() {
+    let (mut world, node, donors) = asker(89);
+    asked(&mut world, node, &donors);
+    let reached = world.state(node).last.expect("it has come far");
+    let last = EventKey { time: LogicalTime(reached.time.0 + 100), ..reached };
+    world.with_host(node, |engine, _| {
+        engine.settings.grace = 40;
+        engine.state.last = Some(last);
+    });
+    let says = |world: &mut World, donor: NodeId| {
+        let page = page(world, node, number(world, node, donor), 0, true);
+        let horizon = Horizon { last: Some(reached), ..Horizon::default() };
+        world.say(donor, node, Message::SnapshotB(SnapshotB { horizon, ..page }));
+    };
+    donors.iter().for_each(|donor| says(&mut world, *donor));
+    world.run(2);
+    assert!(!world.state(node).is_whole(), "they may have stood still");
+    for _ in 0..200 {
+        asked(&mut world, node, &donors);
+        donors.iter().for_each(|donor| says(&mut world, *donor));
+        world.run(1);
+        if world.state(node).is_whole() {
+            return;
+        }
+    }
+    panic!("it waits for ever");
 }

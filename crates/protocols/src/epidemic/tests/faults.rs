@@ -283,3 +283,17 @@ fn who_stands_still_does_not_take_that_for_latency() {
     assert!(latency > Span(0) && latency <= world.delay, "{latency:?} one way");
     assert!(world.state(node).measured.surviving_ppm() > Some(900_000), "nothing is lost");
 }
+
+/// An operator makes rounds much shorter: no node has stood still.
+#[test]
+fn whoever_makes_rounds_shorter_costs_nobody_its_place() {
+    let mut world = World::new(4, Level::Strong, 92);
+    world.settle();
+    for node in world.up() {
+        world.with_host(node, |engine, _| engine.settings.round = Span::millis(5));
+    }
+    world.run(1);
+    for node in world.up() {
+        assert_eq!(world.state(node).epto.counters().places_lost, 0);
+    }
+}

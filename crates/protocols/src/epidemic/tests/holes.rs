@@ -39,7 +39,7 @@ fn holed(seed: u64) -> (World, NodeId) {
 fn found(range: Option<Range>) -> Found {
     let (source, sequence) = (event(1).source, Sequence(1));
     let (records, left, ids) = (Vec::new(), Vec::new(), Vec::new());
-    Found { source, sequence, range, records, left, ids }
+    Found { source, sequence, range, heard: LogicalTime(9), records, left, ids }
 }
 
 /// It does not know what the event did to the rest.
@@ -77,7 +77,8 @@ fn a_hole_is_filled_when_all_of_it_has_come() {
     assert!(asked.iter().any(is_asked), "{asked:?}");
     let record = Record { key, version, id, value: Some(Bytes::from_static(b"v")) };
     let (page, records, ids, wanted) = (None, vec![record], Vec::new(), Vec::new());
-    world.say(other, node, Message::Records { page, records, ids, wanted });
+    let heard = LogicalTime(9);
+    world.say(other, node, Message::Records { page, heard, records, ids, wanted });
     world.say(other, node, Message::MissingB(vec![whole()]));
     assert!(!world.state(node).holes.is_open());
 }

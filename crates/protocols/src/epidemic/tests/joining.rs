@@ -43,10 +43,18 @@ pub fn page(world: &World, node: NodeId, number: u64, time: u64, is_last: bool) 
     let last = world.state(node).last.map(|last| last.time.0);
     let horizon = Horizon { last: Some(event(last.unwrap_or(0) + time)), ..Horizon::default() };
     let after = if is_last { Rest::Nothing } else { Rest::Behind(wire_key(b"k")) };
-    let (records, ids, ids_below) = (Vec::new(), Vec::new(), Rest::Nothing);
-    let (is_ready, forgotten) = (true, None);
-    let behind = None;
-    SnapshotB { number, is_ready, horizon, behind, records, forgotten, ids, after, ids_below }
+    SnapshotB {
+        number,
+        is_ready: true,
+        horizon,
+        behind: None,
+        lacks: false,
+        records: Vec::new(),
+        forgotten: None,
+        ids: Vec::new(),
+        after,
+        ids_below: Rest::Nothing,
+    }
 }
 
 /// A node in a small world whose questions for snapshots are lost, and two members of its slice.
@@ -232,14 +240,14 @@ fn a_request_is_known_where_a_range_is_taken_over() {
 }
 
 /// What a node has of other slices: a key, and where it stands.
-fn of_others(world: &World, node: NodeId) -> Bytes {
+pub fn of_others(world: &World, node: NodeId) -> Bytes {
     let state = world.state(node);
     let keys = (0..1000).map(|number| wire_key(format!("o{number}").as_bytes()));
     let mut others = keys.filter(|key| !state.is_mine(position(key)));
     others.next().expect("it has not all slices")
 }
 
-fn put_at(world: &mut World, node: NodeId, key: &Bytes, time: u64) {
+pub fn put_at(world: &mut World, node: NodeId, key: &Bytes, time: u64) {
     let (version, id) = (Version::Ordered(event(time)), RequestId(9));
     let value = Some(Bytes::from_static(b"old"));
     let record = Record { key: key.clone(), version, id, value };
@@ -250,7 +258,7 @@ fn put_at(world: &mut World, node: NodeId, key: &Bytes, time: u64) {
     });
 }
 
-fn give_up(world: &mut World, node: NodeId) {
+pub fn give_up(world: &mut World, node: NodeId) {
     world.with_host(node, |engine, cx| {
         engine.give_up_found(Vec::new(), LogicalTime(3));
         engine.flush(cx);
@@ -377,14 +385,13 @@ fn an_answer_to_an_earlier_question_hands_no_leaf_over() {
     assert_eq!(page.leaf, leaf(position(&key)));
     let answer = |page| Message::Records {
         page: Some(page),
+        heard: LogicalTime(9),
         records: Vec::new(),
         ids: Vec::new(),
         wanted: Vec::new(),
     };
-    let is_open = |world: &World| {
-        let mut former = world.state(node).former.iter();
-        former.any(|one| one.open.contains_key(&page.leaf))
-    };
+    let has_page = |one: &Former| one.open.contains_key(&page.leaf);
+    let is_open = |world: &World| world.state(node).former.iter().any(has_page);
     world.say(other, node, answer(Page { number: 0, ..page.clone() }));
     assert!(is_open(&world), "nobody has said that it has the key");
     world.say(other, node, answer(page.clone()));

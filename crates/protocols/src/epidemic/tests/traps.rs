@@ -36,8 +36,8 @@ fn a_read_does_not_see_what_comes_after_it() {
     for node in world.holders(&key) {
         let record = Record { key: key.clone(), version, id, value: value.clone() };
         let (records, ids, wanted) = (Vec::from([record]), Vec::new(), Vec::new());
-        let from = world.any();
-        world.say(from, node, Message::Records { page: None, records, ids, wanted });
+        let (from, heard) = (world.any(), version.time());
+        world.say(from, node, Message::Records { page: None, heard, records, ids, wanted });
     }
     // One of those that have taken it in would read later than it.
     let holders = world.holders(&key);
@@ -88,7 +88,8 @@ fn versions_of_another_level_are_refused() {
         Record { key: key.clone(), version: Version::Explicit(3), id: RequestId(1), value };
     let (ids, wanted) = (Vec::new(), Vec::new());
     let records = Vec::from([record]);
-    world.say(from, holder, Message::Records { page: None, records, ids, wanted });
+    let heard = LogicalTime(9);
+    world.say(from, holder, Message::Records { page: None, heard, records, ids, wanted });
     let act = FlaskAct::Put(3, Bytes::from_static(b"v"));
     let entry = world.me(from);
     let flask =
@@ -156,7 +157,8 @@ fn who_has_heard_of_a_request_before_its_event_stores_what_it_writes() {
     world.run(1);
     let done = Done { event: event(1), position: position(&key), existed: false };
     let (records, wanted) = (Vec::new(), Vec::new());
-    let message = Message::Records { page: None, records, ids: Vec::from([(id, done)]), wanted };
+    let (page, heard, ids) = (None, LogicalTime(9), Vec::from([(id, done)]));
+    let message = Message::Records { page, heard, records, ids, wanted };
     world.say(node, holder, message);
     // Repair would bring it later.
     let is_repair =

@@ -63,6 +63,7 @@ fn all() -> Vec<Message> {
         is_ready: true,
         horizon: Horizon { last: Some(event()), ..Horizon::default() },
         behind: Some(LogicalTime(7)),
+        lacks: true,
         records: Vec::from([record()]),
         forgotten: Some(event()),
         ids: ids.clone(),
@@ -72,7 +73,9 @@ fn all() -> Vec<Message> {
     let (source, sequence) = (who(), Sequence(4));
     let left = Vec::from([(key.clone(), version)]);
     let (records, ids) = (Vec::from([record()]), Vec::from([done()]));
-    let found = Found { source, sequence, range: Some(range), records, left, ids: ids.clone() };
+    let heard = LogicalTime(8);
+    let found =
+        Found { source, sequence, range: Some(range), heard, records, left, ids: ids.clone() };
     Vec::from([
         Message::Shuffle { entries: Vec::from([peer(5)]), told },
         Message::ShuffleReply { entries: Vec::new(), told: Profile::default() },
@@ -104,6 +107,7 @@ fn all() -> Vec<Message> {
         },
         Message::Records {
             page: Some(page_of(Leaf(3))),
+            heard,
             records: Vec::from([record()]),
             ids,
             wanted: Vec::from([(key.clone(), version)]),
@@ -142,6 +146,7 @@ fn what_no_correct_node_says_is_refused() {
         Message::Listed { page: page_of(Leaf(0)), after: None, held },
         Message::Records {
             page: None,
+            heard: LogicalTime(8),
             records: Vec::from([Record { key: strange, ..record() }]),
             ids: Vec::new(),
             wanted: Vec::new(),
@@ -172,6 +177,7 @@ fn of_the_far_future() -> Vec<Message> {
     let read = Came::Read { version: Some(version), value: None, is_degraded: false };
     let records = |version, ids| Message::Records {
         page: None,
+        heard: LogicalTime(8),
         records: Vec::from([Record { version, ..record() }]),
         ids,
         wanted: Vec::new(),
@@ -184,6 +190,7 @@ fn of_the_far_future() -> Vec<Message> {
             is_ready,
             horizon,
             behind: None,
+            lacks: false,
             records,
             forgotten,
             ids,
@@ -196,6 +203,7 @@ fn of_the_far_future() -> Vec<Message> {
         source: who(),
         sequence: Sequence(1),
         range: None,
+        heard: LogicalTime(8),
         records: Vec::new(),
         left: Vec::from([(key.clone(), version)]),
         ids: Vec::new(),

@@ -1,8 +1,9 @@
 //! Nodes that come to a cluster that has gone far, or find out that they are far behind.
 
 use super::shape::{Fault, Kept, Shape};
+use super::traps::{Solo, copy, event};
 use super::world::World;
-use crate::epto::{LogicalTime, ResumeError};
+use crate::epto::{Horizon, LogicalTime, ResumeError};
 use quorate_kernel::limits::EPTO_CLOCK_JUMP_MAX;
 use std::vec::Vec;
 
@@ -132,4 +133,47 @@ fn a_state_that_is_far_ahead_is_not_taken_over() {
     horizon.clock = LogicalTime(horizon.clock.0 + 2 * EPTO_CLOCK_JUMP_MAX);
     assert_eq!(node.resume_at(&horizon), Err(ResumeError::Far));
     assert!(!node.has_place());
+}
+
+/// Its word is never agreed to: nothing that counts was missed.
+#[test]
+fn one_sender_whose_clock_is_mad_keeps_nobody_from_joining() {
+    let mut solo = Solo::new();
+    solo.epto.lose_place(&mut solo.told);
+    for time in 1..60 {
+        solo.ball(2, &[copy(event(1 << 40, 2, 1), 1)]);
+        solo.ball(3, &[copy(event(time, 3, time), 1)]);
+        solo.rounds(1, false);
+    }
+    assert!(solo.epto.may_resume(), "it has listened to all that counts");
+    let horizon = Horizon { clock: LogicalTime(60), ..Horizon::default() };
+    assert_eq!(solo.epto.resume_at(&horizon), Ok(()));
+    assert!(solo.epto.clock() < LogicalTime(EPTO_CLOCK_JUMP_MAX));
+}
+
+/// It was right, as the state shows: what it has told was not listened to.
+#[test]
+fn what_was_refused_and_counts_after_all_is_listened_to_anew() {
+    let mut solo = Solo::new();
+    solo.epto.lose_place(&mut solo.told);
+    solo.rounds(60, false);
+    solo.ball(2, &[copy(event(EPTO_CLOCK_JUMP_MAX + 9, 2, 1), 1)]);
+    let horizon = Horizon { clock: LogicalTime(10), ..Horizon::default() };
+    assert_eq!(solo.epto.resume_at(&horizon), Err(ResumeError::Early));
+    assert!(!solo.epto.may_resume(), "it listens from now on");
+    solo.ball(2, &[copy(event(EPTO_CLOCK_JUMP_MAX + 9, 2, 1), 1)]);
+    solo.rounds(60, false);
+    assert_eq!(solo.epto.resume_at(&horizon), Ok(()));
+}
+
+/// Of what it cannot believe it takes no clock, whoever was refused before.
+#[test]
+fn who_has_refused_a_ball_follows_no_state_that_is_far_ahead() {
+    let mut solo = Solo::new();
+    solo.epto.lose_place(&mut solo.told);
+    solo.rounds(60, false);
+    solo.ball(2, &[copy(event(1 << 40, 2, 1), 1)]);
+    let horizon = Horizon { clock: LogicalTime(1 << 30), ..Horizon::default() };
+    assert_eq!(solo.epto.resume_at(&horizon), Err(ResumeError::Far));
+    assert_eq!(solo.epto.clock(), LogicalTime(0));
 }

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use quorate_kernel::error::WireError;
 use quorate_kernel::ids::{GroupId, NodeId};
 use quorate_kernel::limits::SCAN_KEYS_MAX;
-use quorate_kernel::transaction::Ended;
+use quorate_kernel::refusal::Ended;
 use quorate_kernel::wire::{Decoder, Encoder, Wire};
 use serde::Serialize;
 

@@ -28,10 +28,11 @@ use quorate_kernel::change::Changed;
 use quorate_kernel::engine::Placement;
 use quorate_kernel::expiry::Lifetime;
 use quorate_kernel::operation::{Operation, Outcome, Refusal};
+use quorate_kernel::refusal::Ended;
 use quorate_kernel::rng::Rng;
 use quorate_kernel::storage::Durability;
 use quorate_kernel::time::Time;
-use quorate_kernel::transaction::{Ended, Item, ItemOutcome};
+use quorate_kernel::transaction::{Item, ItemOutcome};
 use std::collections::BTreeMap;
 
 /// How many of a million answers, and of a million refusals, are followed by a change of the host.

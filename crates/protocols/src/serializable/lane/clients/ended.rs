@@ -19,8 +19,8 @@ use quorate_kernel::invariant;
 use quorate_kernel::mutant;
 use quorate_kernel::operation::{Outcome, Refusal};
 use quorate_kernel::receipt::TokenError;
+use quorate_kernel::refusal::Ended;
 use quorate_kernel::time::Time;
-use quorate_kernel::transaction::Ended;
 
 /// How many ends a host remembers: of those alone whose clients were told that nobody knows.
 const ENDED_MAX: usize = 16_384;

@@ -12,9 +12,10 @@ use quorate_kernel::expiry::Expiry;
 use quorate_kernel::operation::{Operation, Outcome, Refusal};
 use quorate_kernel::process::Process;
 use quorate_kernel::receipt::TokenError;
+use quorate_kernel::refusal::Ended;
 use quorate_kernel::ring::Standing;
 use quorate_kernel::time::Span;
-use quorate_kernel::transaction::{Ended, Item};
+use quorate_kernel::transaction::Item;
 
 const COMMITTED: Outcome = Outcome::Ended(Ended::Committed);
 const ABORTED: Outcome = Outcome::Ended(Ended::Aborted);
