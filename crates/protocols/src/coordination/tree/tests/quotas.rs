@@ -280,6 +280,28 @@ fn it_is_known_how_many_are_above_a_limit() {
 }
 
 #[test]
+fn the_end_of_a_session_does_not_step_over_all_quotas_that_end_with_it_again_and_again() {
+    const EACH: usize = 120;
+    let mut world = World::new();
+    world.done(create("/zz", ""));
+    world.done(create("/zookeeper/quota/zz", ""));
+    let ann = world.open(1);
+    for kind in 0..3 {
+        let item = |at| match kind {
+            0 => create(&format!("/zookeeper/quota/zz/x{at}"), ""),
+            1 => of_kind(&limits_of(&format!("/zz/x{at}")), "count=9", Kind::Ephemeral),
+            _ => ephemeral(&format!("/zz/y{at}")),
+        };
+        let told = world.all(&ann, &(0..EACH).map(item).collect::<Vec<_>>());
+        assert!(matches!(told, Ok(Told::Many(told)) if told.iter().all(Result::is_ok)));
+    }
+    let mut on = Execution::new(world.member.machine.objects(), 0);
+    let told = Tree::execute(&Command::Close(ann), &mut on);
+    assert!(matches!(told, Answer::Told(TreeReply { told: Ok(_), .. })), "{told:?}");
+    assert!(on.steps() < 20 * 2 * EACH, "{} steps for {} nodes", on.steps(), 2 * EACH);
+}
+
+#[test]
 fn no_more_is_counted_by_one_command_than_so_many_nodes() {
     let mut world = World::new();
     for path in ["/zookeeper/quota/a", "/c", "/zookeeper/quota/c"] {
