@@ -21,6 +21,8 @@ pub struct Execution<'a, M: Machine> {
     written: BTreeMap<Bytes, Option<M::Object>>,
     changes: Vec<M::Change>,
     now_ms: u64,
+    /// How many objects the commands of the entry have counted so far, this one included.
+    counted: usize,
     /// How many look-ups and steps from object to object there were.
     #[cfg(test)]
     steps: core::cell::Cell<usize>,
@@ -35,9 +37,28 @@ impl<'a, M: Machine> Execution<'a, M> {
             written: BTreeMap::new(),
             changes: Vec::new(),
             now_ms,
+            counted: 0,
             #[cfg(test)]
             steps: core::cell::Cell::new(0),
         }
+    }
+
+    /// The same, where commands before it in its entry have counted so many objects.
+    #[must_use]
+    pub fn behind(self, counted: usize) -> Execution<'a, M> {
+        Execution { counted, ..self }
+    }
+
+    /// How many objects the commands of the entry have counted so far: what a machine bounds, so
+    /// that no entry takes long. Also those of commands whose writes are thrown away.
+    #[must_use]
+    pub fn counted(&self) -> usize {
+        self.counted
+    }
+
+    /// The command has counted so many objects.
+    pub fn count(&mut self, objects: usize) {
+        self.counted += objects;
     }
 
     fn note_step(&self) {

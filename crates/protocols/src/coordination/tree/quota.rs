@@ -13,9 +13,9 @@
 //! - No quota is above or below another, and none is of the root.
 //!
 //! # Work
-//! When limits are made, what is there is counted: so many nodes by one command at most, else it is
-//! refused. From then on each change costs a look-up for each node above it, as long as there is
-//! something in `/zookeeper/quota`.
+//! When limits are made, what is there is counted: so many nodes by all commands of one entry of the
+//! log together, else it is refused. What was counted in vain counts too. From then on each change
+//! costs a look-up for each node above it, as long as there is something in `/zookeeper/quota`.
 //!
 //! # Departures from ZooKeeper
 //! - Hard limits always hold. There they do where `enforceQuota` is set, and it is not by default.
@@ -247,7 +247,7 @@ fn begin(step: &mut Step<'_, '_>, limited: &str, mut quota: Quota) -> Result<(),
     if !is_key(limited) || is_deep || !is_alone {
         return Err(Failure::BadArguments);
     }
-    let room = TREE_COUNTED_MAX.saturating_sub(step.counted);
+    let room = TREE_COUNTED_MAX.saturating_sub(step.on.counted());
     let mut counted = 0;
     let (children, below) = (keys::children(path), keys::below_children(path));
     let under = step.on.below(&children).chain(step.on.below(&below));
@@ -260,10 +260,10 @@ fn begin(step: &mut Step<'_, '_>, limited: &str, mut quota: Quota) -> Result<(),
         quota.nodes += 1;
         quota.bytes += node.data_bytes() as u64;
     }
+    step.on.count(counted);
     if counted > room && !mutant!("tree_quotas_count_all") {
         return Err(Failure::Quota);
     }
-    step.counted += counted;
     put(step, limited, None, Some(quota));
     Ok(())
 }
