@@ -6,6 +6,7 @@
 //! | `registers.rs` | all hosts, one after the other, and one that is alone |
 //! | `periodic.rs` | all hosts, where what was acknowledged last may be lost |
 //! | `recycled.rs` | all hosts, whose logs have used their segments again |
+//! | `restarted.rs` | one that was killed and has started again |
 //! | `siblings.rs`, `places.rs`, `trees.rs` | all hosts, of engines that have judges of their own |
 //! | `orders.rs` | all hosts, right after operators' orders |
 //! | `birth.rs` | who makes a cluster |
@@ -21,6 +22,7 @@ mod periodic;
 mod places;
 mod recycled;
 mod registers;
+mod restarted;
 mod siblings;
 mod trees;
 
