@@ -6,6 +6,7 @@
 //! | `registers.rs` | all hosts, one after the other, and one that is alone |
 //! | `periodic.rs` | all hosts, where what was acknowledged last may be lost |
 //! | `recycled.rs` | all hosts, whose logs have used their segments again |
+//! | `covered.rs` | one that is alone, and writes tables |
 //! | `restarted.rs` | one that was killed and has started again |
 //! | `siblings.rs`, `places.rs`, `trees.rs` | all hosts, of engines that have judges of their own |
 //! | `orders.rs` | all hosts, right after operators' orders |
@@ -15,6 +16,7 @@
 //! `line.rs` a connection over which clients in threads ask.
 
 mod birth;
+mod covered;
 mod disk;
 mod line;
 mod orders;
