@@ -11,6 +11,7 @@ use crate::metrics::Shared;
 use mio::Waker;
 use quorate_kernel::error::Fatal;
 use quorate_kernel::ids::Lsn;
+use quorate_kernel::mutant;
 use quorate_kernel::sighting::Sighting;
 use quorate_kernel::storage::{Batch, Durable, Log};
 use quorate_store::{Step, StoreLog, StoreReader};
@@ -316,13 +317,20 @@ impl Worker {
         if self.unsynced_since.take().is_none() {
             return Ok(());
         }
+        if mutant!("disk_answers_before_sync") {
+            self.tell_synced();
+        }
         let began = Instant::now();
         self.log.sync()?;
         self.settings.shared.syncs.observe(began.elapsed());
+        self.tell_synced();
+        Ok(())
+    }
+
+    fn tell_synced(&mut self) {
         self.durable.synced = self.durable.written;
         self.report.synced.store(self.durable.synced.0, Ordering::Release);
         self.report.wake();
-        Ok(())
     }
 
     /// Tells what the store takes, now and then, and has it look after that. Waits for nothing.

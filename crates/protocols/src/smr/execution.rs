@@ -21,13 +21,55 @@ pub struct Execution<'a, M: Machine> {
     written: BTreeMap<Bytes, Option<M::Object>>,
     changes: Vec<M::Change>,
     now_ms: u64,
+    /// How many objects the commands of the entry have counted so far, this one included.
+    counted: usize,
+    /// How many look-ups and steps from object to object there were.
+    #[cfg(test)]
+    steps: core::cell::Cell<usize>,
 }
 
 impl<'a, M: Machine> Execution<'a, M> {
     /// A command begins at this time, in milliseconds since 1970.
     #[must_use]
     pub fn new(objects: &'a Objects<M>, now_ms: u64) -> Execution<'a, M> {
-        Execution { objects, written: BTreeMap::new(), changes: Vec::new(), now_ms }
+        Execution {
+            objects,
+            written: BTreeMap::new(),
+            changes: Vec::new(),
+            now_ms,
+            counted: 0,
+            #[cfg(test)]
+            steps: core::cell::Cell::new(0),
+        }
+    }
+
+    /// The same, where commands before it in its entry have counted so many objects.
+    #[must_use]
+    pub fn behind(self, counted: usize) -> Execution<'a, M> {
+        Execution { counted, ..self }
+    }
+
+    /// How many objects the commands of the entry have counted so far: what a machine bounds, so
+    /// that no entry takes long. Also those of commands whose writes are thrown away.
+    #[must_use]
+    pub fn counted(&self) -> usize {
+        self.counted
+    }
+
+    /// The command has counted so many objects.
+    pub fn count(&mut self, objects: usize) {
+        self.counted += objects;
+    }
+
+    fn note_step(&self) {
+        #[cfg(test)]
+        self.steps.set(self.steps.get() + 1);
+    }
+
+    /// How many look-ups and steps from object to object there were.
+    #[cfg(test)]
+    pub fn steps(&self) -> usize {
+        self.steps.get()
     }
 
     /// The entry's time in milliseconds since 1970: never before that of an earlier entry.
@@ -39,6 +81,7 @@ impl<'a, M: Machine> Execution<'a, M> {
     /// An object.
     #[must_use]
     pub fn get(&self, key: &[u8]) -> Option<&M::Object> {
+        self.note_step();
         match self.written.get(key) {
             Some(written) => written.as_ref(),
             None => self.objects.get(key),
@@ -64,13 +107,14 @@ impl<'a, M: Machine> Execution<'a, M> {
         self.written.insert(key, None);
     }
 
-    /// The objects from a key on, ascending.
+    /// The objects from a key on, ascending. Each that the command has removed costs a step too.
     pub fn from<'b>(&'b self, key: &[u8]) -> impl Iterator<Item = (&'b Bytes, &'b M::Object)> {
         let from = (Bound::Included(key), Bound::Unbounded);
         Merged {
             objects: self.objects.range::<[u8], _>(from).peekable(),
             written: self.written.range::<[u8], _>(from).peekable(),
         }
+        .inspect(|_| self.note_step())
         .filter_map(|(key, object)| Some((key, object?)))
     }
 

@@ -150,14 +150,14 @@ impl<M: Machine> Replicated<M> {
         look(&mut Execution::new(&self.objects, self.head.now_ms))
     }
 
-    fn execute_of(&mut self, from: Origin, at: usize, command: &M::Command) {
+    fn execute_of(&mut self, from: Origin, at: usize, command: &M::Command, counted: &mut usize) {
         let number = from.first + at as u64;
         let start = from.client.start;
         let client = self.head.clients.entry(from.client.node);
         let client = client.or_insert_with(|| Client::new(start));
         client.acknowledge(start, from.acked);
         if client.is_next(start, number) {
-            let reply = self.execute(command);
+            let reply = self.execute(command, counted);
             let kept = M::kept(command, &reply).filter(|_| !mutant!("smr_keeps_whole_answers"));
             let reply = match kept {
                 Some((kept, bytes)) => {
@@ -173,9 +173,13 @@ impl<M: Machine> Replicated<M> {
         self.executed.push(Executed { client: from.client, number });
     }
 
-    fn execute(&mut self, command: &M::Command) -> M::Output {
-        let mut on = Execution::new(&self.objects, self.head.now_ms);
+    /// Executes a command of an entry; those before it there have counted so many objects.
+    fn execute(&mut self, command: &M::Command, counted: &mut usize) -> M::Output {
+        let mut on = Execution::new(&self.objects, self.head.now_ms).behind(*counted);
         let reply = M::execute(command, &mut on);
+        if !mutant!("smr_each_command_counts_anew") {
+            *counted = on.counted();
+        }
         let (written, changes) = on.left();
         for (key, object) in written {
             self.set(key, object);
@@ -261,6 +265,7 @@ impl<M: Machine> vsr::Machine for Replicated<M> {
         let is_later = entry.at_ms > self.head.now_ms || mutant!("smr_time_runs_back");
         self.head.now_ms = if is_later { entry.at_ms } else { self.head.now_ms };
         self.answers.pass(self.head.now_ms);
+        let mut counted = 0;
         for part in entry.parts {
             if let Some(Origin { client, acked, .. }) = part.from {
                 self.answers.acknowledge(client, acked);
@@ -273,8 +278,8 @@ impl<M: Machine> vsr::Machine for Replicated<M> {
             }
             for (at, command) in part.commands.iter().enumerate() {
                 match part.from {
-                    Some(from) => self.execute_of(from, at, command),
-                    None => _ = self.execute(command),
+                    Some(from) => self.execute_of(from, at, command, &mut counted),
+                    None => _ = self.execute(command, &mut counted),
                 }
             }
         }

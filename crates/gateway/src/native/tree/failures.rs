@@ -20,7 +20,10 @@ pub fn problem(failure: Failure) -> Problem {
         Failure::InvalidAcl => "give permissions from 1 to 31, and world, ip, digest or auth",
         Failure::SessionExpired => "open another session, and make its nodes anew",
         Failure::SessionMoved => RESUME,
-        Failure::Quota => "make room, or use another keyspace",
+        Failure::Quota => {
+            "make room, or use another keyspace; set limits of a part of the tree while it is small, \
+             and one after the other"
+        }
         _ => "read the node again, and decide anew",
     };
     let field = match failure {

@@ -13,9 +13,9 @@
 //! - No quota is above or below another, and none is of the root.
 //!
 //! # Work
-//! When limits are made, what is there is counted: so many nodes by one command at most, else it is
-//! refused. From then on each change costs a look-up for each node above it, as long as there are
-//! quotas of what begins like that.
+//! When limits are made, what is there is counted: so many nodes by all commands of one entry of the
+//! log together, else it is refused. What was counted in vain counts too. From then on each change
+//! costs a look-up for each node above it, as long as there is something in `/zookeeper/quota`.
 //!
 //! # Departures from ZooKeeper
 //! - Hard limits always hold. There they do where `enforceQuota` is set, and it is not by default.
@@ -157,20 +157,23 @@ fn at(on: &Execution<'_, Tree>, path: &str) -> Option<Quota> {
 
 /// The quota for which a node counts, and what it is of.
 fn above<'a>(on: &Execution<'_, Tree>, path: Path<'a>) -> Option<(Path<'a>, Quota)> {
-    if !is_key(path.text()) {
+    let has_some = ask::find(on, Path::of(ROOT).ok()?).is_some_and(|node| node.children > 0);
+    if !has_some || !is_key(path.text()) {
         return None;
+    }
+    if mutant!("tree_quotas_step_over_what_is_gone") {
+        on.below(&keys::quota("/")).next()?;
     }
     let key = keys::quota(path.text());
     let before = key.len() - path.text().len();
-    for of in path.whole().skip(1).take(TREE_PARENTS_MAX) {
-        let key = &key[..before + of.text().len()];
-        // Where no key begins like this there is no quota further below either.
-        let (first, object) = on.below(key).next()?;
-        if let (Object::Quota(quota), true) = (object, first.len() == key.len()) {
-            return Some((of, *quota));
+    // By their keys: the way to the first quota of what begins like this would lead over all that
+    // the command has removed.
+    path.whole().skip(1).take(TREE_PARENTS_MAX).find_map(|of| {
+        match on.get(&key[..before + of.text().len()]) {
+            Some(Object::Quota(quota)) => Some((of, *quota)),
+            _ => None,
         }
-    }
-    None
+    })
 }
 
 /// What a node gets of the data that it is given: one that shows counts shows them.
@@ -244,7 +247,7 @@ fn begin(step: &mut Step<'_, '_>, limited: &str, mut quota: Quota) -> Result<(),
     if !is_key(limited) || is_deep || !is_alone {
         return Err(Failure::BadArguments);
     }
-    let room = TREE_COUNTED_MAX.saturating_sub(step.counted);
+    let room = TREE_COUNTED_MAX.saturating_sub(step.on.counted());
     let mut counted = 0;
     let (children, below) = (keys::children(path), keys::below_children(path));
     let under = step.on.below(&children).chain(step.on.below(&below));
@@ -257,10 +260,10 @@ fn begin(step: &mut Step<'_, '_>, limited: &str, mut quota: Quota) -> Result<(),
         quota.nodes += 1;
         quota.bytes += node.data_bytes() as u64;
     }
+    step.on.count(counted);
     if counted > room && !mutant!("tree_quotas_count_all") {
         return Err(Failure::Quota);
     }
-    step.counted += counted;
     put(step, limited, None, Some(quota));
     Ok(())
 }

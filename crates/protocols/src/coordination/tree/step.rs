@@ -26,8 +26,6 @@ pub struct Step<'a, 'b> {
     /// Of the tree behind it.
     meta: Meta,
     is_change: bool,
-    /// How many nodes were counted for quotas that begin with it.
-    pub(super) counted: usize,
 }
 
 impl<'a, 'b> Step<'a, 'b> {
@@ -35,7 +33,7 @@ impl<'a, 'b> Step<'a, 'b> {
     pub fn begin(on: &'a mut Execution<'b, Tree>) -> Step<'a, 'b> {
         let before = ask::meta(on);
         let zxid = Zxid(before.zxid.0 + 1);
-        Step { on, before, meta: Meta { zxid, ..before }, is_change: false, counted: 0 }
+        Step { on, before, meta: Meta { zxid, ..before }, is_change: false }
     }
 
     /// The change that this is, if it changes something.

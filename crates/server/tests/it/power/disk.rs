@@ -23,6 +23,34 @@ pub enum Unsynced {
     Some(Rng),
 }
 
+/// How many files and directories do not have any more what was last written.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Lost {
+    /// Segments of logs.
+    pub segments: usize,
+    /// All others.
+    pub others: usize,
+}
+
+impl Lost {
+    fn note(&mut self, name: &str) {
+        match name {
+            // Nothing rests on what is in it, and no host ever syncs it.
+            "lock" => {}
+            _ if name.ends_with(SEGMENT) => self.segments += 1,
+            _ => self.others += 1,
+        }
+    }
+}
+
+/// How the names of a log's segments end.
+pub const SEGMENT: &str = ".segment";
+/// How long a sync of a segment takes at least, so that hosts under load are killed within one,
+/// however fast the machine's disk is.
+const SYNC_TAKES: Duration = Duration::from_millis(3);
+/// How long a sync takes within which a process is killed.
+const DIES_IN: Duration = Duration::from_millis(200);
+
 /// A directory under the shim's eyes.
 pub struct Disk {
     root: PathBuf,
@@ -99,7 +127,18 @@ impl Disk {
             pair("POWER_SHADOW", &self.shadow),
             pair("POWER_BOOT", &self.shadow.join("boot")),
             pair("POWER_LIES", &self.lies()),
+            (String::from("POWER_TAKES"), SYNC_TAKES.as_micros().to_string()),
         ]
+    }
+
+    /// The same, and it is killed within the sync of this number, from 1, of paths that contain
+    /// this: so late that whoever is answered before the sync has ended knows it by then.
+    pub fn environment_until(&self, dies_at: u64, on: &str) -> Vec<(String, String)> {
+        let mut environment = self.environment();
+        environment.push((String::from("POWER_DIES_IN"), DIES_IN.as_micros().to_string()));
+        environment.push((String::from("POWER_DIES_AT"), dies_at.to_string()));
+        environment.push((String::from("POWER_DIES_ON"), on.to_owned()));
+        environment
     }
 
     fn lies(&self) -> PathBuf {
@@ -115,7 +154,7 @@ impl Disk {
     /// of it is synced.
     pub fn unsynced_since(&self, log: &Path) -> Option<SystemTime> {
         let number = |(name, entry): (String, Entry)| {
-            let since = name.ends_with(".segment").then(|| self.place("since", entry.inode))?;
+            let since = name.ends_with(SEGMENT).then(|| self.place("since", entry.inode))?;
             number_in(&since).filter(|since| *since > 0)
         };
         let first = names_of(log).into_iter().filter_map(number).min()?;
@@ -174,62 +213,74 @@ impl Disk {
         text.lines().map(entry).collect()
     }
 
-    /// Loses power: nothing that uses the directory may run any more. Returns how many files and
-    /// directories lost something.
-    pub fn lose_power(&mut self, mut unsynced: Unsynced) -> usize {
+    /// Loses power: nothing that uses the directory may run any more.
+    pub fn lose_power(&mut self, unsynced: Unsynced) -> Lost {
         let new = self.root.with_extension("new");
         let inode = fs::metadata(&self.root).expect("it is there").ino();
-        let mut done = BTreeSet::new();
-        let lost = self.rebuild(inode, Some(&self.root), &new, &mut unsynced, &mut done);
+        let (done, lost) = (BTreeSet::new(), Lost::default());
+        let mut loss = Loss { disk: self, unsynced, done, lost };
+        loss.rebuild(inode, Some(&self.root), &new);
+        let lost = loss.lost;
         fs::remove_dir_all(&self.root).expect("it can be removed");
         fs::rename(new, &self.root).expect("a free name");
         let _ = fs::remove_file(self.lies());
         self.begin();
         lost
     }
+}
 
-    fn rebuild(
-        &self,
-        inode: u64,
-        real: Option<&Path>,
-        to: &Path,
-        unsynced: &mut Unsynced,
-        done: &mut BTreeSet<u64>,
-    ) -> usize {
+/// A loss of power under way.
+struct Loss<'a> {
+    disk: &'a Disk,
+    unsynced: Unsynced,
+    /// The files that have what survives.
+    done: BTreeSet<u64>,
+    lost: Lost,
+}
+
+impl Loss<'_> {
+    fn rebuild(&mut self, inode: u64, real: Option<&Path>, to: &Path) {
         DirBuilder::new().mode(0o700).create(to).expect("a free name");
-        let (durable, now) = (self.durable_names(inode), real.map(names_of).unwrap_or_default());
-        let mut lost = usize::from(durable != now);
-        for (name, entry) in surviving(&durable, &now, unsynced) {
+        let durable = self.disk.durable_names(inode);
+        let now = real.map(names_of).unwrap_or_default();
+        let surviving = surviving(&durable, &now, &mut self.unsynced);
+        if surviving != now {
+            self.lost.note("");
+        }
+        for (name, entry) in surviving {
             let path = real.map(|real| real.join(&name));
             let path = path.filter(|_| now.get(&name) == Some(&entry));
             let target = to.join(&name);
             if entry.is_directory {
-                lost += self.rebuild(entry.inode, path.as_deref(), &target, unsynced, done);
+                self.rebuild(entry.inode, path.as_deref(), &target);
                 continue;
             }
-            let kept = self.place("keep", entry.inode);
+            let kept = self.disk.place("keep", entry.inode);
             let from = if kept.exists() { kept } else { path.expect("what is durable is kept") };
-            if done.insert(entry.inode) {
-                lost += usize::from(self.restore(entry.inode, &from, unsynced));
+            if self.done.insert(entry.inode) && self.restore(entry.inode, &from) {
+                self.lost.note(&name);
             }
             fs::hard_link(from, target).expect("a free name");
         }
-        lost
+    }
+
+    fn is_new(&mut self) -> bool {
+        match &mut self.unsynced {
+            Unsynced::Lost => false,
+            Unsynced::Some(rng) => rng.below(2) == 0,
+        }
     }
 
     /// Gives a file the bytes that survive; whether it had others.
-    fn restore(&self, inode: u64, file: &Path, unsynced: &mut Unsynced) -> bool {
-        let durable = fs::read(self.place("file", inode)).unwrap_or_default();
+    fn restore(&mut self, inode: u64, file: &Path) -> bool {
+        let durable = fs::read(self.disk.place("file", inode)).unwrap_or_default();
         let real = fs::read(file).expect("it is there");
         if durable == real {
             return false;
         }
         let out: File = OpenOptions::new().write(true).open(file).expect("it is the test's");
-        let is_new = |unsynced: &mut Unsynced| match unsynced {
-            Unsynced::Lost => false,
-            Unsynced::Some(rng) => rng.below(2) == 0,
-        };
-        let length = if is_new(unsynced) { real.len() } else { durable.len() };
+        let length = if self.is_new() { real.len() } else { durable.len() };
+        let mut is_lost = length < real.len();
         for at in (0..length).step_by(PAGE) {
             let page = |bytes: &[u8]| {
                 let end = length.min(at + PAGE);
@@ -238,12 +289,13 @@ impl Disk {
                 page
             };
             let (old, new) = (page(&durable), page(&real));
-            if old != new && !is_new(unsynced) {
+            if old != new && !self.is_new() {
                 out.write_all_at(&old, at as u64).expect("there is space");
+                is_lost = true;
             }
         }
         out.set_len(length as u64).expect("there is space");
-        true
+        is_lost
     }
 }
 

@@ -1,7 +1,7 @@
 //! Data that is synced now and then: lost is what was acknowledged since the last syncs, and they
 //! are as young as was promised.
 
-use super::disk::{Disk, Unsynced};
+use super::disk::{Disk, Lost, Unsynced};
 use crate::support::cluster::Cluster;
 use crate::support::load::{Load, Record, Recorded};
 use quorate_check::history::{History, Recorder};
@@ -28,6 +28,7 @@ struct Loss {
     since: Time,
     /// Whether no host had unsynced data for longer than was promised.
     is_in_time: bool,
+    lost: Lost,
 }
 
 fn lose_power(cluster: &mut Cluster, disk: &mut Disk, load: &Load) -> Loss {
@@ -46,8 +47,9 @@ fn lose_power(cluster: &mut Cluster, disk: &mut Disk, load: &Load) -> Loss {
     ages.sort_unstable();
     // What was acknowledged before was on two hosts, one of which has synced it.
     let since = Time(begun.0 - u64::try_from(ages[1].as_nanos()).expect("a test is short"));
-    disk.lose_power(Unsynced::Lost);
-    Loss { ended, since, is_in_time }
+    let lost = disk.lose_power(Unsynced::Lost);
+    println!("{lost:?}");
+    Loss { ended, since, is_in_time, lost }
 }
 
 /// Judges what was recorded, before each loss and in the end.
@@ -116,5 +118,7 @@ fn what_is_lost_was_acknowledged_since_the_last_syncs() {
         cluster.start_all();
     }
     load.more(SOME);
+    let segments: usize = losses.iter().map(|loss| loss.lost.segments).sum();
+    assert!(segments > 0, "every host had always synced everything");
     judge(&load.finish(&[1, 2, 3]), &losses);
 }

@@ -3,7 +3,7 @@
 
 use super::disk::{Disk, Unsynced};
 use super::line::{Failed, Line};
-use super::{both, lose_power};
+use super::{lose_power, lose_twice, lose_unsynced};
 use crate::support::cluster::{Cluster, until};
 use crate::support::crew::{Crew, Shift};
 use bytes::Bytes;
@@ -206,10 +206,11 @@ fn writes_in_one_order_outlive_a_loss_of_power_of_all_hosts() {
         Traveller::new(number).work(&all, &common, shift);
     });
     crew.more(SOME);
-    for unsynced in both() {
-        lose_power(&mut cluster, &mut disk, unsynced);
+    lose_twice(|unsynced| {
+        let lost = lose_unsynced(&mut cluster, &mut disk, unsynced);
         crew.more(SOME);
-    }
+        lost
+    });
     crew.end();
     let shift = crew.shift();
     let rates = judge(&in_the_end(&doors, &history, shift));

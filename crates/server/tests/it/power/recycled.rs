@@ -2,7 +2,7 @@
 //! which do not come back.
 
 use super::disk::{Disk, Unsynced};
-use super::{SOME, lose_power};
+use super::{SOME, kill_unsynced, start_and_read};
 use crate::support::cluster::{Cluster, until};
 use crate::support::load::Load;
 use crate::support::logged::newest;
@@ -30,16 +30,16 @@ fn groups_of_an_earlier_use_of_a_segment_do_not_come_back() {
         // Hosts go on until they are killed, and may have come to a segment's end.
         until("power is lost while they are", || {
             load.more(SOME / 10);
-            cluster.kill(&[1, 2, 3]);
+            kill_unsynced(&mut cluster, &disk);
             let is_met = are_used_again(&cluster);
             let some = Unsynced::Some(Rng::new(rng.next()));
             let unsynced = if is_all_lost { Unsynced::Lost } else { some };
-            println!("{} files and directories lost something", disk.lose_power(unsynced));
-            cluster.start_all();
-            is_met
+            let lost = start_and_read(&load, &mut cluster, &mut disk, unsynced);
+            is_met && lost.segments > 0
         });
         load.more(SOME / 3);
     }
-    lose_power(&mut cluster, &mut disk, Unsynced::Lost);
+    kill_unsynced(&mut cluster, &disk);
+    start_and_read(&load, &mut cluster, &mut disk, Unsynced::Lost);
     load.finish(&[1, 2, 3]).must_hold(SOME);
 }

@@ -10,14 +10,18 @@
  *                            covers, in nanoseconds since 1970; 0 if there is none
  *               took.PID     how long a process took to sync such writes last, in nanoseconds
  * POWER_BOOT    a file that is read for the id of the machine's boot
- * POWER_DIES_AT the number of the sync, from 1, at which the process is killed
+ * POWER_DIES_AT the number of the sync, from 1, within which the process is killed
+ * POWER_DIES_ON only syncs of paths that contain this are counted for that
+ * POWER_DIES_IN how long that sync has taken by then, in microseconds
+ * POWER_TAKES   how long each sync of a segment of the log takes at least, in microseconds
  * POWER_LIES    a file: while it is there, syncs of paths that contain its text do nothing, those
  *               of directories if it is "directories/", and all if it is empty
  *
- * A write counts as durable once a sync that began after it has ended, a name once its directory
- * was synced since. A sync that is a lie counts as one for since.INODE: its caller believes it.
- * What is copied is copied before the real sync, so what a kill meets half done
- * is torn. What this does not understand ends the process loudly: writes through memory maps, files
+ * A write counts as durable once a sync that began after it has ended without an error, a name
+ * once such a sync of its directory has. What a sync is to make durable is put aside when it begins,
+ * and is in the shadow before it returns: what a kill meets half done is torn. Syncs of one file are
+ * done one after the other. A sync that is a lie counts as one for since.INODE: its caller believes
+ * it. What this does not understand ends the process loudly: writes through memory maps, files
  * that are synced by their flags, truncation by name. A write that it does not see is never
  * durable, so a test fails by it and none passes.
  */
@@ -42,6 +46,7 @@
 
 #define PATH_BYTES 4096
 #define BUCKETS 1024
+#define SYNCING 64
 
 struct range { off_t from, to; };
 
@@ -52,6 +57,7 @@ struct file {
     size_t count, room;
     struct range *dirty;
     int since; /* of a segment: where it is told from when on it has unsynced writes; else -1 */
+    long long first; /* when the first of them was written; 0 if there is none */
     int is_told;
     struct file *next;
 };
@@ -59,8 +65,10 @@ struct file {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct file *files[BUCKETS];
 static char root[PATH_BYTES], shadow[PATH_BYTES / 2];
-static const char *boot, *lies;
-static long dies_at, syncs;
+static const char *boot, *lies, *dies_on;
+static long dies_at, dies_in_us, syncs, takes_us;
+/* Whoever syncs a file holds one of these meanwhile, and takes the lock above only within. */
+static pthread_mutex_t syncing[SYNCING] = {[0 ... SYNCING - 1] = PTHREAD_MUTEX_INITIALIZER};
 
 /* Calls of this library itself go to the system, past what it puts in their place. */
 #define sys_open(path, flags) ((int)syscall(SYS_openat, AT_FDCWD, path, flags, 0600))
@@ -86,6 +94,9 @@ __attribute__((constructor)) static void begin(void) {
     boot = getenv("POWER_BOOT");
     lies = getenv("POWER_LIES");
     dies_at = getenv("POWER_DIES_AT") ? atol(getenv("POWER_DIES_AT")) : 0;
+    dies_in_us = getenv("POWER_DIES_IN") ? atol(getenv("POWER_DIES_IN")) : 0;
+    dies_on = getenv("POWER_DIES_ON") ? getenv("POWER_DIES_ON") : "";
+    takes_us = getenv("POWER_TAKES") ? atol(getenv("POWER_TAKES")) : 0;
 }
 
 /* The path of an open file, if it lies below the root or is the root. */
@@ -135,10 +146,47 @@ static void tell_since(struct file *file, long long since) {
     put_number(file->since, since);
 }
 
+/* Whether all that a file has is durable. */
+static int is_all_durable(ino_t inode) {
+    static char here[64 * 1024], there[sizeof here];
+    char path[PATH_BYTES];
+    name(path, "keep", inode);
+    int real = sys_open(path, O_RDONLY | O_CLOEXEC);
+    name(path, "file", inode);
+    int durable = sys_open(path, O_RDONLY | O_CLOEXEC);
+    int is_same = real >= 0 && durable >= 0;
+    ssize_t count = 1;
+    for (off_t at = 0; is_same && count > 0; at += count) {
+        count = pread(real, here, sizeof here, at);
+        is_same = count >= 0 && pread(durable, there, sizeof there, at) == count &&
+                  memcmp(here, there, count) == 0;
+    }
+    if (real >= 0)
+        sys_close(real);
+    if (durable >= 0)
+        sys_close(durable);
+    return is_same;
+}
+
 static int is_segment(const char *path) {
     static const char end[] = ".segment";
     size_t length = strlen(path);
     return length >= sizeof end && strcmp(path + length + 1 - sizeof end, end) == 0;
+}
+
+static void dirtied(struct file *file, off_t from, off_t to) {
+    struct range *last = file->count > 0 ? &file->dirty[file->count - 1] : NULL;
+    if (last != NULL && last->from <= from && from <= last->to) {
+        last->to = to > last->to ? to : last->to;
+        return;
+    }
+    if (file->count == file->room) {
+        file->room = file->room * 2 + 16;
+        file->dirty = realloc(file->dirty, file->room * sizeof *file->dirty);
+        if (file->dirty == NULL)
+            give_up("no memory", "ranges");
+    }
+    file->dirty[file->count++] = (struct range){from, to};
 }
 
 /* The record of an open file below the root; the lock is held. */
@@ -169,26 +217,20 @@ static struct file *find(int fd) {
     file->least = now.st_size;
     file->next = *at;
     *at = file;
+    /* A process that was killed may have written it, and a sync of this one covers that too. */
+    if (now.st_size > 0 && !is_all_durable(now.st_ino))
+        dirtied(file, 0, now.st_size);
     return file;
 }
 
 static void written(struct file *file, off_t from, off_t to) {
     if (file == NULL || to <= from)
         return;
+    if (file->first == 0)
+        file->first = now_ns(CLOCK_REALTIME);
     if (!file->is_told)
-        tell_since(file, now_ns(CLOCK_REALTIME));
-    struct range *last = file->count > 0 ? &file->dirty[file->count - 1] : NULL;
-    if (last != NULL && last->from <= from && from <= last->to) {
-        last->to = to > last->to ? to : last->to;
-        return;
-    }
-    if (file->count == file->room) {
-        file->room = file->room * 2 + 16;
-        file->dirty = realloc(file->dirty, file->room * sizeof *file->dirty);
-        if (file->dirty == NULL)
-            give_up("no memory", "ranges");
-    }
-    file->dirty[file->count++] = (struct range){from, to};
+        tell_since(file, file->first);
+    dirtied(file, from, to);
 }
 
 static void shortened(struct file *file, off_t length) {
@@ -196,45 +238,85 @@ static void shortened(struct file *file, off_t length) {
         file->least = length;
 }
 
-static void copy(int from, int to, off_t at, off_t end) {
-    static char piece[256 * 1024];
-    while (at < end) {
-        size_t most = end - at < (off_t)sizeof piece ? (size_t)(end - at) : sizeof piece;
-        ssize_t count = pread(from, piece, most, at);
-        if (count <= 0)
-            return;
-        if (syscall(SYS_pwrite64, to, piece, count, at) != count)
-            give_up("the shadow cannot be written", shadow);
-        at += count;
-    }
-}
+/* What a sync of a file is to make durable, put aside when it begins. */
+struct aside {
+    off_t least, length;
+    size_t count;
+    struct range *ranges;
+    char **bytes;
+    long long first;
+};
 
-static void sync_file(struct file *file) {
+static void put_aside(struct file *file, struct aside *aside) {
     char path[PATH_BYTES];
-    struct stat real, durable;
+    struct stat real;
     name(path, "keep", file->inode);
     int from = sys_open(path, O_RDONLY | O_CLOEXEC);
-    name(path, "file", file->inode);
-    int to = sys_open(path, O_WRONLY | O_CREAT | O_CLOEXEC);
-    if (from < 0 || to < 0 || fstat(from, &real) != 0 || fstat(to, &durable) != 0)
-        give_up("the shadow cannot be opened", path);
-    if (file->least < durable.st_size && syscall(SYS_ftruncate, to, file->least) != 0)
-        give_up("the shadow cannot be cut", path);
-    if (syscall(SYS_ftruncate, to, real.st_size) != 0)
-        give_up("the shadow cannot be cut", path);
-    for (size_t at = 0; at < file->count; at++) {
-        struct range it = file->dirty[at];
-        copy(from, to, it.from, it.to < real.st_size ? it.to : real.st_size);
+    if (from < 0 || fstat(from, &real) != 0)
+        give_up("the file cannot be read", path);
+    *aside = (struct aside){file->least, real.st_size, file->count, file->dirty, NULL, file->first};
+    aside->bytes = calloc(file->count + 1, sizeof *aside->bytes);
+    if (aside->bytes == NULL)
+        give_up("no memory", path);
+    for (size_t at = 0; at < aside->count; at++) {
+        struct range *it = &aside->ranges[at];
+        it->to = it->to < real.st_size ? it->to : real.st_size;
+        size_t length = it->to > it->from ? it->to - it->from : 0, done = 0;
+        aside->bytes[at] = malloc(length + 1);
+        if (aside->bytes[at] == NULL)
+            give_up("no memory", path);
+        while (done < length) {
+            ssize_t count = pread(from, aside->bytes[at] + done, length - done, it->from + done);
+            if (count <= 0)
+                give_up("the file cannot be read", path);
+            done += count;
+        }
     }
-    file->count = 0;
-    file->least = real.st_size;
     sys_close(from);
-    sys_close(to);
+    *file = (struct file){.inode = file->inode, .least = real.st_size, .since = file->since,
+                          .is_told = file->is_told, .next = file->next};
 }
 
-static void sync_names(const char *path, ino_t inode) {
-    char to[PATH_BYTES], new[PATH_BYTES], from[2 * PATH_BYTES], line[PATH_BYTES];
-    name(to, "names", inode);
+/* The sync has ended: without an error it is all durable, else it is as unsynced as before. */
+static void take_back(struct file *file, struct aside *aside, int is_durable) {
+    char path[PATH_BYTES];
+    struct stat durable;
+    name(path, "file", file->inode);
+    int to = is_durable ? sys_open(path, O_WRONLY | O_CREAT | O_CLOEXEC) : -1;
+    if (is_durable) {
+        if (to < 0 || fstat(to, &durable) != 0)
+            give_up("the shadow cannot be opened", path);
+        if (aside->least < durable.st_size && syscall(SYS_ftruncate, to, aside->least) != 0)
+            give_up("the shadow cannot be cut", path);
+        if (syscall(SYS_ftruncate, to, aside->length) != 0)
+            give_up("the shadow cannot be cut", path);
+    }
+    for (size_t at = 0; at < aside->count; at++) {
+        struct range it = aside->ranges[at];
+        for (off_t from = it.from; is_durable && from < it.to;) {
+            ssize_t count = syscall(SYS_pwrite64, to, aside->bytes[at] + (from - it.from),
+                                    it.to - from, from);
+            if (count <= 0)
+                give_up("the shadow cannot be written", shadow);
+            from += count;
+        }
+        if (!is_durable)
+            dirtied(file, it.from, it.to);
+        free(aside->bytes[at]);
+    }
+    if (is_durable) {
+        sys_close(to);
+    } else {
+        shortened(file, aside->least);
+        file->first = aside->first != 0 ? aside->first : file->first;
+    }
+    free(aside->ranges);
+    free(aside->bytes);
+}
+
+/* Puts the names of a directory aside. */
+static void put_names_aside(const char *path, ino_t inode) {
+    char new[PATH_BYTES], from[2 * PATH_BYTES], line[PATH_BYTES];
     name(new, "new", inode);
     int out = sys_open(new, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC);
     DIR *directory = opendir(path);
@@ -257,9 +339,27 @@ static void sync_names(const char *path, ino_t inode) {
     }
     closedir(directory);
     sys_close(out);
-    if (rename(new, to) != 0)
-        give_up("the shadow cannot be written", to);
 }
+
+/* The sync of a directory has ended. */
+static void take_names_back(ino_t inode, int is_durable) {
+    char to[PATH_BYTES], new[PATH_BYTES];
+    name(to, "names", inode);
+    name(new, "new", inode);
+    if (is_durable && rename(new, to) != 0)
+        give_up("the shadow cannot be written", to);
+    if (!is_durable && unlink(new) != 0)
+        give_up("the shadow cannot be written", new);
+}
+
+/* A sync of an open file or directory below the root. */
+struct sync {
+    ino_t inode;
+    int is_directory, is_lie;
+    int is_of_log; /* whether it is of writes to a segment */
+    struct file *file;
+    struct aside aside;
+};
 
 static int is_lie(const char *path, int is_directory) {
     char text[256];
@@ -272,30 +372,39 @@ static int is_lie(const char *path, int is_directory) {
     return strcmp(text, "directories/") == 0 ? is_directory : strstr(path, text) != NULL;
 }
 
-/* What a sync of an open file makes durable; whether it is of writes to a segment. */
-static int synced(int fd) {
-    struct stat now;
-    char path[PATH_BYTES];
-    if (!is_watched(fd, path) || fstat(fd, &now) != 0)
-        return 0;
-    int is_directory = S_ISDIR(now.st_mode);
+static void sync_began(struct sync *sync, int fd, const char *path) {
     pthread_mutex_lock(&lock);
-    if (++syncs == dies_at)
-        kill(getpid(), SIGKILL);
-    struct file *file = is_directory ? NULL : find(fd);
-    if (!is_lie(path, is_directory)) {
-        if (is_directory)
-            sync_names(path, now.st_ino);
-        else if (file != NULL)
-            sync_file(file);
-    }
-    int is_of_log = file != NULL && file->is_told;
-    tell_since(file, 0);
+    int is_last = strstr(path, dies_on) != NULL && ++syncs == dies_at;
+    sync->file = sync->is_directory ? NULL : find(fd);
+    sync->is_of_log = sync->file != NULL && sync->file->is_told;
+    sync->is_lie = is_lie(path, sync->is_directory);
+    if (!sync->is_lie && sync->is_directory)
+        put_names_aside(path, sync->inode);
+    else if (!sync->is_lie && sync->file != NULL)
+        put_aside(sync->file, &sync->aside);
+    else if (sync->file != NULL)
+        sync->file->first = 0;
     pthread_mutex_unlock(&lock);
-    return is_of_log;
+    if (is_last) {
+        usleep(dies_in_us);
+        kill(getpid(), SIGKILL);
+    }
+    if (sync->is_of_log && takes_us > 0)
+        usleep(takes_us);
 }
 
-/* How long such a sync took, the one above and the real one together. */
+static void sync_ended(struct sync *sync, int is_durable) {
+    pthread_mutex_lock(&lock);
+    if (!sync->is_lie && sync->is_directory)
+        take_names_back(sync->inode, is_durable);
+    else if (!sync->is_lie && sync->file != NULL)
+        take_back(sync->file, &sync->aside, is_durable);
+    if (sync->file != NULL && is_durable)
+        tell_since(sync->file, sync->file->first);
+    pthread_mutex_unlock(&lock);
+}
+
+/* How long a sync of the log took, with all that is done here. */
 static void took(long long time) {
     static int fd = -1;
     char path[PATH_BYTES];
@@ -315,16 +424,29 @@ static void took(long long time) {
     if (real == NULL) \
         real = (result (*)(__VA_ARGS__))dlsym(RTLD_NEXT, #call)
 
+static int do_sync(int fd, int (*real)(int)) {
+    struct stat now;
+    char path[PATH_BYTES];
+    if (!is_watched(fd, path) || fstat(fd, &now) != 0)
+        return real(fd);
+    long long began = now_ns(CLOCK_MONOTONIC);
+    struct sync sync = {.inode = now.st_ino, .is_directory = S_ISDIR(now.st_mode)};
+    pthread_mutex_t *alone = &syncing[now.st_ino % SYNCING];
+    pthread_mutex_lock(alone);
+    sync_began(&sync, fd, path);
+    int result = real(fd), error = errno;
+    sync_ended(&sync, result == 0);
+    pthread_mutex_unlock(alone);
+    if (sync.is_of_log)
+        took(now_ns(CLOCK_MONOTONIC) - began);
+    errno = error;
+    return result;
+}
+
 #define SYNC(call) \
     int call(int fd) { \
         REAL(int, call, int); \
-        long long began = now_ns(CLOCK_MONOTONIC); \
-        int is_of_log = synced(fd); \
-        int result = real(fd), error = errno; \
-        if (is_of_log) \
-            took(now_ns(CLOCK_MONOTONIC) - began); \
-        errno = error; \
-        return result; \
+        return do_sync(fd, real); \
     }
 SYNC(fsync)
 SYNC(fdatasync)

@@ -2,7 +2,7 @@
 //! that was replaced or deleted comes back.
 
 use super::disk::{Disk, Unsynced};
-use super::{SOME, both, lose_power};
+use super::{SOME, lose_power, lose_twice, lose_unsynced};
 use crate::support::client::Client;
 use crate::support::cluster::{Cluster, until};
 use crate::support::crew::{Crew, Shift};
@@ -194,10 +194,11 @@ fn siblings_outlive_a_loss_of_power_of_all_hosts() {
     let history = Arc::new(Mutex::new(History::default()));
     let mut crew = begin(&cluster, &history, 0);
     crew.more(SOME);
-    for unsynced in both() {
-        lose_power(&mut cluster, &mut disk, unsynced);
+    lose_twice(|unsynced| {
+        let lost = lose_unsynced(&mut cluster, &mut disk, unsynced);
         crew.more(SOME);
-    }
+        lost
+    });
     crew.end();
     let whole = in_the_end(&cluster, &history);
     println!("{} writes were acknowledged", whole.stored());

@@ -3,7 +3,7 @@
 
 use super::disk::{Disk, Unsynced};
 use super::line::{Failed, Line};
-use super::{SOME, both, lose_power};
+use super::{SOME, lose_power, lose_twice, lose_unsynced};
 use crate::native::rustclient::{block_on, client};
 use crate::native::tree::node;
 use crate::support::cluster::{Cluster, until};
@@ -237,11 +237,12 @@ fn trees_outlive_a_loss_of_power_of_all_hosts() {
     let mut holder = Crew::start(1, move |_, shift| block_on(hold(&hosts, shift)));
     holder.more(1);
     crew.more(SOME);
-    for unsynced in both() {
-        lose_power(&mut cluster, &mut disk, unsynced);
+    lose_twice(|unsynced| {
+        let lost = lose_unsynced(&mut cluster, &mut disk, unsynced);
         crew.more(SOME);
         holder.more(1);
-    }
+        lost
+    });
     crew.end();
     holder.end();
     let shift = crew.shift();

@@ -43,6 +43,7 @@ struct Common {
     doors: Vec<String>,
     epoch: Instant,
     is_over: AtomicBool,
+    is_read_only: AtomicBool,
     /// Clients go from host to host, also without need.
     is_roaming: bool,
     /// How many bytes a value has at least.
@@ -95,7 +96,9 @@ impl Common {
             };
             asked += 1;
             let key = key(rng.below(KEYS));
-            let operation = match rng.below(20) {
+            let drawn = rng.below(20);
+            let operation = match drawn {
+                _ if self.is_read_only.load(Ordering::Relaxed) => Operation::get(key),
                 0..10 => Operation::get(key),
                 10..18 => {
                     written += 1;
@@ -175,6 +178,7 @@ impl Load {
             doors,
             epoch: Instant::now(),
             is_over: AtomicBool::new(false),
+            is_read_only: AtomicBool::new(false),
             is_roaming,
             value_bytes,
             records: Mutex::new(Vec::new()),
@@ -205,6 +209,28 @@ impl Load {
         }
     }
 
+    /// Whether clients only read from now on. What they have asked before may be under way still,
+    /// unless no host runs.
+    pub fn only_read(&self, is_so: bool) {
+        self.common.is_read_only.store(is_so, Ordering::Relaxed);
+    }
+
+    /// Reads every key on every host given.
+    pub fn read_all(&self, hosts: &[usize]) {
+        for &host in hosts {
+            let mut on = Client::to(&self.common.doors[host - 1]);
+            for number in 0..KEYS {
+                let operation = Operation::get(key(number));
+                // A host that was just started may still lack the others.
+                until("every key can be read", || {
+                    let reader = ClientId(CLIENTS);
+                    let completion = self.common.ask(&mut on, reader, operation.clone());
+                    matches!(completion.expect("the host answers"), Completion::Value(_))
+                });
+            }
+        }
+    }
+
     /// The time that records are of.
     pub fn now(&self) -> Time {
         self.common.now()
@@ -230,18 +256,7 @@ impl Load {
     pub fn finish(mut self, hosts: &[usize]) -> Recorded {
         self.stop();
         let healed = self.common.now();
-        for &host in hosts {
-            let mut on = Client::to(&self.common.doors[host - 1]);
-            for number in 0..KEYS {
-                let operation = Operation::get(key(number));
-                // A host that was just started may still lack the others.
-                until("every key can be read at the end", || {
-                    let reader = ClientId(CLIENTS);
-                    let completion = self.common.ask(&mut on, reader, operation.clone());
-                    matches!(completion.expect("the host answers"), Completion::Value(_))
-                });
-            }
-        }
+        self.read_all(hosts);
         let records = std::mem::take(&mut *self.common.records.lock().expect("all have ended"));
         Recorded { records, healed, hosts: hosts.len() }
     }

@@ -42,7 +42,8 @@ pub fn shell(line: &str) -> Command {
 
 fn cleared(mut command: Command, args: &[&str]) -> Command {
     for (name, _) in std::env::vars_os() {
-        if name.to_string_lossy().starts_with("QUORATE_") {
+        // A planted bug in force is one of the hosts, too.
+        if name.to_string_lossy().starts_with("QUORATE_") && name != "QUORATE_PLANTED" {
             command.env_remove(name);
         }
     }

@@ -4,6 +4,7 @@ use super::super::{Answer, Command, Node, Object, Quota, Tree, exceeded};
 use super::reads::large;
 use super::world::*;
 use crate::coordination::keys;
+use crate::smr::tests::member::{client, from};
 use crate::smr::{Execution, Machine, Objects};
 use bytes::Bytes;
 use quorate_kernel::limits::TREE_COUNTED_MAX;
@@ -280,6 +281,28 @@ fn it_is_known_how_many_are_above_a_limit() {
 }
 
 #[test]
+fn the_end_of_a_session_does_not_step_over_all_quotas_that_end_with_it_again_and_again() {
+    const EACH: usize = 120;
+    let mut world = World::new();
+    world.done(create("/zz", ""));
+    world.done(create("/zookeeper/quota/zz", ""));
+    let ann = world.open(1);
+    for kind in 0..3 {
+        let item = |at| match kind {
+            0 => create(&format!("/zookeeper/quota/zz/x{at}"), ""),
+            1 => of_kind(&limits_of(&format!("/zz/x{at}")), "count=9", Kind::Ephemeral),
+            _ => ephemeral(&format!("/zz/y{at}")),
+        };
+        let told = world.all(&ann, &(0..EACH).map(item).collect::<Vec<_>>());
+        assert!(matches!(told, Ok(Told::Many(told)) if told.iter().all(Result::is_ok)));
+    }
+    let mut on = Execution::new(world.member.machine.objects(), 0);
+    let told = Tree::execute(&Command::Close(ann), &mut on);
+    assert!(matches!(told, Answer::Told(TreeReply { told: Ok(_), .. })), "{told:?}");
+    assert!(on.steps() < 20 * 2 * EACH, "{} steps for {} nodes", on.steps(), 2 * EACH);
+}
+
+#[test]
 fn no_more_is_counted_by_one_command_than_so_many_nodes() {
     let mut world = World::new();
     for path in ["/zookeeper/quota/a", "/c", "/zookeeper/quota/c"] {
@@ -303,4 +326,43 @@ fn no_more_is_counted_by_one_command_than_so_many_nodes() {
     let key = keys::node(Path::of("/a/b/more").expect("it is a path"));
     objects.insert(key, Object::Node(Node::made(Zxid(3), 0)));
     assert_eq!(told(&objects, &[limits]), Some(Err(Failure::Quota)));
+}
+
+/// Entries are executed one after the other: one that counts again and again holds up all others.
+#[test]
+fn no_more_is_counted_by_all_commands_of_an_entry_than_so_many_nodes() {
+    // With the two above them each count of the nodes is a little more than this part.
+    const PARTS: usize = 32;
+    let mut world = World::new();
+    for path in ["/zookeeper/quota/a", "/c", "/zookeeper/quota/c"] {
+        world.done(create(path, ""));
+    }
+    let before = world.member.machine.objects().clone();
+    for (key, object) in large(&mut world, TREE_COUNTED_MAX / PARTS, |at| format!("{at}")) {
+        if !before.contains_key(&key) {
+            world.member.put(key, object);
+        }
+    }
+    let mut next = 1;
+    let mut told = |items: &[Item]| -> Vec<Option<Failure>> {
+        let command = |item: &Item| Command::One(anybody(), item.clone());
+        let commands: Vec<Command> = items.iter().map(command).collect();
+        let answers = world.member.ask(1000, from(client(8, 1), next), &commands);
+        next += commands.len() as u64;
+        let failure = |answer| match answer {
+            Answer::Told(TreeReply { told, .. }) => told.err(),
+            other => panic!("it is told, not {other:?}"),
+        };
+        answers.into_iter().map(failure).collect()
+    };
+    let (limits, lifted) = (create(&limits_of("/a"), ""), delete(&limits_of("/a"), None));
+    let other = create(&limits_of("/c"), "");
+    let again = (0..PARTS).flat_map(|_| [limits.clone(), lifted.clone()]);
+    let answers = told(&again.chain([limits.clone(), other.clone()]).collect::<Vec<_>>());
+    let (done, refused) = answers.split_at(2 * PARTS - 2);
+    assert!(done.iter().all(Option::is_none), "{done:?}");
+    let quota = Some(Failure::Quota);
+    let wanted = [quota, Some(Failure::NoNode), quota, quota];
+    assert_eq!(refused, wanted, "counted in vain is counted");
+    assert_eq!(told(&[limits, other]), [None, None], "the next entry counts anew");
 }
