@@ -21,8 +21,8 @@ pub fn problem(failure: Failure) -> Problem {
         Failure::SessionExpired => "open another session, and make its nodes anew",
         Failure::SessionMoved => RESUME,
         Failure::Quota => {
-            "make room, or use another keyspace; set limits of a part of the tree while it is small, \
-             and one after the other"
+            "make room, or use another keyspace; set limits of a part of the tree while it is \
+             small, and one after the other"
         }
         _ => "read the node again, and decide anew",
     };

@@ -13,9 +13,10 @@
 //! - No quota is above or below another, and none is of the root.
 //!
 //! # Work
-//! When limits are made, what is there is counted: so many nodes by all commands of one entry of the
-//! log together, else it is refused. What was counted in vain counts too. From then on each change
-//! costs a look-up for each node above it, as long as there is something in `/zookeeper/quota`.
+//! When limits are made, what is there is counted: so many nodes by all commands of one entry of
+//! the log together, else it is refused. What was counted in vain counts too. From then on each
+//! change costs a look-up for each node above it, as long as there is something in
+//! `/zookeeper/quota`.
 //!
 //! # Departures from ZooKeeper
 //! - Hard limits always hold. There they do where `enforceQuota` is set, and it is not by default.
