@@ -43,8 +43,8 @@ pub struct Head {
     /// Too many members had forgotten; since this view the node goes on with what is left, and its
     /// status was not normal since: it has acknowledged nothing in this view or a later one.
     pub lost: Option<ViewNumber>,
-    /// The log had the entry that ends this epoch. If the log is lost, others may have gone on, and
-    /// this stays until the log is here again.
+    /// The log had an entry that ends this epoch, with other members. If the log is lost, they may
+    /// have gone on, and this stays until the log is here again.
     pub is_closing: bool,
     /// This node was removed, and the members of the next epoch may need what it has.
     pub owes: bool,

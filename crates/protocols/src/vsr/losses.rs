@@ -149,8 +149,8 @@ impl Replica {
         self.go_on_with_what_is_left(loses, cx);
     }
 
-    /// Whether the entry that ends this epoch was in the log of this member, which has lost data,
-    /// and is there no more.
+    /// Whether an entry that ends this epoch, with other members, was in the log of this member,
+    /// which has lost data, and is there no more.
     pub(super) fn lacks_end(&self) -> bool {
         self.head.is_closing && self.closing().is_none()
     }

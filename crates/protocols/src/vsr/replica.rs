@@ -6,6 +6,7 @@ use super::message::Message;
 use super::number::ViewNumber;
 use super::state::{Replica, Status, Vote};
 use super::timer::TICK;
+use alloc::sync::Arc;
 use bytes::Bytes;
 use quorate_kernel::effects::Release;
 use quorate_kernel::ids::{Incarnation, NodeId};
@@ -204,9 +205,19 @@ impl Replica {
         self.head.base = self.log.base();
         let is_lost = self.head.lost.is_some() && !mutant!("forgets_a_lost_end");
         let is_unknown = (self.head.has_forgotten || is_lost) && self.head.is_closing;
-        self.head.is_closing = self.closing().is_some() || is_unknown;
+        self.head.is_closing = self.may_be_followed(cx) || is_unknown;
         let (key, value) = (keys::head(self.group), Some(self.head.stored()));
         cx.out.push(Action::Write { class: Class::State, key, value });
+    }
+
+    /// Whether the log has an entry by which others may begin the next epoch. One that leaves the
+    /// members as they are, as after a loss, is none: a majority of them would have begun it, and
+    /// each keeps that, whatever it loses. So none has if all are heard that are in this epoch.
+    fn may_be_followed(&self, cx: &Context<'_>) -> bool {
+        let others = self.coming(cx.table);
+        let members = &self.head.configuration.members;
+        let is_new = |coming: &Arc<[NodeId]>| coming[..] != members[..];
+        others.is_some_and(|it| is_new(&it) || mutant!("same_members_may_have_gone_on"))
     }
 
     /// Takes part in a later view, whose log is not here yet. The log that is here stays as it is,

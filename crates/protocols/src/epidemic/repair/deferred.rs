@@ -45,11 +45,15 @@ impl Deferred {
 impl Joining {
     /// Begins anew with half of the range, and waits no longer for it than if it had not.
     pub(super) fn take_less(&mut self) {
-        let since = self.since;
+        let (since, heard_ready) = (self.since, self.heard_ready);
         self.restart();
         if !mutant!("epidemic_takes_all_or_nothing") {
             self.cuts = (self.cuts + 1).min(CUTS_MAX);
             self.since = since;
+        }
+        // Who is ready is still there: nothing is taken from others instead.
+        if !mutant!("epidemic_forgets_who_was_ready") {
+            self.heard_ready = heard_ready;
         }
     }
 }
@@ -108,5 +112,18 @@ impl Epidemic {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_takes_less_waits_no_longer_and_still_for_who_is_ready() {
+        let (since, heard_ready) = (Some(7), Some(9));
+        let mut joining = Joining { since, heard_ready, ..Joining::default() };
+        joining.take_less();
+        assert_eq!((joining.since, joining.heard_ready, joining.cuts), (since, heard_ready, 1));
     }
 }

@@ -252,6 +252,7 @@ impl Epidemic {
         let Standing::Joining(joining) = &mut self.state.standing else { return };
         let has_own = last.is_some() && joining.takes_place && !joining.has_dropped;
         let is_far = joining.takes_place && joining.is_far(last, clock, self.settings.grace);
+        let is_far = is_far && may_be_met(&known, self.settings.bounds.floor);
         // TTL must be that of the cluster, so it must have been heard how large that is.
         if joining.takes_place && (!may_resume || round < COUNTED_ROUNDS) {
             if joining.since.is_some() && !mutant!("epidemic_listens_anew_behind_old_pages") {
@@ -371,6 +372,12 @@ impl Epidemic {
     }
 }
 
+/// Whether members may be there that this node would harm: those that it knows, and others that
+/// show up when slices are joined. Slices that may have one member are never joined.
+fn may_be_met(known: &[NodeId], floor: u16) -> bool {
+    !known.is_empty() || floor > 1 || mutant!("epidemic_waits_for_nobody")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -383,5 +390,7 @@ mod tests {
         let may = |found| joining.is_enough((99, 24), &[], found, (2, true));
         assert!(may((false, false)) && !may((false, true)));
         assert!(may((true, true)), "nobody is there");
+        assert!(may_be_met(&[], 2) && may_be_met(&[NodeId(3)], 1));
+        assert!(!may_be_met(&[], 1), "nobody will ever be");
     }
 }

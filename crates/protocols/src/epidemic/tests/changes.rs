@@ -234,6 +234,23 @@ fn who_was_away_for_too_long_brings_nothing_back() {
     judge.look(&world);
 }
 
+/// Who joins has not all of its range, and nothing to say of it.
+#[test]
+fn who_joins_answers_no_comparison() {
+    let (mut world, away) = been_away(23);
+    let node = awake(&world);
+    world.start(away);
+    let range = world.state(node).range().expect("it has a slice");
+    let sums = std::vec![0; range.parts_usual()];
+    let compare = Message::Compare { number: 1, range, sums, ids: 0, last: None, forgotten: None };
+    let answers =
+        |message: &Message| matches!(message, Message::Leaves { .. } | Message::Equal { .. });
+    let told = world.heard(|world| world.say(away, node, compare.clone()));
+    assert!(told.iter().any(answers), "who is ready tells");
+    let told = world.heard(|world| world.say(node, away, compare));
+    assert!(!told.iter().any(answers), "{told:?}");
+}
+
 /// Also if all of them start at one time, so that nobody is ready to say how late it is.
 #[test]
 fn who_was_away_for_too_long_brings_nothing_back_when_all_start() {

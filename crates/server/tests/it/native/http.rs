@@ -328,10 +328,10 @@ fn the_description_describes_what_is_there() {
     let one = cluster.http(1);
     let document = ask(&one, "GET /v1/openapi.json\nAccept: */*", b"").json();
     let paths = document["paths"].as_object().expect("paths");
-    assert_eq!(paths.len(), 8);
+    assert_eq!(paths.len(), 9);
     for (path, item) in paths {
-        let path =
-            path.replace("{keyspace}", "default").replace("{key}", "k").replace("{path}", "k");
+        let path = path.replace("{keyspace}", "default").replace("{token}", "00");
+        let path = path.replace("{key}", "k").replace("{path}", "k");
         for method in ["get", "put", "delete", "post"] {
             let described = item.get(method).map(|operation| &operation["responses"]);
             if described.is_some() && path == "/v1/events" {

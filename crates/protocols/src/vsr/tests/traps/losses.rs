@@ -166,6 +166,30 @@ fn a_change_that_was_lost_may_have_happened() {
     assert_eq!((world.serving(), world.told.get("lost")), (None, None), "they wait");
 }
 
+/// All lost everything, and again before the entry that says so was executed. It leaves the members
+/// as they are, so nobody else can have gone on.
+#[test]
+fn two_losses_one_after_the_other_are_one() {
+    let mut world = World::calm(3, 0, Level::Memory);
+    let leader = world.order()[0];
+    world.run_ms(60);
+    world.put_many(leader, 3);
+    world.run_ms(100);
+    world.judge.may_lose();
+    (0..3).for_each(|node| world.crash(node));
+    (0..3).for_each(|node| world.start(node));
+    world.lose(|_, _, message| matches!(message, Message::PrepareOk { .. }));
+    let ends = |world: &World| (0..3).all(|node| world.replica(node).closing().is_some());
+    world.run_until("all have the end", ends);
+    assert_eq!(world.epoch, 1, "nobody has executed it");
+    (0..3).for_each(|node| world.crash(node));
+    world.mend();
+    (0..3).for_each(|node| world.start(node));
+    world.run_until("they go on", |world| world.serving().is_some());
+    assert_eq!(world.epoch, 2, "what began with both losses");
+    world.settle();
+}
+
 /// A newcomer copied a page with an entry that all members then lost: its state is of no use.
 #[test]
 fn what_a_page_brought_is_lost_with_its_members() {
