@@ -6,7 +6,6 @@ use super::message::Message;
 use super::number::ViewNumber;
 use super::state::{Replica, Status, Vote};
 use super::timer::TICK;
-use alloc::sync::Arc;
 use bytes::Bytes;
 use quorate_kernel::effects::Release;
 use quorate_kernel::ids::{Incarnation, NodeId};
@@ -214,10 +213,14 @@ impl Replica {
     /// members as they are, as after a loss, is none: a majority of them would have begun it, and
     /// each keeps that, whatever it loses. So none has if all are heard that are in this epoch.
     fn may_be_followed(&self, cx: &Context<'_>) -> bool {
-        let others = self.coming(cx.table);
-        let members = &self.head.configuration.members;
-        let is_new = |coming: &Arc<[NodeId]>| coming[..] != members[..];
-        others.is_some_and(|it| is_new(&it) || mutant!("same_members_may_have_gone_on"))
+        let Some(end) = self.closing() else { return false };
+        if end <= self.log.base().op {
+            // A copy has taken its place: the next epoch begins here, too, in this very input.
+            return true;
+        }
+        let entry = self.log.get(end, cx.table);
+        let is_new = entry.new_members() != Some(&self.head.configuration.members[..]);
+        is_new || mutant!("same_members_may_have_gone_on")
     }
 
     /// Takes part in a later view, whose log is not here yet. The log that is here stays as it is,

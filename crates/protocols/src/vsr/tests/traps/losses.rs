@@ -190,6 +190,26 @@ fn two_losses_one_after_the_other_are_one() {
     world.settle();
 }
 
+/// A copy may end with the entry that ends the epoch, and its head is written before the next one
+/// begins: the entry cannot be read any more.
+#[test]
+fn the_head_is_written_though_a_copy_has_the_end_of_the_epoch() {
+    let mut world = World::calm(3, 1, Level::Memory);
+    let leader = world.order()[0];
+    world.run_ms(60);
+    world.put_many(leader, 3);
+    let wish = ids(&[1, 2, 4]);
+    world.turn(leader, |replica, _| replica.wish(&wish).expect("it leads"));
+    world.run_until("the change is proposed", |world| world.replica(leader).closing().is_some());
+    world.turn(leader, |replica, cx| {
+        let end = replica.closing().expect("it is proposed");
+        (replica.commit, replica.applied) = (end, end);
+        replica.log.trim(end, cx.out);
+        replica.save(cx);
+        assert!(replica.head.is_closing);
+    });
+}
+
 /// A newcomer copied a page with an entry that all members then lost: its state is of no use.
 #[test]
 fn what_a_page_brought_is_lost_with_its_members() {
