@@ -114,8 +114,6 @@
 //!   go on with what is left, beside one that has lost it. With `memory` the data is gone then
 //!   anyway, and the keyspace can be made anew. With `periodic`, after a loss of power during a
 //!   copy, it may be there: they wait until they are told of the next epoch.
-//! - If all forget again when some have begun the epoch that a loss has made, and others have not,
-//!   they wait for each other.
 //! - A member that lacks much of a view's log holds it in memory until it is whole.
 //! - A wish is forgotten with its view: whoever wishes repeats it.
 //!
