@@ -30,14 +30,13 @@ use super::action::{Context, Event};
 use super::configuration::Configuration;
 use super::keys::Head;
 use super::log::entry::Entry;
-use super::message::Message;
 use super::number::{Op, Position, ViewNumber};
-use super::state::{Election, EntriesRequest, Install, Recovery, Replica, Standing, Status, Vote};
+use super::state::{Election, Install, Recovery, Replica, Standing, Status, Vote};
 use super::views::pulse::Pulse;
 use alloc::collections::{BTreeMap, BTreeSet};
 use bytes::Bytes;
 use quorate_kernel::effects::Release;
-use quorate_kernel::ids::{Incarnation, NodeId};
+use quorate_kernel::ids::NodeId;
 use quorate_kernel::invariant;
 use quorate_kernel::mutant;
 use quorate_kernel::probe;
@@ -209,10 +208,10 @@ impl Replica {
         invariant!(self.closing().is_some(), "what is left ends its epoch");
     }
 
-    /// Up to where the log may be told to anybody. The entry by which a loss ends the epoch is told
-    /// outside of the members by those alone in whom the next one has begun, durably: it is the
-    /// only end of an epoch that members may lose and then decide anew, where that has begun in
-    /// none of them. A learner would keep another epoch of the same number.
+    /// Up to where the log may be told to anybody. What ends the epoch is told outside of the
+    /// members by those alone who have begun the next one: the end that a loss makes can be lost
+    /// too, and decided anew, where that epoch has begun in none of them. A learner would keep
+    /// another epoch of the same number.
     pub(super) fn tellable(&self) -> Op {
         let is_early = mutant!("tells_an_end_that_may_be_lost") || !self.settings.may_forget();
         self.closing()
@@ -220,67 +219,13 @@ impl Replica {
             .map_or(self.commit, Op::before)
     }
 
-    /// When something may leave that tells of this epoch: a loss can undo one that a loss has made,
+    /// What something rests on that tells of this epoch: a loss can undo one that a loss has made,
     /// as long as it is durable nowhere.
     pub(super) fn as_durable_as_its_epoch(&self) -> Release {
         let configuration = &self.head.configuration;
         let may_be_undone = configuration.life == configuration.epoch;
         let is_early = !may_be_undone || mutant!("tells_an_end_that_may_be_lost");
-        if is_early { Release::Early } else { Release::Lane }
-    }
-
-    /// A member of an earlier epoch asks how this one began, and that is lost here. If a loss has
-    /// made this epoch, its members are the same, and all that is to know is its number.
-    pub(super) fn tell_lost_begin(&self, to: NodeId, nonce: u64, cx: &mut Context<'_>) {
-        let configuration = self.head.configuration.clone();
-        let is_of_loss = configuration.life == configuration.epoch;
-        let may_tell = is_of_loss && configuration.contains(to) && !mutant!("lost_begin_is_silent");
-        if self.head.has_forgotten && may_tell {
-            cx.send(to, Message::EpochWithoutLog { nonce, configuration }, Release::Lane);
-        }
-    }
-
-    /// A later epoch has begun, and who says so has lost what it began with. Who has nothing of
-    /// this one either, and the same members, takes its place there: it is as one that was there,
-    /// and has lost it. So all who have lost everything meet in one epoch, and go on from there.
-    /// Nothing is given up: this epoch is over, and whoever still has its log goes on to that one.
-    pub(super) fn on_epoch_without_log(
-        &mut self,
-        from: Incarnation,
-        nonce: u64,
-        configuration: Configuration,
-        cx: &mut Context<'_>,
-    ) {
-        let is_asked = |asked: &EntriesRequest| asked.nonce == nonce && asked.source == from.node;
-        if self.asked.take_if(|asked| is_asked(asked)).is_none() {
-            return;
-        }
-        let is_of_loss = configuration.life == configuration.epoch;
-        let has_nothing = self.log.end() == Op(0) && self.install.is_none();
-        let is_same = configuration.members == self.head.configuration.members;
-        // Others may have gone on without one that has left.
-        let is_there =
-            is_same && configuration.contains(from.node) && !self.left.contains(&from.node);
-        let is_lost = self.status == Status::Recovering && has_nothing;
-        if configuration.epoch <= self.epoch() || !is_of_loss || !is_there || !is_lost {
-            return;
-        }
-        probe!("vsr/follows_without_log");
-        invariant!(self.commit == Op(0), "nothing is left of this epoch");
-        self.head.view = ViewNumber::first(configuration.epoch);
-        self.head.configuration = configuration;
-        // How this epoch has ended is known.
-        self.head.is_closing = false;
-        self.head.is_held = false;
-        self.election = Election::default();
-        self.recovery = Recovery::default();
-        self.stage = None;
-        self.started.clear();
-        self.pulse = Pulse::new(cx.now);
-        cx.tell(Event::Members(self.head.configuration.clone()));
-        self.save(cx);
-        self.tick_recovering(cx);
-        invariant!(self.is_member(), "the same nodes are its members");
+        if is_early { Release::Early } else { Release::State }
     }
 
     /// Whether what is committed here was lost, as somebody says who is in this view and has

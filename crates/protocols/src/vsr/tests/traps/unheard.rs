@@ -65,6 +65,41 @@ fn who_has_nothing_follows_who_has_lost_how_its_epoch_began() {
     world.settle();
 }
 
+/// Two have begun the epoch, and written in it; the third has not heard of it. It and one of the two
+/// lose everything then. What the other one has is whole, and comes first, however late it is heard:
+/// with it the third is a member that has lost nothing.
+#[test]
+fn who_has_nothing_follows_nobody_while_another_has_the_log() {
+    let mut world = World::calm(3, 0, Level::Memory);
+    let leader = world.order()[0];
+    world.run_ms(60);
+    world.put_many(leader, 3);
+    world.run_ms(100);
+    world.judge.may_lose();
+    (0..3).for_each(|node| world.crash(node));
+    (0..3).for_each(|node| world.start(node));
+    let leads = |world: &World, node: usize| world.replica(node).primary.is_some();
+    world.run_until("all have voted", |world| (0..3).any(|node| leads(world, node)));
+    let late = (0..3).find(|node| !leads(&world, *node)).expect("two follow");
+    world.cut(&[late]);
+    world.run_until("two go on", |world| world.serving().is_some());
+    let first = world.serving().expect("somebody serves");
+    let whole = (0..3).find(|node| ![first, late].contains(node)).expect("there are three");
+    let request = world.put(first, 7);
+    world.run_ms(50);
+    assert!(world.is_told(request), "two have it");
+    assert_eq!((epoch(&world, whole), epoch(&world, late)), (2, 1));
+    let told = world.told["lost"];
+    [first, late].into_iter().for_each(|node| world.crash(node));
+    world.lose(move |from, to, _| from == whole && to == late);
+    [first, late].into_iter().for_each(|node| world.start(node));
+    world.run_ms(500);
+    world.settle();
+    let serving = world.serving().expect("somebody serves");
+    assert!(world.nodes[serving].machine.items.contains_key(&7), "nothing is lost");
+    assert_eq!((world.told["lost"], epoch(&world, late)), (told, 2));
+}
+
 /// One has begun the epoch, and that is not durable when all forget again: they decide anew how it
 /// begins. A server that was removed has asked meanwhile, and was told nothing of the one that is
 /// lost: it can come back.
