@@ -205,9 +205,8 @@ pub enum Message {
         /// Since which view the sender goes on with what it has not lost.
         lost: ViewNumber,
     },
-    /// The answer to a `GetState` of a member that is in an earlier epoch: this one has begun with
-    /// what was left after a loss, with the same members, and the sender has lost what it began
-    /// with. Durable.
+    /// The answer to a `GetState` of a member that is in an earlier epoch, and is one of this: it
+    /// has begun, and the sender has lost what it began with. Its head is durable.
     EpochWithoutLog {
         /// The question's.
         nonce: u64,

@@ -15,7 +15,7 @@
 use crate::vsr::action::{Context, Event};
 use crate::vsr::configuration::Configuration;
 use crate::vsr::message::Message;
-use crate::vsr::number::{Epoch, Op, ViewNumber};
+use crate::vsr::number::{Op, ViewNumber};
 use crate::vsr::state::{Election, EntriesRequest, Recovery, Replica, Status};
 use crate::vsr::timer::ASK_AGAIN;
 use crate::vsr::views::pulse::Pulse;
@@ -30,12 +30,11 @@ use quorate_kernel::time::Span;
 const TOLD_KEPT: Span = Span(5 * ASK_AGAIN.0);
 
 impl Replica {
-    /// A member of an earlier epoch asks how this one began, and that is lost here. If a loss has
-    /// made this epoch, its members are the same, and its number can be told.
+    /// A member of an earlier epoch asks how this one began, and that is lost here. It is told so at
+    /// once: it asks somebody else then.
     pub(crate) fn tell_lost_begin(&self, to: NodeId, nonce: u64, cx: &mut Context<'_>) {
         let configuration = self.head.configuration.clone();
-        let is_of_loss = configuration.life == configuration.epoch;
-        let may_tell = is_of_loss && configuration.contains(to) && !mutant!("lost_begin_is_silent");
+        let may_tell = configuration.contains(to) && !mutant!("lost_begin_is_silent");
         // Who fetches the log, or a copy of the state, will be able to tell it.
         let has_none = self.recovery.source.is_none() && self.install.is_none();
         if self.head.has_forgotten && has_none && may_tell {
@@ -56,22 +55,43 @@ impl Replica {
             return;
         }
         invariant!(from.node != self.me, "no node asks itself");
-        let is_of_loss = configuration.life == configuration.epoch;
-        let is_same = configuration.members == self.head.configuration.members;
+        self.recovery.without_log.insert(from.node, (configuration, cx.now));
+        let (epoch, members) = (self.epoch(), &self.head.configuration.members);
         // Others may have gone on without one that has left.
-        let is_there = is_same && !self.left.contains(&from.node);
-        if configuration.epoch <= self.epoch() || !is_of_loss || !is_there {
-            return;
-        }
-        let epoch = configuration.epoch;
-        self.recovery.without_log.insert(from.node, (configuration.clone(), cx.now));
+        let is_other = |node: &NodeId| members.contains(node) && !self.left.contains(node);
+        self.recovery.without_log.retain(|node, (configuration, at)| {
+            is_other(node) && configuration.epoch > epoch && cx.now - *at < TOLD_KEPT
+        });
         invariant!(self.recovery.without_log.len() <= self.others().len(), "one of each member");
-        if !self.has_nothing() {
-            return;
-        }
-        match self.unheard_of_log(epoch, cx) {
+        match self.unheard_of_log(cx) {
+            // Another one may have what this one lacks.
             Some(node) => self.ask(node, cx),
-            None => self.follow_without_log(configuration, cx),
+            None => self.consider_following(cx),
+        }
+    }
+
+    /// A member that has not said that it has nothing of this epoch, nor of the one that has begun.
+    fn unheard_of_log(&self, cx: &Context<'_>) -> Option<NodeId> {
+        let gone = self.gone(cx.now);
+        let without_log = |node: &NodeId| self.recovery.without_log.contains_key(node);
+        let has_forgotten = |node: &NodeId| {
+            let answer = self.recovery.answers.get(node);
+            answer.is_some_and(|(_, standing)| !standing.is_whole())
+        };
+        let has_none =
+            |node: &NodeId| without_log(node) || has_forgotten(node) || gone.contains(node);
+        let others = self.others();
+        others.iter().copied().find(|node| !has_none(node) && !mutant!("follows_the_first"))
+    }
+
+    /// Nobody has the log of this epoch, nor of the latest that has begun.
+    fn consider_following(&mut self, cx: &mut Context<'_>) {
+        let told = self.recovery.without_log.values().map(|(configuration, _)| configuration);
+        let Some(latest) = told.max_by_key(|configuration| configuration.epoch) else { return };
+        let is_of_loss = latest.life == latest.epoch;
+        let is_same = latest.members == self.head.configuration.members;
+        if is_of_loss && is_same && self.has_nothing() {
+            self.follow_without_log(latest.clone(), cx);
         }
     }
 
@@ -82,23 +102,6 @@ impl Replica {
             || (self.status == Status::ViewChange && self.head.lost.is_some());
         let is_empty = self.log.end() == Op(0) && self.install.is_none() && self.stage.is_none();
         is_lost && is_empty && self.recovery.source.is_none()
-    }
-
-    /// A member that has not said that it has nothing of this epoch, nor of the one that has begun.
-    fn unheard_of_log(&self, epoch: Epoch, cx: &Context<'_>) -> Option<NodeId> {
-        let gone = self.gone(cx.now);
-        let without_log = |node: &NodeId| {
-            let told = self.recovery.without_log.get(node);
-            told.is_some_and(|(of, at)| of.epoch == epoch && cx.now - *at < TOLD_KEPT)
-        };
-        let has_forgotten = |node: &NodeId| {
-            let answer = self.recovery.answers.get(node);
-            answer.is_some_and(|(_, standing)| !standing.is_whole())
-        };
-        let has_none =
-            |node: &NodeId| without_log(node) || has_forgotten(node) || gone.contains(node);
-        let others = self.others();
-        others.iter().copied().find(|node| !has_none(node) && !mutant!("follows_the_first"))
     }
 
     /// Takes its place in a later epoch as one that has lost its log. Nobody has it, nor that of
