@@ -115,9 +115,9 @@
 //!   go on with what is left, beside one that has lost it. With `memory` the data is gone then
 //!   anyway, and the keyspace can be made anew. With `periodic`, after a loss of power during a
 //!   copy, it may be there: they wait until they are told of the next epoch.
-//! - If all forget again when some have begun the epoch that a loss has made, those meet there who
-//!   have nothing left (`views/lost_begin.rs`). Who still has something of the epoch before, and
-//!   too few others with it, waits until it is restarted, or until those have left that lack it.
+//! - If all forget again when some have begun the epoch that a loss has made, they meet there if
+//!   none of the others has anything left (`views/lost_begin.rs`). Where one has, they wait until
+//!   it is restarted in `memory`, or until those have left that have begun it.
 //! - A member that lacks much of a view's log holds it in memory until it is whole.
 //! - A wish is forgotten with its view: whoever wishes repeats it.
 //!

@@ -98,13 +98,9 @@ impl Replica {
         cx: &mut Context<'_>,
     ) {
         let is_removed = self.status == Status::Learner && mutant!("removed_stops_serving");
-        // Who lacks what its epoch began with says nothing to an earlier one: there it would be
+        // Who lacks what its epoch began with tells no entries to an earlier one: there it would be
         // taken for one whose members have lost that.
-        let lacks_begin = self.commit < self.head.configuration.since;
-        if lacks_begin && view.epoch < self.epoch() {
-            return self.tell_lost_begin(from.node, nonce, cx);
-        }
-        if is_removed {
+        if is_removed || self.tells_lost_begin(from.node, (nonce, view), cx) {
             return;
         }
         invariant!(self.commit <= self.log.end(), "what is committed is in the log");

@@ -196,6 +196,11 @@ impl Replica {
         if epoch > self.epoch() {
             // What it has said of its log in this epoch says nothing of what it has in that one.
             self.recovery.answers.remove(&from.node);
+            if self.recovery.source == Some(from.node) {
+                self.recovery.source = None;
+                self.stage = None;
+                self.asked = None;
+            }
             self.ask(from.node, cx);
         } else if epoch < self.epoch() || has_begun {
             // Who asks of an earlier epoch has missed how this one began, and may drop nothing of

@@ -26,7 +26,7 @@ pub struct Pulse {
     /// Which view each other member would begin, and when it said so.
     doubts: BTreeMap<NodeId, (ViewNumber, Time)>,
     /// Since when it is listened to.
-    begun: Time,
+    pub begun: Time,
     /// When each member was heard last that has not forgotten.
     pub heard: BTreeMap<NodeId, Time>,
 }

@@ -3,8 +3,9 @@
 
 use super::super::node::Level;
 use super::super::world::{World, ids};
-use crate::vsr::Message;
+use crate::vsr::{Message, Op};
 use quorate_kernel::ids::NodeId;
+use std::vec::Vec;
 
 fn name(node: usize) -> NodeId {
     NodeId(node as u64 + 1)
@@ -65,9 +66,33 @@ fn who_has_nothing_follows_who_has_lost_how_its_epoch_began() {
     world.settle();
 }
 
-/// Two have begun the epoch, and written in it; the third has not heard of it. It and one of the two
-/// lose everything then. What the other one has is whole, and comes first, however late it is heard:
-/// with it the third is a member that has lost nothing.
+/// The same of five, of whom two have heard nothing of it, and have not lost anything again: they
+/// have voted, and have nothing. Each of them hears so from the other.
+#[test]
+fn two_who_have_nothing_tell_each_other() {
+    let mut world = World::calm(5, 0, Level::Memory);
+    world.run_ms(60);
+    world.judge.may_lose();
+    (0..5).for_each(|node| world.crash(node));
+    (0..5).for_each(|node| world.start(node));
+    let leads = |world: &World, node: usize| world.replica(node).primary.is_some();
+    world.lose(|_, _, message| matches!(message, Message::StartView { .. }));
+    world.run_until("all have voted", |world| (0..5).any(|node| leads(world, node)));
+    let far: Vec<usize> = (0..5).filter(|node| !leads(&world, *node)).take(2).collect();
+    world.cut(&far);
+    world.run_until("three go on", |world| world.serving().is_some());
+    assert!(far.iter().all(|node| world.replica(*node).log().end() == Op(0)));
+    let near: Vec<usize> = (0..5).filter(|node| !far.contains(node)).collect();
+    near.iter().for_each(|node| world.crash(*node));
+    world.mend();
+    near.iter().for_each(|node| world.start(*node));
+    world.run_until("they go on", |world| world.epoch == 3 && world.serving().is_some());
+    world.settle();
+}
+
+/// Two have begun the epoch, and written in it; the third has not heard of it. It and one of the
+/// two lose everything then. What the other one has is whole, and comes first, however late it is
+/// heard: with it the third is a member that has lost nothing.
 #[test]
 fn who_has_nothing_follows_nobody_while_another_has_the_log() {
     let mut world = World::calm(3, 0, Level::Memory);
