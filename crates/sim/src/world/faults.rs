@@ -108,6 +108,7 @@ impl World<'_> {
             What::Shutdown { host } => self.shut_down(*host),
             _ => {}
         }
+        self.lose_more(what);
     }
 
     /// What else ends with a fault. Returns whether it was one after all.

@@ -10,6 +10,7 @@ use crate::world::World;
 use crate::world::tenants::LostAll;
 use quorate_kernel::ids::{LaneId, NodeId};
 use quorate_kernel::keyspace::{Keyspace, KeyspaceOrder};
+use quorate_kernel::mutant;
 use quorate_kernel::operation::Control;
 use quorate_kernel::probe;
 use quorate_kernel::storage::Durability;
@@ -67,8 +68,14 @@ impl World<'_> {
     /// so for another reason.
     fn note_recovery(&mut self, index: usize) {
         let tenant = &self.tenants[index];
-        if tenant.lost_all.is_some() && groups::serve_all(&self.said(tenant.lane())) {
-            self.tenants[index].lost_all = None;
+        if tenant.lost_all.is_none() || !groups::serve_all(&self.said(tenant.lane())) {
+            return;
+        }
+        let has_several = tenant.keyspace.replicas > 1;
+        let lost = self.tenants[index].lost_all.take();
+        let is_excuse = lost.is_some_and(|lost| lost.were_members_changing);
+        if mutant!("most_forget_when_recovered") && is_excuse && has_several {
+            self.forget_most();
         }
     }
 
