@@ -1,8 +1,12 @@
 //! What the hosts say of their groups, and what must hold of all of them together.
 
 mod losses;
+mod stands;
+mod taken;
 
-pub use losses::{are_apart, have_all, may_lose, members_change, seats};
+pub use losses::{are_apart, have_all, may_lose, may_lose_some, members_change, seats};
+pub use stands::{serve_all, standing_still};
+pub use taken::{Forgetful, Taken, taken};
 
 use crate::host::{Host, Running};
 use crate::queue::HostIndex;
@@ -31,8 +35,10 @@ pub struct Row {
     pub members: Vec<NodeId>,
     /// Whether the host is one of them and has not left.
     pub is_member: bool,
-    /// Whether it holds all data.
+    /// Whether it holds all data and serves.
     pub is_ready: bool,
+    /// Whether it is one of them and has all that it ever acknowledged, though it may not serve.
+    pub has_all: bool,
     /// Whether it stands still, and waits for others.
     pub is_waiting: bool,
     /// Whether it copies to become a member, or has been one and was not told yet that it may drop
@@ -51,9 +57,21 @@ impl Row {
         let is_in = members.contains(&own);
         let is_member = is_in && matches!(here.status.as_str(), "ready" | "busy" | "forgot");
         let is_ready = is_in && here.status == "ready";
+        let has_all = is_in && !part.owes;
+        let has_all = has_all && matches!(here.status.as_str(), "ready" | "electing" | "waiting");
         let (range, is_waiting, bytes) = (part.range, here.status == "waiting", here.bytes);
         let is_learning = here.status == "learning";
-        Some(Row { view, range, members, is_member, is_ready, is_waiting, is_learning, bytes })
+        Some(Row {
+            view,
+            range,
+            members,
+            is_member,
+            is_ready,
+            has_all,
+            is_waiting,
+            is_learning,
+            bytes,
+        })
     }
 }
 
@@ -121,7 +139,7 @@ impl Groups {
 /// Takes the ranges out of what hosts say if buckets have moved between groups: ranges are hints
 /// then, by what each host has heard, and no part of a view. Whether that is so.
 pub fn without_ranges(said: &mut [(HostIndex, Groups)]) -> bool {
-    let have_moved = said.iter().any(|(_, groups)| groups.number("buckets_moved") > 0);
+    let have_moved = have_moved(said);
     let rows = said.iter_mut().flat_map(|(_, groups)| &mut groups.rows);
     for row in rows.filter(|_| have_moved) {
         let group = row.view.group.0;
@@ -208,6 +226,29 @@ pub fn covers(said: &[(HostIndex, Groups)]) -> bool {
     alive(said, |row| row.is_ready).into_iter().map(width).sum::<u128>() == 1 << 64
 }
 
+/// Whether buckets have moved, so that what lies where no range tells.
+fn have_moved(said: &[(HostIndex, Groups)]) -> bool {
+    said.iter().any(|(_, groups)| groups.number("buckets_moved") > 0)
+}
+
+/// The newest that anybody knows of each group.
+fn newest(said: &[(HostIndex, Groups)]) -> BTreeMap<GroupId, &Row> {
+    let mut newest: BTreeMap<GroupId, &Row> = BTreeMap::new();
+    for (_, row) in rows(said) {
+        let known = newest.entry(row.view.group).or_insert(row);
+        if row.view.version > known.view.version {
+            *known = row;
+        }
+    }
+    newest
+}
+
+/// Whether a majority of a view's members has all of it, of hosts that are not among these.
+fn is_kept(said: &[(HostIndex, Groups)], without: &[HostIndex], row: &Row) -> bool {
+    let its = rows(said).filter(|(host, other)| other.view == row.view && !without.contains(host));
+    its.filter(|(_, other)| other.has_all).count() > row.members.len() / 2
+}
+
 fn rows(said: &[(HostIndex, Groups)]) -> impl Iterator<Item = (HostIndex, &Row)> {
     said.iter().flat_map(|(host, groups)| groups.rows.iter().map(|row| (*host, row)))
 }
@@ -223,6 +264,7 @@ pub(crate) mod tests {
             members: members.iter().copied().map(NodeId).collect(),
             is_member: true,
             is_ready: true,
+            has_all: true,
             is_waiting: false,
             is_learning: false,
             bytes: 0,

@@ -1,6 +1,6 @@
 //! What a loss takes of groups, and what it leaves undecided.
 
-use super::{Groups, Row, rows};
+use super::{Groups, Row, have_moved, is_kept, newest, rows};
 use crate::host::Host;
 use crate::queue::HostIndex;
 use quorate_kernel::ids::{GroupId, NodeId};
@@ -9,37 +9,49 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The fields that say that members change.
 const CHANGING: [&str; 4] = ["transfers", "changes_wanted", "newcomers_awaited", "buckets_to_move"];
 
+/// Hosts that lose all that they have, with the nodes that they are.
+pub type Lost<'a> = (&'a [HostIndex], &'a [NodeId]);
+
 /// Whether what lies at a token may be lost if these hosts, with these nodes, lose all that they
 /// have: one of them has something of its group, or a group names it, and nowhere else a majority
 /// of a group has it all. Where nobody says whose a token is, it may.
 #[must_use]
-pub fn may_lose(
-    said: &[(HostIndex, Groups)],
-    (hosts, nodes): (&[HostIndex], &[NodeId]),
-    token: u64,
-) -> bool {
+pub fn may_lose(said: &[(HostIndex, Groups)], lost: Lost<'_>, token: u64) -> bool {
     // What has moved lies in other groups than the ranges tell.
-    let have_moved = said.iter().any(|(_, groups)| groups.number("buckets_moved") > 0);
-    let has = |row: &Row| have_moved || row.range.contains(token);
-    let mut newest: BTreeMap<GroupId, &Row> = BTreeMap::new();
-    for (_, row) in rows(said) {
-        let known = newest.entry(row.view.group).or_insert(row);
-        if row.view.version > known.view.version {
-            *known = row;
-        }
+    if have_moved(said) {
+        return may_lose_some(said, lost);
     }
-    let is_elsewhere = |row: &Row| {
-        let its =
-            rows(said).filter(|(host, other)| other.view == row.view && !hosts.contains(host));
-        let ready = its.filter(|(_, other)| other.is_ready).count();
-        row.range.contains(token) && ready > row.members.len() / 2
-    };
-    if !have_moved && newest.values().any(|row| is_elsewhere(row)) {
+    let is_elsewhere = |row: &&Row| row.range.contains(token) && is_kept(said, lost.0, row);
+    if newest(said).values().any(is_elsewhere) {
         return false;
     }
-    let names_one = |row: &Row| row.members.iter().any(|node| nodes.contains(node));
-    let mut its = rows(said).filter(|(_, row)| has(row)).peekable();
-    its.peek().is_none() || its.any(|(host, row)| hosts.contains(&host) || names_one(row))
+    let mut its = rows(said).filter(|(_, row)| row.range.contains(token)).peekable();
+    its.peek().is_none() || its.any(|(host, row)| concerns(lost, host, row))
+}
+
+/// Whether anything at all may be lost if these hosts lose all that they have. Where nobody says
+/// anything, it may.
+#[must_use]
+pub fn may_lose_some(said: &[(HostIndex, Groups)], lost: Lost<'_>) -> bool {
+    let mut its = rows(said).filter(|(host, row)| concerns(lost, *host, row));
+    if rows(said).next().is_none() {
+        return true;
+    }
+    if have_moved(said) {
+        let newest = newest(said);
+        return its.any(|(_, row)| !is_kept(said, lost.0, newest[&row.view.group]));
+    }
+    // Ranges begin and end in these tokens: between two of them none is better off.
+    let ends: Vec<u64> = rows(said).flat_map(|(_, row)| [row.range.low, row.range.high]).collect();
+    its.any(|(_, row)| {
+        let mut within = ends.iter().filter(|token| row.range.contains(**token));
+        within.any(|token| may_lose(said, lost, *token))
+    })
+}
+
+/// Whether one of these hosts says this of a group, or the group names it.
+fn concerns((hosts, nodes): Lost<'_>, host: HostIndex, row: &Row) -> bool {
+    hosts.contains(&host) || row.members.iter().any(|node| nodes.contains(node))
 }
 
 /// Whether nobody else has anything of any group, as a member, to become one or from before.
@@ -62,7 +74,7 @@ pub fn seats(rows: &[Row], host: &Host) -> usize {
 /// Whether these tokens are of several groups, or may be: hosts do not say of which they are.
 #[must_use]
 pub fn are_apart(said: &[(HostIndex, Groups)], tokens: impl Iterator<Item = u64>) -> bool {
-    let have_moved = said.iter().any(|(_, groups)| groups.number("buckets_moved") > 0);
+    let have_moved = have_moved(said);
     let mut groups = BTreeSet::new();
     let mut tokens = tokens.collect::<BTreeSet<u64>>().into_iter();
     let is_one = tokens.len() <= 1;
@@ -115,27 +127,62 @@ mod tests {
         assert!(!lose(&all, 0, 20) && !lose(&all, 1, 5), "the other one has it");
         assert!(lose(&said(&[]), 0, 5), "nobody says who has it");
         // That something else moves is no reason for a loss.
-        let newcomer = Row { is_member: false, is_ready: false, is_learning: true, ..high.clone() };
+        let newcomer = Row { is_member: false, is_learning: true, ..lacking(&high) };
         assert!(!lose(&said(&[low.clone(), high.clone(), newcomer.clone()]), 0, 20));
         assert!(lose(&said(&[low.clone(), high, newcomer]), 1, 20), "the newcomer only copies");
         assert!(have_all(&said(core::slice::from_ref(&low)), &[0]) && !have_all(&all, &[0]));
         // It has gone from the first host to the second one, or to all three.
-        let gone = Row { is_member: false, is_ready: false, ..low };
+        let gone = Row { is_member: false, is_ready: false, has_all: false, ..low };
         let here = row(2, (0, 9), &[2]);
         let both = said(&[gone, here.clone()]);
         assert!(!lose(&both, 0, 5) && lose(&both, 1, 5));
         let all = row(2, (0, 9), &[1, 2, 3]);
-        let lacks = Row { is_ready: false, ..all.clone() };
+        let lacks = lacking(&all);
         assert!(
             !lose(&said(&[all.clone(), all.clone(), all.clone()]), 0, 5),
             "two of three are left"
         );
         assert!(lose(&said(&[all.clone(), all.clone(), lacks.clone()]), 0, 5), "one is not whole");
-        assert!(!lose(&said(&[lacks, all.clone(), all]), 0, 5), "it has nothing to lose");
+        assert!(!lose(&said(&[lacks, all.clone(), all.clone()]), 0, 5), "it has nothing to lose");
         // Buckets have moved: no range tells where they are.
-        let mut moved = said(&[here.clone(), here]);
+        let mut moved = said(&[lacking(&here), here]);
         moved[0].1.fields.push(("buckets_moved", 1));
         assert!(lose(&moved, 1, 20));
+        let mut moved = said(&[all.clone(), all.clone(), all]);
+        moved[0].1.fields.push(("buckets_moved", 1));
+        assert!(!lose(&moved, 1, 20), "two of three have whatever it is");
+    }
+
+    fn lacking(row: &Row) -> Row {
+        Row { is_ready: false, has_all: false, ..row.clone() }
+    }
+
+    /// A disk of a host is nothing to a keyspace of which nothing was there, or of which others
+    /// have all.
+    #[test]
+    fn a_host_that_has_no_only_copy_loses_nothing() {
+        let (low, high) = (row(1, (0, 9), &[1]), row(1, (9, 0), &[2]));
+        let high = Row { view: ViewId { group: GroupId(8), version: 1 }, ..high };
+        let mut all = said(&[low.clone(), high.clone()]);
+        all.push((2, Groups::default()));
+        let lose = |said: &[(HostIndex, Groups)], host: usize| {
+            may_lose_some(said, (&[host], &[NodeId(host as u64 + 1)]))
+        };
+        assert!(lose(&all, 0) && lose(&all, 1));
+        assert!(!lose(&all, 2), "it has nothing");
+        assert!(lose(&said(&[]), 2), "nobody says anything");
+        all[0].1.fields.push(("buckets_moved", 1));
+        assert!(lose(&all, 0) && lose(&all, 1) && !lose(&all, 2));
+        // One replica has become three.
+        let three = row(2, (0, 9), &[1, 2, 3]);
+        let rest = Row { view: ViewId { group: GroupId(8), version: 2 }, ..row(2, (9, 0), &[2]) };
+        let mut both = said(&[three.clone(), three.clone(), three.clone()]);
+        assert!(!lose(&both, 0) && !lose(&both, 1) && !lose(&both, 2));
+        both[1].1.rows.push(rest);
+        assert!(!lose(&both, 0) && lose(&both, 1) && !lose(&both, 2), "one of two groups");
+        assert!(lose(&said(&[three.clone(), lacking(&three), three.clone()]), 0));
+        let elects = Row { is_member: false, is_ready: false, ..three.clone() };
+        assert!(!lose(&said(&[three, elects.clone(), elects]), 0), "they have it all the same");
     }
 
     #[test]

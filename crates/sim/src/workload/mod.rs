@@ -27,7 +27,8 @@ pub mod transactions;
 pub mod tree;
 
 use crate::fault::What;
-use crate::host::Host;
+use crate::groups::{self, Groups};
+use crate::host::{Host, Running};
 use crate::hosts::machines::Scene;
 use crate::queue::HostIndex;
 use fleet::{Addressee, Fleet, Stage};
@@ -35,7 +36,7 @@ use quorate_check::Judges;
 use quorate_check::history::History;
 use quorate_check::report::Verdict;
 use quorate_kernel::engine::Engine;
-use quorate_kernel::ids::{LaneId, Ticket};
+use quorate_kernel::ids::{LaneId, NodeId, Ticket};
 use quorate_kernel::keyspace::{Keyspace, KeyspaceOrder};
 use quorate_kernel::operation::{Operation, Outcome};
 use quorate_kernel::rng::Rng;
@@ -103,6 +104,35 @@ impl Ground<'_> {
         let nodes = keyspace.holders(home).map(|at| keyspace.partitions[at].node);
         let host_of = |node| self.hosts.iter().position(|host| host.node_id == node);
         nodes.filter_map(host_of).collect()
+    }
+
+    /// What all hosts say of groups, or said when they ended. One that is down has no longer all if
+    /// it had it in memory alone or may have forgotten something.
+    #[must_use]
+    pub fn held(&self) -> Vec<(HostIndex, Groups)> {
+        let mut said: Vec<(HostIndex, Groups)> = Vec::new();
+        for (index, host) in self.hosts.iter().enumerate() {
+            let mut groups = Groups::last_of(host, self.lane);
+            let has_less = self.durability == Durability::Memory || host.has_forgotten;
+            let is_less = host.running == Running::Down && has_less;
+            for row in groups.rows.iter_mut().filter(|_| is_less) {
+                (row.is_ready, row.has_all) = (false, false);
+            }
+            said.push((index, groups));
+        }
+        said
+    }
+
+    /// Whether these hosts may have the only copy of something in groups.
+    #[must_use]
+    pub fn may_lose_copies(&self, hosts: &[HostIndex]) -> bool {
+        groups::may_lose_some(&self.held(), (hosts, &self.nodes(hosts)))
+    }
+
+    /// The nodes that these hosts are.
+    #[must_use]
+    pub fn nodes(&self, hosts: &[HostIndex]) -> Vec<NodeId> {
+        hosts.iter().map(|host| self.hosts[*host].node_id).collect()
     }
 }
 
@@ -244,8 +274,9 @@ pub(crate) mod tests {
     use crate::clock::Clock;
     use crate::delay::{Delay, Distribution};
     use crate::disk::Disk;
+    use crate::groups::tests::{row, said};
     use crate::queue::Queue;
-    use quorate_kernel::ids::{Lsn, NodeId};
+    use quorate_kernel::ids::Lsn;
     use quorate_kernel::storage::Batch;
 
     /// A host whose disk was given something that it has not synced since this time, if any.
@@ -259,6 +290,26 @@ pub(crate) mod tests {
             disk.on_written(since, queue).expect("the store is well");
         }
         Host::new(0, NodeId(1), disk, Clock::new(0, 0, 0), Rng::new(1))
+    }
+
+    /// Where one replica has become three the disk of one is no loss, though another one is down.
+    #[test]
+    fn a_host_that_is_down_has_what_is_on_its_disk() {
+        let mut hosts = [None; 4].map(periodic);
+        let all = row(1, (0, 0), &[1, 2, 3]);
+        let all = said(&[all.clone(), all.clone(), all]).into_iter().map(|(_, groups)| groups);
+        for ((node, host), groups) in (1..).zip(&mut hosts).zip(all.chain([Groups::default()])) {
+            host.node_id = NodeId(node);
+            host.said.insert(LaneId::KEYSPACES, groups);
+        }
+        let loses =
+            |hosts: &[Host], host, durability| ground(hosts, durability).may_lose_copies(&[host]);
+        assert!(!loses(&hosts, 0, "sync") && !loses(&hosts, 3, "sync"));
+        hosts[1].has_forgotten = true;
+        assert!(loses(&hosts, 0, "periodic=50ms"), "one of the others has not all");
+        assert!(!loses(&hosts, 3, "periodic=50ms"), "it has nothing");
+        assert!(loses(&hosts, 2, "memory"), "nobody has it that is down");
+        assert!(!loses(&hosts, 3, "memory"), "it had nothing");
     }
 
     /// A keyspace of three replicas on these hosts.

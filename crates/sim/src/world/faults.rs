@@ -108,6 +108,7 @@ impl World<'_> {
             What::Shutdown { host } => self.shut_down(*host),
             _ => {}
         }
+        self.lose_more(what);
     }
 
     /// What else ends with a fault. Returns whether it was one after all.
@@ -153,14 +154,17 @@ impl World<'_> {
                 continue;
             }
             let placement = tenant.keyspace.engine.map(|engine| engine.placement);
+            let scene = &mut self.machines.scene();
+            let ground = tenant.ground(scene.hosts, known.as_deref(), unsettled.as_deref());
             if matches!(what, What::Wipe { .. }) && placement == Some(Placement::Groups) {
                 // The only member of a group is gone with what it knew of the group: the keyspace
                 // refuses its part of the ring until it is made again, and loses nothing before.
-                tenant.is_beyond_help = true;
+                // A host that has no only copy is no loss.
+                if ground.may_lose_copies(&hosts) {
+                    tenant.is_beyond_help = true;
+                }
                 continue;
             }
-            let scene = &mut self.machines.scene();
-            let ground = tenant.ground(scene.hosts, known.as_deref(), unsettled.as_deref());
             let work = &mut tenant.clients.work;
             let begins_anew = match loses(ground.durability) {
                 true => work.on_lost_copies(&hosts, &ground, scene),

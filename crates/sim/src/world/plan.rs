@@ -5,6 +5,7 @@ use crate::fault::{Fault, Kind, What};
 use crate::host::Running;
 use crate::queue::{Event, HostIndex, Queue};
 use quorate_kernel::ids::NodeId;
+use quorate_kernel::mutant;
 use quorate_store::memory::Crash;
 
 /// What happened to a fault of the plan.
@@ -203,6 +204,41 @@ impl World<'_> {
     pub(super) fn lose_disk(&mut self, host: HostIndex, node: NodeId) {
         self.take_down(host, Crash::PowerLoss, true);
         self.come_back_as(host, node);
+    }
+
+    /// Only where it is planted: where there is one copy of each key, another host loses as much as
+    /// one that fails, and no judge is told.
+    pub(super) fn lose_more(&mut self, what: &What) {
+        let (host, crash, is_disk) = match what {
+            What::Wipe { host } if mutant!("disk_takes_another") => (*host, Crash::PowerLoss, true),
+            What::Kill { host } if mutant!("process_takes_another") => {
+                (*host, Crash::ProcessKill, false)
+            }
+            What::Power { hosts } if hosts.len() == 1 && mutant!("power_takes_another") => {
+                (hosts[0], Crash::PowerLoss, false)
+            }
+            _ => return,
+        };
+        let mut keyspaces = self.tenants.iter().map(|tenant| tenant.keyspace);
+        let has_one = keyspaces.all(|it| it.engine.is_none() || it.copies == 1);
+        let other = (host + 1) % self.machines.hosts.len();
+        if has_one && self.machines.hosts[other].running == Running::Up {
+            let is_lossy = is_disk || !self.are_all_synced();
+            self.take_down(other, crash, is_lossy);
+            if is_disk {
+                self.machines.hosts[other].disk.wipe();
+            }
+            self.release(other);
+        }
+    }
+
+    /// Only where it is planted: all hosts that run but one lose what is in memory.
+    pub(super) fn forget_most(&mut self) {
+        let up: Vec<HostIndex> = self.up().skip(1).collect();
+        for host in up {
+            self.take_down(host, Crash::ProcessKill, true);
+            self.release(host);
+        }
     }
 
     /// A host that is down comes back as another node, with an empty disk.

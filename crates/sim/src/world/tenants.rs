@@ -10,9 +10,10 @@ use crate::workload::clients::Clients;
 use crate::workload::fleet::Fleet;
 use crate::workload::{self, Ground, Submission};
 use quorate_check::Judges;
-use quorate_kernel::ids::{LaneId, Ticket};
+use quorate_kernel::ids::{GroupId, LaneId, Ticket};
 use quorate_kernel::keyspace::Keyspace;
 use quorate_kernel::rng::Rng;
+use std::collections::BTreeSet;
 
 /// The bits of a ticket that say whose it is.
 const OF_BITS: u32 = 48;
@@ -24,18 +25,29 @@ const CHAIN: &str = "catalog";
 const STUCK_NS: u64 = 5_000_000_000;
 
 /// A loss of everything that a keyspace had.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct LostAll {
     /// When.
     pub at: u64,
     /// Whether the members of its groups were changing then.
     pub were_members_changing: bool,
+    /// The groups that stood still when they were looked at last.
+    still: BTreeSet<GroupId>,
 }
 
 impl LostAll {
-    /// Whether a keyspace that still stands still now does so by design.
-    pub fn excuses(self, now: u64) -> bool {
-        self.were_members_changing && now >= self.at + STUCK_NS
+    /// It is lost now.
+    pub fn new(at: u64, were_members_changing: bool) -> LostAll {
+        LostAll { at, were_members_changing, still: BTreeSet::new() }
+    }
+
+    /// Whether groups that stand still now do so by design, and one of them did when this was asked
+    /// last.
+    pub fn excuses(&mut self, now: u64, still: BTreeSet<GroupId>) -> bool {
+        let is_time = self.were_members_changing && now >= self.at + STUCK_NS;
+        let still = if is_time { still } else { BTreeSet::new() };
+        let before = std::mem::replace(&mut self.still, still);
+        !before.is_disjoint(&self.still)
     }
 }
 
@@ -47,7 +59,8 @@ pub struct Tenant<'a> {
     pub(super) lane: LaneId,
     /// Whether what only operators can help was lost with a disk: they make it again.
     pub(super) is_beyond_help: bool,
-    /// The last time that everything was lost that it had in memory alone.
+    /// The last time that everything was lost that it had in memory alone, unless all of it was
+    /// served again since.
     pub(super) lost_all: Option<LostAll>,
     /// Its clients.
     pub clients: Clients,
@@ -139,9 +152,18 @@ mod tests {
     /// What is over before all is lost is no reason to stand still afterwards.
     #[test]
     fn a_keyspace_may_stand_still_if_its_members_were_changing_when_all_was_lost() {
-        let lost = |were_members_changing| LostAll { at: 7, were_members_changing };
-        assert!(lost(true).excuses(7 + STUCK_NS));
-        assert!(!lost(true).excuses(6 + STUCK_NS), "it may go on soon");
-        assert!(!lost(false).excuses(7 + STUCK_NS));
+        let still = |groups: &[u64]| groups.iter().copied().map(GroupId).collect::<BTreeSet<_>>();
+        let asked = |were_members_changing, now: [u64; 2], groups: [&[u64]; 2]| {
+            let mut lost = LostAll::new(7, were_members_changing);
+            let [first, then] = [0, 1].map(|at| lost.excuses(now[at], still(groups[at])));
+            assert!(!first, "it may be for a moment");
+            then
+        };
+        let late = [7 + STUCK_NS, 8 + STUCK_NS];
+        assert!(asked(true, late, [&[1, 2], &[2]]));
+        assert!(!asked(true, [6 + STUCK_NS, 7 + STUCK_NS], [&[1], &[1]]), "it may go on soon");
+        assert!(!asked(false, late, [&[1], &[1]]));
+        assert!(!asked(true, late, [&[1], &[]]), "it goes on");
+        assert!(!asked(true, late, [&[1], &[2]]), "one goes on, and another stands still");
     }
 }

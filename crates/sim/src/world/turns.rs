@@ -139,6 +139,7 @@ impl World<'_> {
 
     /// Ends a host's process, see [`crate::host::Host::stop`].
     pub(super) fn stop_host(&mut self, host: HostIndex, crash: Crash, is_lossy: bool) {
+        self.note_said(host);
         let Machines { now, hosts, .. } = &mut self.machines;
         hosts[host].stop(crash, is_lossy, *now);
         self.machines.line(format_args!("n{} is gone", host + 1));

@@ -24,6 +24,16 @@ impl World<'_> {
         hosts.filter_map(|(index, host)| Some((index, Groups::of(host, lane)?))).collect()
     }
 
+    /// Notes what a host that is about to end says of its groups.
+    pub(super) fn note_said(&mut self, host: HostIndex) {
+        for lane in self.lanes(Placement::Groups) {
+            let target = &mut self.machines.hosts[host];
+            if let Some(groups) = Groups::of(target, lane) {
+                target.said.insert(lane, groups);
+            }
+        }
+    }
+
     /// Looks whether hosts contradict each other.
     pub(super) fn watch(&mut self) {
         for lane in self.lanes(Placement::Groups) {

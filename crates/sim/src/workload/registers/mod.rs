@@ -198,10 +198,11 @@ impl Workload for Registers {
     /// With `periodic` a write is gone if a majority lost it. What was there before the loss is the
     /// beginning of a history that goes on, and the one up to now is judged as it is.
     fn on_loss(&mut self, hosts: &[HostIndex], ground: &Ground<'_>, scene: &mut Scene<'_>) {
-        if let Some(since) = promise::lost_since(hosts, ground) {
+        if let Some(loss) = promise::lost(hosts, ground) {
+            let since = loss.since();
             scene.line(format_args!("** what was not synced since {since} ns is lost"));
             scene.trace.note(since);
-            self.past.push(self.recorder.lose(Time(since), |_| true));
+            self.past.push(self.recorder.lose(Time(since), |operation| loss.has(operation.key())));
         }
     }
 

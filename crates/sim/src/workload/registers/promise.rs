@@ -2,11 +2,13 @@
 //! group is there while a majority of its members has forgotten nothing.
 
 use crate::fault::What;
-use crate::groups::{self, Groups, Row};
-use crate::host::Host;
+use crate::groups::{self, Forgetful, Groups, Row, Taken};
+use crate::host::{Host, Running};
 use crate::queue::HostIndex;
 use crate::workload::Ground;
-use quorate_kernel::ids::NodeId;
+use bytes::Bytes;
+use quorate_kernel::engine::Engine;
+use quorate_kernel::keyspace::Keyspace;
 use quorate_kernel::operation::Operation;
 use quorate_kernel::storage::Durability;
 
@@ -67,13 +69,14 @@ pub(in crate::workload) fn may_lose_key(
 ) -> bool {
     let (Some(engine), Some(known)) = (ground.engine, ground.known) else { return true };
     let token = (engine.token)(&known.settings, key);
-    let nodes: Vec<NodeId> = hosts.iter().map(|host| ground.hosts[*host].node_id).collect();
-    groups::may_lose(&said(ground), (hosts, &nodes), token)
+    groups::may_lose(&ground.held(), (hosts, &ground.nodes(hosts)), token)
 }
 
 /// Whether no other host that runs has anything of any group.
 pub(in crate::workload) fn have_all(hosts: &[HostIndex], ground: &Ground<'_>) -> bool {
-    groups::have_all(&said(ground), hosts)
+    let mut said = ground.held();
+    said.retain(|(host, _)| ground.hosts[*host].running != Running::Down);
+    groups::have_all(&said, hosts)
 }
 
 /// Whether an operation is about keys of several groups, as hosts say or said last.
@@ -91,23 +94,56 @@ pub(in crate::workload) fn apart(ground: &Ground<'_>) -> impl Fn(&Operation) -> 
     }
 }
 
-/// What the hosts that run say of the groups.
-fn said(ground: &Ground<'_>) -> Vec<(HostIndex, Groups)> {
-    let hosts = ground.hosts.iter().enumerate();
-    hosts.filter_map(|(index, host)| Some((index, Groups::of(host, ground.lane)?))).collect()
+/// What was acknowledged and may be gone.
+pub(in crate::workload) struct Loss<'a> {
+    taken: Taken,
+    token: Option<(&'static Engine, &'a Keyspace)>,
 }
 
-/// From when on what was acknowledged may be gone, now that these hosts have lost what they had not
-/// synced. A write is gone if a majority lost it: then it was acknowledged when the last of them
-/// had lost something already, and one of these was among them. For what was older nothing is
-/// excused.
-pub(in crate::workload) fn lost_since(targets: &[HostIndex], ground: &Ground<'_>) -> Option<u64> {
+impl Loss<'_> {
+    /// From when on.
+    pub fn since(&self) -> u64 {
+        self.taken.since
+    }
+
+    /// Whether it may be something that concerns one of these keys. What concerns none, as a
+    /// listing, may have seen any.
+    pub fn has<'k>(&self, keys: impl IntoIterator<Item = &'k Bytes>) -> bool {
+        let mut keys = keys.into_iter().peekable();
+        let is_gone = |key: &Bytes| {
+            let token = self.token.map(|(engine, known)| (engine.token)(&known.settings, key));
+            token.is_none_or(|token| self.taken.has(token))
+        };
+        keys.peek().is_none() || keys.any(is_gone)
+    }
+}
+
+/// What was acknowledged and may be gone, now that these hosts have lost what they had not synced:
+/// of groups of which a majority lost it, see [`groups::taken`]. Where nobody says who has what,
+/// all hosts count as members of one. For what was older nothing is excused.
+pub(in crate::workload) fn lost<'a>(
+    targets: &[HostIndex],
+    ground: &Ground<'a>,
+) -> Option<Loss<'a>> {
     ground.durability.every()?;
-    let forgetful = ground.hosts.iter().filter(|host| host.has_forgotten);
-    let mut first: Vec<u64> = forgetful.map(|host| host.lost_since.0).collect();
-    first.sort_unstable();
-    let last = targets.iter().map(|host| ground.hosts[*host].lost_since.1).min()?;
-    Some((*first.get(ground.replicas / 2)?).max(last))
+    let least = ground.replicas / 2 + 1;
+    let forgetful = ground.hosts.iter().enumerate().filter(|(_, host)| host.has_forgotten);
+    let forgetful = forgetful.map(|(index, host)| {
+        let last = targets.contains(&index).then_some(host.lost_since.1);
+        Forgetful { host: index, node: host.node_id, first: host.lost_since.0, last }
+    });
+    let forgetful: Vec<Forgetful> = forgetful.collect();
+    let (said, token) = (ground.held(), ground.engine.zip(ground.known));
+    let is_told = token.is_some() && said.iter().any(|(_, groups)| !groups.rows.is_empty());
+    let taken = if is_told {
+        groups::taken(&said, &forgetful, least)?
+    } else {
+        let mut first: Vec<u64> = forgetful.iter().map(|one| one.first).collect();
+        first.sort_unstable();
+        let last = forgetful.iter().filter_map(|one| one.last).min()?;
+        Taken::everywhere(last.max(*first.get(least - 1)?))
+    };
+    Some(Loss { taken, token })
 }
 
 #[cfg(test)]
@@ -115,7 +151,23 @@ mod tests {
     use super::*;
     use crate::groups::tests::{row, said};
     use crate::workload::tests::{ground, periodic};
-    use quorate_kernel::ids::LaneId;
+    use quorate_kernel::ids::{LaneId, NodeId};
+    use quorate_store::memory::Crash;
+
+    /// Of groups see [`groups::taken`].
+    #[test]
+    fn where_nobody_says_who_has_what_a_majority_of_all_hosts_loses_it() {
+        let mut hosts = [Some(40), Some(50), None].map(periodic);
+        hosts[..2].iter_mut().for_each(|host| host.stop(Crash::PowerLoss, true, 90));
+        let since = |hosts: &[Host], target, durability| {
+            lost(&[target], &ground(hosts, durability)).map(|loss| loss.since())
+        };
+        assert_eq!(since(&hosts, 1, "periodic=50ms"), Some(50));
+        assert_eq!(since(&hosts, 2, "periodic=50ms"), None, "it has lost nothing");
+        assert_eq!(since(&hosts, 1, "sync"), None);
+        hosts[0].has_forgotten = false;
+        assert_eq!(since(&hosts, 1, "periodic=50ms"), None, "two of three have it");
+    }
 
     /// A host that has lost its disk is two of five members while a group names both of its nodes.
     #[test]

@@ -245,15 +245,12 @@ impl Workload for Siblings {
         ground: &Ground<'_>,
         scene: &mut Scene<'_>,
     ) -> bool {
-        if ground.copies > 1 {
+        if ground.copies > 1 || !promise::may_have_lost(hosts, None, ground) {
             return false;
         }
         scene.line(format_args!("** the only copies of some keys are lost"));
         self.has_lost = true;
-        let is_lost = |key: &[u8]| {
-            let holders = ground.holders(key);
-            ground.unsettled.is_some() || holders.iter().any(|host| hosts.contains(host))
-        };
+        let is_lost = |key: &[u8]| promise::may_have_lost(hosts, Some(key), ground);
         for (.., number) in self.acknowledged.iter().filter(|(_, key, _)| is_lost(key)) {
             self.history.end(*number, Ending::Unknown);
         }

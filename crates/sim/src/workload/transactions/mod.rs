@@ -257,11 +257,13 @@ impl Workload for Transactions {
     /// With `periodic` a write is gone if a majority lost it, as one of registers is. Groups lose
     /// theirs apart: of what was done in several some may have it, and others not.
     fn on_loss(&mut self, hosts: &[HostIndex], ground: &Ground<'_>, scene: &mut Scene<'_>) {
-        if let Some(since) = promise::lost_since(hosts, ground) {
+        if let Some(loss) = promise::lost(hosts, ground) {
+            let since = loss.since();
             scene.line(format_args!("** what was not synced since {since} ns is lost"));
             scene.trace.note(since);
             let is_apart = promise::apart(ground);
-            self.past.push(self.recorder.tear(Time(since), |_| true, is_apart));
+            let is_gone = |operation: &Operation| loss.has(operation.keys());
+            self.past.push(self.recorder.tear(Time(since), is_gone, is_apart));
         }
     }
 

@@ -264,7 +264,7 @@ impl Workload for Tree {
 
     /// With `periodic` a write is gone if a majority lost it. Sessions are over then.
     fn on_loss(&mut self, hosts: &[HostIndex], ground: &Ground<'_>, scene: &mut Scene<'_>) {
-        if promise::lost_since(hosts, ground).is_some() && hosts.len() == ground.hosts.len() {
+        if promise::lost(hosts, ground).is_some() && hosts.len() == ground.hosts.len() {
             scene.line(format_args!("** some of the tree is lost"));
             self.next = Some(Next::OfRest);
             self.on_blackout();

@@ -10,9 +10,11 @@ use crate::world::World;
 use crate::world::tenants::LostAll;
 use quorate_kernel::ids::{LaneId, NodeId};
 use quorate_kernel::keyspace::{Keyspace, KeyspaceOrder};
+use quorate_kernel::mutant;
 use quorate_kernel::operation::Control;
 use quorate_kernel::probe;
 use quorate_kernel::storage::Durability;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 impl World<'_> {
@@ -46,24 +48,35 @@ impl World<'_> {
     fn give_up(&mut self) {
         let cell = self.prepared.scenario.cell.as_ref();
         let may_change = cell.is_some_and(|cell| cell.change.is_of_members());
-        if !may_change || self.up().count() < self.machines.hosts.len() {
-            return;
-        }
+        let do_all_run = self.up().count() == self.machines.hosts.len();
         for index in 0..self.tenants.len() {
-            let tenant = &self.tenants[index];
-            let is_excused = tenant.lost_all.is_some_and(|lost| lost.excuses(self.machines.now));
-            if is_excused && self.stands_still(tenant.lane()) {
+            self.note_recovery(index);
+            let said = self.said(self.tenants[index].lane());
+            let Some(lost) = self.tenants[index].lost_all.as_mut() else { continue };
+            let still = match may_change && do_all_run {
+                true => groups::standing_still(&said),
+                false => BTreeSet::new(),
+            };
+            if lost.excuses(self.machines.now, still) {
                 probe!("world/stands_still");
                 self.tenants[index].is_beyond_help = true;
             }
         }
     }
 
-    /// Whether some member of a group of a lane waits for others, as far as hosts say.
-    fn stands_still(&self, lane: LaneId) -> bool {
-        let waits =
-            |(_, groups): &(HostIndex, Groups)| groups.rows.iter().any(|row| row.is_waiting);
-        self.said(lane).iter().any(waits)
+    /// If all of a keyspace is served, a loss of everything is over: what stands still later does
+    /// so for another reason.
+    fn note_recovery(&mut self, index: usize) {
+        let tenant = &self.tenants[index];
+        if tenant.lost_all.is_none() || !groups::serve_all(&self.said(tenant.lane())) {
+            return;
+        }
+        let has_several = tenant.keyspace.replicas > 1;
+        let lost = self.tenants[index].lost_all.take();
+        let is_excuse = lost.is_some_and(|lost| lost.were_members_changing);
+        if mutant!("most_forget_when_recovered") && is_excuse && has_several {
+            self.forget_most();
+        }
     }
 
     /// Whether the members of groups of a lane are changing; those of who is down as it said last.
@@ -79,20 +92,19 @@ impl World<'_> {
         groups::members_change(&said, replicas, &going)
     }
 
-    /// All that is in memory alone is lost at this moment. What stood still for a reason goes on
-    /// doing so.
+    /// All that is in memory alone is lost at this moment. What was not served since it was lost
+    /// before, for a reason, has that reason still.
     pub(crate) fn note_changes_of_members(&mut self) {
         for index in 0..self.tenants.len() {
-            let tenant = &self.tenants[index];
-            if tenant.keyspace.durability != Durability::Memory {
+            if self.tenants[index].keyspace.durability != Durability::Memory {
                 continue;
             }
-            let lane = tenant.lane();
-            let before = tenant.lost_all.is_some_and(|lost| lost.were_members_changing);
-            let were_members_changing =
-                self.are_members_changing(lane) || (before && self.stands_still(lane));
-            let at = self.machines.now;
-            self.tenants[index].lost_all = Some(LostAll { at, were_members_changing });
+            self.note_recovery(index);
+            let tenant = &self.tenants[index];
+            let before = tenant.lost_all.as_ref().is_some_and(|lost| lost.were_members_changing);
+            let were_members_changing = before || self.are_members_changing(tenant.lane());
+            let lost = LostAll::new(self.machines.now, were_members_changing);
+            self.tenants[index].lost_all = Some(lost);
         }
     }
 
