@@ -113,6 +113,7 @@ impl Replica {
         let Some(primary) = &mut self.primary else { return };
         let (view, commit, end) = (self.head.view, self.commit, self.log.end());
         let (mut sent, asks) = (primary.sent, primary.asked < end);
+        primary.told = if sent < end { commit } else { primary.told };
         primary.sent = end;
         primary.asked = end;
         let others = self.others();
