@@ -249,6 +249,8 @@ impl<'a> Facts<'a> {
         self.last = self.floors[record.events.len()];
         for (at, (_, event)) in record.events.iter().enumerate().rev() {
             let most = match event {
+                // It may be older than what had ended before.
+                Event::Asked(index) if record.may_be_old(&record.asked[*index]) => u64::MAX,
                 Event::Asked(index) => match place(&record.asked[*index]) {
                     Some(Place::Change(zxid)) => zxid.saturating_sub(1),
                     Some(Place::Shows(zxid)) => zxid,

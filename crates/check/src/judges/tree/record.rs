@@ -78,6 +78,8 @@ pub struct Record {
     pub(super) events: Vec<(Time, Event)>,
     /// Whether nobody knows how the tree was at the beginning.
     pub(super) is_of_rest: bool,
+    /// Whether hosts answer what sessions read, in the order of each session alone.
+    pub(super) has_session_reads: bool,
 }
 
 impl Record {
@@ -108,6 +110,21 @@ impl Record {
             next.ask(asked.client, None, asked.operation.clone(), now);
         }
         next
+    }
+
+    /// The same of a tree whose hosts answer what sessions read: that may be older than what others
+    /// were told, and never than what its own session was.
+    #[must_use]
+    pub fn with_session_reads(self, has_session_reads: bool) -> Record {
+        Record { has_session_reads, ..self }
+    }
+
+    /// Whether an operation may show less than what was known when it was asked.
+    pub(super) fn may_be_old(&self, asked: &Invocation) -> bool {
+        let is_read = asked.act().is_some_and(|act| {
+            !act.is_write() && matches!(act, Act::One(_) | Act::All(_) | Act::Each(_))
+        });
+        self.has_session_reads && is_read && asked.by.is_some()
     }
 
     fn event(&mut self, time: Time, event: Event) -> usize {
