@@ -281,6 +281,10 @@ impl Coordination {
         let connection = client.and_then(|ticket| self.gateway.connections.get(&ticket));
         let after = connection.map_or(0, |connection| connection.last);
         let asking = Asking { waiting, client, form: Form::Tree, then };
+        if let Some(answer) = self.found_here(&question, after, &asking) {
+            self.on_answered(asking, answer, cx);
+            return Ok(());
+        }
         let number = self.question(question, after, asking)?;
         if let Some(connection) = client.and_then(|it| self.gateway.connections.get_mut(&it)) {
             connection.questions.insert(number);

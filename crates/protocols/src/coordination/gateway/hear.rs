@@ -62,10 +62,10 @@ impl Coordination {
             }
         }
         self.tell_all_events(cx);
+        self.gateway.seen = self.gateway.seen.max(told.upto);
         // Behind all of the message: what of it is answered need not go ahead of anything.
         answered.into_iter().for_each(|client| self.go_on(client, cx));
         invariant!(self.gateway.stream.is_in_order(), "what is answered was asked");
-        self.gateway.seen = self.gateway.seen.max(told.upto);
         invariant!(
             self.gateway.begun <= self.gateway.stream.questions() + self.gateway.stream.ahead(),
             "an answer that begins a watch is waited for"
@@ -163,7 +163,7 @@ impl Coordination {
     }
 
     /// An operation is answered: what follows from that, and then its client is told.
-    fn on_answered(&mut self, mut asking: Asking, answer: Answer, cx: &mut Context<'_>) {
+    pub(super) fn on_answered(&mut self, mut asking: Asking, answer: Answer, cx: &mut Context<'_>) {
         let then = core::mem::replace(&mut asking.then, Then::Nothing);
         let client = asking.client;
         let mut changed = Vec::new();

@@ -10,6 +10,7 @@ mod connect;
 mod credential;
 mod events;
 mod hear;
+pub mod here;
 mod life;
 mod session;
 pub mod stream;
@@ -27,6 +28,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::net::IpAddr;
 use events::Events;
+use here::Here;
 use quorate_kernel::ids::{Incarnation, NodeId, Ticket};
 use quorate_kernel::invariant;
 use quorate_kernel::time::{Span, Time};
@@ -48,6 +50,8 @@ pub struct Gateway {
     /// The number of the last change that was told, and the newest change of a node.
     seen: u64,
     zxid: Zxid,
+    /// What this host has answered by itself, and how much of it in this turn.
+    here: Here,
     connections: BTreeMap<Ticket, Connection>,
     sessions: BTreeMap<SessionId, Session>,
     /// Sessions that have come here in this turn while they had another connection here: what is
@@ -148,6 +152,7 @@ impl Gateway {
             begun: 0,
             seen: 0,
             zxid: Zxid(0),
+            here: Here::default(),
             connections: BTreeMap::new(),
             sessions: BTreeMap::new(),
             replaced: BTreeSet::new(),
@@ -160,6 +165,7 @@ impl Gateway {
     /// there.
     pub fn turn_end(&mut self) {
         self.replaced.clear();
+        self.here.turn_end();
     }
 
     /// How many sessions are here.
