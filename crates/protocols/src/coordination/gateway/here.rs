@@ -74,8 +74,7 @@ impl Coordination {
         }
         let answer = machine.look(|on| tree::ask(question, on));
         let Answer::Told(TreeReply { zxid, told }) = &answer else { return None };
-        let is_over = matches!(told, Err(Failure::SessionExpired | Failure::SessionMoved));
-        if is_over && !mutant!("session_read_while_copying") {
+        if matches!(told, Err(Failure::SessionExpired | Failure::SessionMoved)) {
             // Its client is told so by the change that has done it.
             return None;
         }
@@ -90,7 +89,7 @@ impl Coordination {
     /// this gateway counts.
     fn settled_tree(&self) -> Option<&Replicated<Tree>> {
         let hosted = self.hosted.as_ref()?;
-        let is_settled = is_ready(&hosted.replica) || mutant!("session_read_while_copying");
+        let is_settled = is_ready(&hosted.replica);
         let is_of_life = self.gateway.stream.life() == Some(hosted.life());
         (is_settled && is_of_life).then_some(&hosted.machine)
     }
