@@ -8,7 +8,7 @@ use crate::history::{ClientId, Completion};
 use alloc::vec::Vec;
 use quorate_kernel::operation::Operation;
 use quorate_kernel::time::Time;
-use quorate_kernel::tree::{Act, Changed, SessionId};
+use quorate_kernel::tree::{Act, Changed, Item, SessionId};
 
 /// Names a connection of a client that has a session, or wants one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -121,10 +121,13 @@ impl Record {
 
     /// Whether an operation may show less than what was known when it was asked.
     pub(super) fn may_be_old(&self, asked: &Invocation) -> bool {
-        let is_read = asked.act().is_some_and(|act| {
-            !act.is_write() && matches!(act, Act::One(_) | Act::All(_) | Act::Each(_))
-        });
-        self.has_session_reads && is_read && asked.by.is_some()
+        let is_read = |item: &Item| !item.is_write() && !matches!(item, Item::Check { .. });
+        let are_reads = match asked.act() {
+            Some(Act::One(item)) => is_read(item),
+            Some(Act::Each(items)) => items.iter().all(is_read),
+            _ => false,
+        };
+        self.has_session_reads && are_reads && asked.by.is_some()
     }
 
     fn event(&mut self, time: Time, event: Event) -> usize {
