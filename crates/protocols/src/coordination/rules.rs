@@ -59,7 +59,7 @@ pub const ENGINE: Engine = Engine {
             name: "reads",
             takes: Takes::Word(&["atomic", "session"]),
             default: "atomic",
-            alter: Alter::Later("what is asked from then on is answered so; the data stays"),
+            alter: Alter::Later("each host answers so once it knows of it; the data stays"),
         },
     ],
 };

@@ -79,6 +79,8 @@ struct Connection {
     questions: BTreeSet<u64>,
     /// Its last command, or question that went ahead of one.
     last: u64,
+    /// The newest change that this host may have shown it by itself.
+    shown: Zxid,
 }
 
 /// A session that is at this gateway.
@@ -213,6 +215,12 @@ impl Gateway {
     fn connection(&mut self, session: SessionId) -> Option<(Ticket, &mut Connection)> {
         let ticket = self.sessions.get(&session)?.connection?;
         Some((ticket, self.connections.get_mut(&ticket)?))
+    }
+
+    /// The newest change that a client here can know of.
+    fn known_to(&self, client: Option<Ticket>) -> Zxid {
+        let connection = client.and_then(|ticket| self.connections.get(&ticket));
+        connection.map_or(self.zxid, |it| it.shown.max(self.zxid))
     }
 
     /// A question of a client is not open any more: what waits behind it may go on.

@@ -130,8 +130,13 @@ fn are_not_older(world: &World, answers: &Answers<'_>, customers: &Customers) ->
 
 /// Whether it is a read that the session's host may answer by itself.
 fn may_be_old(asked: &Asked) -> bool {
-    let is_read = matches!(asked.act, Act::One(_) | Act::All(_) | Act::Each(_));
-    is_read && !asked.act.is_write() && asked.session.is_some()
+    let is_read = |item: &Item| !item.is_write() && !matches!(item, Item::Check { .. });
+    let are_reads = match &asked.act {
+        Act::One(item) => is_read(item),
+        Act::Each(items) => items.iter().all(is_read),
+        _ => false,
+    };
+    are_reads && asked.session.is_some()
 }
 
 /// The newest change that a session had been told of before it asked something, on this connection
