@@ -6,10 +6,10 @@
 //!
 //! - What it has asked before is answered, also by the primary: `sync` is, and whatever a session
 //!   has moved here with was executed before the command that has moved it.
-//! - Nothing is older than what any client of this host was told, nor than what the primary has said
-//!   that there is: it says so all the time, and where it has not for [`SURE`], or where that does
-//!   not rest on a majority, this host answers nothing by itself. That a replica is left behind, or
-//!   a host halted or cut off, shows for so long at most.
+//! - Nothing is older than what any client of this host was told, nor than what the primary has
+//!   said that there is: it says so all the time, and where it has not for [`SURE`], or where that
+//!   does not rest on a majority, this host answers nothing by itself. That a replica is left
+//!   behind, or a host halted or cut off, shows for so long at most.
 //! - Who follows something was told of all that the answer may show. The primary tells of changes
 //!   in their order, as for who reads there, so what the replica has executed and the primary has
 //!   not told yet is not shown to followers.
@@ -105,8 +105,8 @@ impl Coordination {
         (is_settled && is_of_life).then_some(&hosted.machine)
     }
 
-    /// Whether the tree here is no older than what clients here were told, nor than what the primary
-    /// has said that there is, and that was lately.
+    /// Whether the tree here is no older than what clients here were told, nor than what the
+    /// primary has said that there is, and that was lately.
     fn is_new_enough(&self, machine: &Replicated<Tree>, now: Time) -> bool {
         let shown = self.gateway.zxid.max(self.gateway.here.shown);
         let is_behind = machine.changes().last() < self.gateway.seen;
