@@ -34,7 +34,7 @@ pub struct Settings {
 pub struct Kept {
     /// So many entries always; as many may be in the log alone before they are stored.
     pub entries: u64,
-    /// About so many bytes that a member has not acknowledged: who is further behind is sent a copy.
+    /// About so many bytes that a member has not acknowledged: who lacks more is sent a copy.
     pub bytes: usize,
 }
 

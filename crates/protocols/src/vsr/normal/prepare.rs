@@ -132,6 +132,18 @@ impl Replica {
         }
     }
 
+    /// Members are told at once of what is committed, if nothing else tells them in this turn: they
+    /// execute it, and whoever reads at one of them finds it. To be called when the turn has ended.
+    pub fn tell_commit(&mut self, cx: &mut Context<'_>) {
+        let (commit, others) = (self.commit, self.others());
+        let Some(primary) = &mut self.primary else { return };
+        if primary.told < commit && !others.is_empty() {
+            primary.told = commit;
+            // A beat promises nothing.
+            cx.send(&others, self.beat(), Release::Early);
+        }
+    }
+
     /// Acknowledges what has come in this turn, once for all of it.
     pub(crate) fn acknowledge(&mut self, cx: &mut Context<'_>) {
         if core::mem::take(&mut self.owes_ack) {
