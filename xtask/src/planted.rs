@@ -17,6 +17,8 @@ use std::sync::Mutex;
 pub fn cargo(arguments: &[&str]) -> Result<Command, String> {
     let mut command = run::cargo(arguments);
     command.env("RUSTC_WORKSPACE_WRAPPER", wrapper()?);
+    // A panic says where it is all the same, and without lines all this builds much sooner.
+    command.env("CARGO_PROFILE_DEV_DEBUG", "false");
     Ok(command)
 }
 

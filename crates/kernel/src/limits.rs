@@ -283,6 +283,9 @@ pub const TREE_IDS_MAX: usize = 64;
 pub const TREE_PARENTS_MAX: usize = 256;
 /// The most nodes that are counted at a client's request, but for all nodes of a tree.
 pub const TREE_COUNTED_MAX: usize = 1 << 18;
+/// The most names of a path of a tree that is limited: every change below looks whether one of so
+/// many nodes above it is.
+pub const TREE_QUOTA_NAMES_MAX: usize = 16;
 /// The most paths of one page of a tree.
 pub const TREE_PAGE_MAX: usize = 4096;
 

@@ -67,7 +67,9 @@ impl Seen {
         }
         let mut events = Vec::new();
         for host in now.hosts() {
-            match before.get(&host.who.node) {
+            // Of one that was told to have left there is nothing more to say.
+            let before = before.get(&host.who.node);
+            match before.filter(|before| before.standing != Standing::Left) {
                 None if host.standing == Standing::Left => {}
                 None => {
                     events.push(of_host(Change::Joined, host));

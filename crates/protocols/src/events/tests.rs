@@ -163,6 +163,11 @@ fn each_change_is_told_once_to_all_that_watch() {
     world.hosts[2].is_suspected = true;
     assert_eq!(world.learn_ring(), both("host-left"));
     assert_eq!(world.learn_ring(), []);
+    world.hosts[2].who.start = Start(2);
+    assert_eq!(world.learn_ring(), [], "it has left, and is heard of late");
+    world.hosts[2].standing = Standing::Up;
+    let told = world.learn_ring();
+    assert_eq!(told, both("host-joined host-suspected"), "as one that was not there");
 }
 
 #[test]

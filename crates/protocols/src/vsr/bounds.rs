@@ -79,6 +79,9 @@ fn each_number(message: &Message, view_is: &mut dyn FnMut(ViewNumber), op_is: &m
             show(&[of(*epoch)], &[]);
         }
         Message::Learned { end } => show(&[], &[*end]),
+        Message::EpochWithoutLog { configuration, .. } => {
+            show(&[of(configuration.epoch)], &[configuration.since]);
+        }
     }
     if let Message::Prepare { entries, .. } | Message::NewState { entries, .. } = message {
         entries.iter().for_each(|entry| view_is(entry.view));

@@ -35,6 +35,7 @@ use super::state::{Election, Install, Recovery, Replica, Standing, Status, Vote}
 use super::views::pulse::Pulse;
 use alloc::collections::{BTreeMap, BTreeSet};
 use bytes::Bytes;
+use quorate_kernel::effects::Release;
 use quorate_kernel::ids::NodeId;
 use quorate_kernel::invariant;
 use quorate_kernel::mutant;
@@ -205,6 +206,26 @@ impl Replica {
         let members = self.head.configuration.members.clone();
         self.log.append(Entry::left(self.head.view, &members), cx.out);
         invariant!(self.closing().is_some(), "what is left ends its epoch");
+    }
+
+    /// Up to where the log may be told to anybody. What ends the epoch is told outside of the
+    /// members by those alone who have begun the next one: the end that a loss makes can be lost
+    /// too, and decided anew, where that epoch has begun in none of them. A learner would keep
+    /// another epoch of the same number.
+    pub(super) fn tellable(&self) -> Op {
+        let is_early = mutant!("tells_an_end_that_may_be_lost") || !self.settings.may_forget();
+        self.closing()
+            .filter(|end| *end <= self.commit && !is_early)
+            .map_or(self.commit, Op::before)
+    }
+
+    /// What something rests on that tells of this epoch: a loss can undo one that a loss has made,
+    /// as long as it is durable nowhere.
+    pub(super) fn as_durable_as_its_epoch(&self) -> Release {
+        let configuration = &self.head.configuration;
+        let may_be_undone = configuration.life == configuration.epoch;
+        let is_early = !may_be_undone || mutant!("tells_an_end_that_may_be_lost");
+        if is_early { Release::Early } else { Release::State }
     }
 
     /// Whether what is committed here was lost, as somebody says who is in this view and has

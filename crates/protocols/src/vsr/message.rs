@@ -205,6 +205,14 @@ pub enum Message {
         /// Since which view the sender goes on with what it has not lost.
         lost: ViewNumber,
     },
+    /// The answer to a `GetState` of a member that is in an earlier epoch, and is one of this: it
+    /// has begun, and the sender has lost what it began with. Its head is durable.
+    EpochWithoutLog {
+        /// The question's.
+        nonce: u64,
+        /// The epoch, and its members.
+        configuration: Configuration,
+    },
 }
 
 impl Message {
@@ -228,7 +236,8 @@ impl Message {
             | Message::NewState { .. }
             | Message::Checkpoint { .. }
             | Message::StartEpoch { .. }
-            | Message::EpochStarted { .. } => false,
+            | Message::EpochStarted { .. }
+            | Message::EpochWithoutLog { .. } => false,
             _ => true,
         }
     }
@@ -272,6 +281,9 @@ impl Message {
                 *body = tail;
                 next.as_ref().is_none_or(|cursor| cursor.len() <= VSR_CURSOR_BYTES_MAX)
                     && configuration.is_well_formed()
+            }
+            Message::EpochWithoutLog { configuration, .. } => {
+                configuration.is_well_formed() && tail.is_empty()
             }
             Message::GetCheckpoint { cursor, .. } => {
                 cursor.len() <= VSR_CURSOR_BYTES_MAX && tail.is_empty()

@@ -52,7 +52,8 @@
 //! |---|---|
 //! | Prepare, Beat, StartViewChange, questions | nothing |
 //! | BeatOk | nothing stored: it says where its sender is now |
-//! | NewState, Checkpoint, StartEpoch | what is committed rests on a majority already |
+//! | NewState, Checkpoint, StartEpoch | what is committed rests on a majority already; in an epoch that a loss has made, the sender's head |
+//! | EpochWithoutLog | the sender's head |
 //! | PrepareOk, DoViewChange, StartView, EpochStarted, Learned, Recovery and its answer | all that was written before: log, view, last normal view |
 //!
 //! # Why it is safe
@@ -115,8 +116,9 @@
 //!   go on with what is left, beside one that has lost it. With `memory` the data is gone then
 //!   anyway, and the keyspace can be made anew. With `periodic`, after a loss of power during a
 //!   copy, it may be there: they wait until they are told of the next epoch.
-//! - If all forget again when some have begun the epoch that a loss has made, and others have not,
-//!   they wait for each other.
+//! - If all forget again when some have begun the epoch that a loss has made, those meet there who
+//!   have nothing left (`views/lost_begin.rs`). Who still has something of the epoch before, and
+//!   too few others with it, waits until it is restarted, or until those have left that lack it.
 //! - A member that lacks much of a view's log holds it in memory until it is whole.
 //! - A wish is forgotten with its view: whoever wishes repeats it.
 //!
@@ -125,6 +127,7 @@
 //! | `replica.rs` | the one match on messages, and what a lane calls |
 //! | `prepare.rs`, `execute.rs`, `read_index.rs` | the normal case |
 //! | `pulse.rs`, `view_change.rs` | doubt, and what follows it |
+//! | `lost_begin.rs` | an epoch of which nobody has the begin |
 //! | `transfer.rs`, `checkpoint.rs` | who lacks entries, and who lacks more |
 //! | `epoch.rs`, `configuration.rs` | who the members are |
 //! | `bounds.rs` | what no correct peer says |

@@ -7,7 +7,6 @@ use super::number::ViewNumber;
 use super::state::{Replica, Status, Vote};
 use super::timer::TICK;
 use bytes::Bytes;
-use quorate_kernel::effects::Release;
 use quorate_kernel::ids::{Incarnation, NodeId};
 use quorate_kernel::limits::{VSR_IN_FLIGHT_MAX, VSR_PAGE_BYTES_MAX};
 use quorate_kernel::mutant;
@@ -88,6 +87,9 @@ impl Replica {
             Message::StartEpoch { epoch } => self.on_start_epoch(from, epoch, cx),
             Message::EpochStarted { epoch } => self.on_epoch_started(from, epoch, cx),
             Message::Learned { end } => self.on_learned(from, end, cx),
+            Message::EpochWithoutLog { nonce, configuration } => {
+                self.on_epoch_without_log(from, nonce, configuration, cx);
+            }
         }
     }
 
@@ -291,9 +293,10 @@ impl Replica {
     }
 
     /// Tells whoever is in an earlier epoch that another has begun. The entry that says so is
-    /// committed, so this rests on nothing that is stored here.
+    /// committed, so this rests on nothing that is stored here, but for one that a loss has made.
     pub(super) fn tell_epoch(&self, to: NodeId, cx: &mut Context<'_>) {
-        cx.send(to, Message::StartEpoch { epoch: self.epoch() }, Release::Early);
+        let message = Message::StartEpoch { epoch: self.epoch() };
+        cx.send(to, message, self.as_durable_as_its_epoch());
     }
 }
 

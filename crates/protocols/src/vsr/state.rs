@@ -120,7 +120,7 @@ pub struct Vote {
     pub lacks_end: bool,
 }
 
-/// What the primary of a view that has begun gathers to start it. Volatile.
+/// What the primary of a view that has begun gathers. Volatile.
 #[derive(Debug, Default)]
 pub struct Election {
     /// The DOVIEWCHANGE of each member, one of each.
@@ -178,7 +178,7 @@ pub struct Install {
     pub attempts: u32,
 }
 
-/// How a member stands that is asked by one that has forgotten. New variants are only appended.
+/// How a member stands that one asks that has forgotten. New variants are only appended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Standing {
     /// Its status is normal.
@@ -207,6 +207,8 @@ pub struct Recovery {
     pub nonce: u64,
     /// Which member has answered, in which view, and how it stands.
     pub answers: BTreeMap<NodeId, (ViewNumber, Standing)>,
+    /// Who has told when that it is in a later epoch, and lacks its begin.
+    pub without_log: BTreeMap<NodeId, (Configuration, Time)>,
     /// The primary whose log is fetched, once enough have answered.
     pub source: Option<NodeId>,
     /// When it was asked last.
@@ -237,8 +239,7 @@ pub struct Replica {
     /// How many questions this start has named.
     pub(super) nonces: u64,
     pub(super) pulse: Pulse,
-    /// Members that have left the cluster for good, as far as this node was told: they give nothing
-    /// back, and nobody waits for them to say what they have lost.
+    /// Members that have left the cluster, as far as this node was told: nobody waits for them.
     pub(super) left: BTreeSet<NodeId>,
     /// Up to where all members have acknowledged the log, as the primary has told last.
     pub(super) held: Op,

@@ -15,8 +15,8 @@
 //! # Work
 //! When limits are made, what is there is counted: so many nodes by all commands of one entry of
 //! the log together, else it is refused. What was counted in vain counts too. From then on each
-//! change costs a look-up for each node above it, as long as there is something in
-//! `/zookeeper/quota`.
+//! change costs a look-up for each node above it that may be limited, as long as there is something
+//! in `/zookeeper/quota`: those whose paths have few names, so that deep paths cost no more.
 //!
 //! # Departures from ZooKeeper
 //! - Hard limits always hold. There they do where `enforceQuota` is set, and it is not by default.
@@ -25,6 +25,7 @@
 //! - There a quota below another is kept from its client by the tool that makes it; the outer one
 //!   would not count what the inner one does.
 //! - Limits that cannot be read are refused. There a later command fails on them.
+//! - What is limited has few names in its path. There it may have any number.
 //! - What somebody sets in `zookeeper_stats` is not kept: it has what is counted.
 
 use super::ask;
@@ -37,7 +38,7 @@ use crate::smr::{Execution, Objects};
 use alloc::format;
 use alloc::string::String;
 use bytes::Bytes;
-use quorate_kernel::limits::{TREE_COUNTED_MAX, TREE_PARENTS_MAX};
+use quorate_kernel::limits::{TREE_COUNTED_MAX, TREE_QUOTA_NAMES_MAX};
 use quorate_kernel::path::Path;
 use quorate_kernel::tree::Failure;
 use quorate_kernel::{invariant, mutant};
@@ -169,7 +170,7 @@ fn above<'a>(on: &Execution<'_, Tree>, path: Path<'a>) -> Option<(Path<'a>, Quot
     let before = key.len() - path.text().len();
     // By their keys: the way to the first quota of what begins like this would lead over all that
     // the command has removed.
-    path.whole().skip(1).take(TREE_PARENTS_MAX).find_map(|of| {
+    path.whole().skip(1).take(TREE_QUOTA_NAMES_MAX).find_map(|of| {
         match on.get(&key[..before + of.text().len()]) {
             Some(Object::Quota(quota)) => Some((of, *quota)),
             _ => None,
@@ -244,7 +245,7 @@ fn begin(step: &mut Step<'_, '_>, limited: &str, mut quota: Quota) -> Result<(),
     let path = Path::of(limited)?;
     let is_alone = above(step.on, path).is_none()
         && step.on.below(&keys::quota(&[limited, "/"].concat())).next().is_none();
-    let is_deep = path.whole().count() > TREE_PARENTS_MAX;
+    let is_deep = path.whole().skip(1).count() > TREE_QUOTA_NAMES_MAX;
     if !is_key(limited) || is_deep || !is_alone {
         return Err(Failure::BadArguments);
     }

@@ -115,7 +115,7 @@ impl Replica {
             body,
         };
         // Only what is committed was executed: it rests on a majority, not on this node's disk.
-        cx.send(from.node, message, Release::Early);
+        cx.send(from.node, message, self.as_durable_as_its_epoch());
     }
 
     /// The log of a source begins behind what is here: its state is copied. If one is being copied

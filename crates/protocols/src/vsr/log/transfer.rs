@@ -101,7 +101,10 @@ impl Replica {
         // Who lacks what its epoch began with says nothing to an earlier one: there it would be
         // taken for one whose members have lost that.
         let lacks_begin = self.commit < self.head.configuration.since;
-        if is_removed || (lacks_begin && view.epoch < self.epoch()) {
+        if lacks_begin && view.epoch < self.epoch() {
+            return self.tell_lost_begin(from.node, nonce, cx);
+        }
+        if is_removed {
             return;
         }
         invariant!(self.commit <= self.log.end(), "what is committed is in the log");
@@ -116,7 +119,7 @@ impl Replica {
                 Status::Recovering | Status::Learner => false,
             };
         // Who has forgotten still knows of what is left that it was committed.
-        let end = if is_whole { self.log.end() } else { self.commit };
+        let end = if is_whole { self.log.end() } else { self.tellable() };
         // Of what it has let go it tells where the log begins.
         let asked = first;
         let first = first.min(end.next()).max(self.log.base().op.next());
@@ -126,12 +129,12 @@ impl Replica {
         };
         let entries = self.log.read(first, end, (VSR_ENTRIES_MAX, VSR_ENTRIES_BYTES_MAX), cx.table);
         invariant!(entries.is_empty() || before.op < end, "entries follow the position before");
-        let (view, commit) = (self.head.view, self.commit);
+        let (view, commit) = (self.head.view, self.commit.min(end));
         let message =
             Message::NewState { nonce, asked, view, is_whole, before, entries, commit, end };
         // What is committed rests on a majority. What is not is of a proposal, which promises
         // nothing, or of a log that was voted for and durable then.
-        cx.send(from.node, message, Release::Early);
+        cx.send(from.node, message, self.as_durable_as_its_epoch());
     }
 
     /// Entries have come.

@@ -14,3 +14,4 @@ mod losses;
 mod nonsense;
 mod reads;
 mod truncation;
+mod unheard;

@@ -157,6 +157,7 @@ fn of_members() -> Vec<(Message, &'static str, &'static str)> {
     let answer = |standing| Message::RecoveryResponse { nonce: 4, view: view(2), standing };
     let (normal, end, commit, lost) = (view(1), Op(300), Op(7), view(1));
     let without_end = Message::DoViewChangeWithoutEnd { view: view(2), normal, end, commit, lost };
+    let without_log = Message::EpochWithoutLog { nonce: 4, configuration: configuration() };
     Vec::from([
         (Message::Recovery { nonce: 4, view: view(2) }, "0b040302", ""),
         (answer(Standing::Normal), "0c04030200", ""),
@@ -167,6 +168,7 @@ fn of_members() -> Vec<(Message, &'static str, &'static str)> {
         (Message::EpochStarted { epoch: Epoch(3) }, "0e03", ""),
         (Message::Learned { end: Op(300) }, "0fac02", ""),
         (without_end, "1003020301ac02070301", ""),
+        (without_log, "1104030202ac020902010202", ""),
     ])
 }
 
@@ -190,6 +192,7 @@ fn tag(message: &Message) -> u8 {
         Message::EpochStarted { .. } => 14,
         Message::Learned { .. } => 15,
         Message::DoViewChangeWithoutEnd { .. } => 16,
+        Message::EpochWithoutLog { .. } => 17,
     }
 }
 
@@ -206,8 +209,8 @@ fn every_message_has_its_bytes_and_is_read_back() {
     }
     assert!(wrong.is_empty(), "{wrong}");
     let tags: std::collections::BTreeSet<u8> = golden().iter().map(|one| tag(&one.0)).collect();
-    assert!(tags.into_iter().eq(0..17), "every variant has its bytes");
-    assert!(read(&[17, 3, 1, 2], b"").is_err(), "there is no other");
+    assert!(tags.into_iter().eq(0..18), "every variant has its bytes");
+    assert!(read(&[18, 3, 1, 2], b"").is_err(), "there is no other");
 }
 
 #[test]

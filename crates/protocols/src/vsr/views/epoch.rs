@@ -194,6 +194,8 @@ impl Replica {
         let has_state = self.install.is_none() || mutant!("has_begun_amid_a_copy");
         let has_begun = self.takes_part() && self.head.lost.is_none() && has_state;
         if epoch > self.epoch() {
+            // What it has said of its log in this epoch says nothing of what it has in that one.
+            self.recovery.answers.remove(&from.node);
             self.ask(from.node, cx);
         } else if epoch < self.epoch() || has_begun {
             // Who asks of an earlier epoch has missed how this one began, and may drop nothing of

@@ -7,7 +7,7 @@ use crate::coordination::keys;
 use crate::smr::tests::member::{client, from};
 use crate::smr::{Execution, Machine, Objects};
 use bytes::Bytes;
-use quorate_kernel::limits::TREE_COUNTED_MAX;
+use quorate_kernel::limits::{TREE_COUNTED_MAX, TREE_QUOTA_NAMES_MAX};
 use quorate_kernel::path::Path;
 use quorate_kernel::tree::{
     ALL, Acl, CREATE, Failure, Id, Item, Kind, READ, Told, TreeReply, Zxid,
@@ -195,13 +195,23 @@ fn no_limit_is_where_another_would_count_the_same() {
         let told = one(&mut world, create(&limits_of(path), ""));
         assert_eq!(told, Err(Failure::BadArguments), "the root, and what the tree has for itself");
     }
-    let deep = "/d".repeat(256);
-    let put = Command::Put(anybody(), limits_of(&deep[2..]), data(""));
-    assert_eq!(world.told(put).told.map(|_| ()), Ok(()), "255 levels");
-    let told = one(&mut world, create(&format!("/zookeeper/quota{deep}"), ""));
-    told.expect("it limits nothing");
-    world.done(delete(&limits_of(&deep[2..]), None));
-    assert_eq!(one(&mut world, create(&limits_of(&deep), "")), Err(Failure::BadArguments));
+}
+
+/// Every change looks at so many nodes above it, however deep it is.
+#[test]
+fn what_is_limited_has_few_names_and_what_is_below_any_number() {
+    let mut world = small();
+    let most = "/d".repeat(TREE_QUOTA_NAMES_MAX);
+    let mut put = |path: &str, text: &str| {
+        let put = Command::Put(anybody(), path.into(), data(text));
+        world.told(put).told.map(|_| ())
+    };
+    assert_eq!(put(&limits_of(&format!("{most}/d")), ""), Err(Failure::BadArguments));
+    assert_eq!(put(&limits_of(&most), "countHardLimit=240"), Ok(()));
+    assert_eq!(put(&stats_of(&most), ""), Ok(()));
+    assert_eq!(put(&format!("{most}{}", "/d".repeat(239)), ""), Ok(()), "255 names");
+    assert_eq!(put(&format!("{most}/e"), ""), Err(Failure::Quota));
+    assert_eq!(counts(&world, &most), "count=240,bytes=0");
 }
 
 #[test]
