@@ -2223,8 +2223,9 @@ pub mod tree_client {
     /// that ZooKeeper's clients work on too.
     ///
     /// Paths are absolute: "/", or names that each follow a slash. What a tree does not allow is told as
-    /// an Error with a `node_failure`. Every call is linearizable. What one session asks is done in the
-    /// order in which its host receives it; so a client that wants an order waits for answers.
+    /// an Error with a `node_failure`. Every call is linearizable, but what sessions read of a keyspace
+    /// with `reads=session`. What one session asks is done in the order in which its host receives it;
+    /// so a client that wants an order waits for answers.
     #[derive(Debug, Clone)]
     pub struct TreeClient<T> {
         inner: tonic::client::Grpc<T>,
@@ -2761,8 +2762,9 @@ pub mod tree_server {
     /// that ZooKeeper's clients work on too.
     ///
     /// Paths are absolute: "/", or names that each follow a slash. What a tree does not allow is told as
-    /// an Error with a `node_failure`. Every call is linearizable. What one session asks is done in the
-    /// order in which its host receives it; so a client that wants an order waits for answers.
+    /// an Error with a `node_failure`. Every call is linearizable, but what sessions read of a keyspace
+    /// with `reads=session`. What one session asks is done in the order in which its host receives it;
+    /// so a client that wants an order waits for answers.
     #[derive(Debug)]
     pub struct TreeServer<T> {
         inner: Arc<T>,

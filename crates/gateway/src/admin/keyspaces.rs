@@ -153,7 +153,7 @@ fn keyspace(keyspace: &Keyspace) -> Value {
 fn engine(engine: &Engine) -> Value {
     let setting = |setting: &quorate_kernel::rules::Setting| {
         let (is_live, meaning) = match setting.alter {
-            Alter::Live(what) | Alter::Synced(what) => (true, what),
+            Alter::Live(what) | Alter::Later(what) | Alter::Synced(what) => (true, what),
             Alter::Never(why) => (false, why),
         };
         json!({

@@ -56,12 +56,14 @@ pub fn details(record: &Record) -> v1::KeyspaceDetails {
     let engine = engine::find(engines::all(), &record.engine);
     let setting = |setting: &quorate_kernel::rules::Setting| {
         let (is_alterable, altering) = match setting.alter {
-            Alter::Live(what) | Alter::Synced(what) => (true, what),
+            Alter::Live(what) | Alter::Later(what) | Alter::Synced(what) => (true, what),
             Alter::Never(why) => (false, why),
         };
+        // What it says nothing of it has as it was before it could be set.
+        let said = Some(record.setting(setting.name)).filter(|value| !value.is_empty());
         v1::Setting {
             name: setting.name.to_owned(),
-            value: record.setting(setting.name).to_owned(),
+            value: said.unwrap_or(setting.default).to_owned(),
             default_value: setting.default.to_owned(),
             is_alterable,
             altering: altering.to_owned(),

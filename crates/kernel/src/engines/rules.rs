@@ -37,6 +37,9 @@ pub enum Takes {
 pub enum Alter {
     /// At any time; what happens then, to the data above all.
     Live(&'static str),
+    /// The same of a setting that the engine did not have from its beginning: a keyspace that says
+    /// nothing of it is served with the default, as it was before.
+    Later(&'static str),
     /// The same, where everything that is acknowledged is on disk. Elsewhere a group may lose what
     /// it was given, after who had it before has dropped it.
     Synced(&'static str),
@@ -108,14 +111,18 @@ impl Engine {
         Ok(())
     }
 
-    /// Whether settings are all there, each as it is spelt, and go together: those of a keyspace
-    /// that this build can serve.
+    /// Whether settings are all there but those that came later, each as it is spelt, and go
+    /// together: those of a keyspace that this build can serve.
     ///
     /// # Errors
     /// One is not, or they do not.
     pub fn check(&self, all: &Settings) -> Result<(), CatalogRefusal> {
         for setting in self.settings {
-            let value = all.get(setting.name).cloned().ok_or_else(|| CatalogRefusal::Unset {
+            let said = all.get(setting.name).cloned();
+            if said.is_none() && matches!(setting.alter, Alter::Later(_)) {
+                continue;
+            }
+            let value = said.ok_or_else(|| CatalogRefusal::Unset {
                 engine: self.name.to_string(),
                 name: setting.name.to_string(),
             })?;
@@ -143,7 +150,7 @@ impl Engine {
         let is_synced = durability.unwrap_or_default() == Durability::Sync;
         for name in changed.keys() {
             let why = match self.setting(name)?.alter {
-                Alter::Live(_) => continue,
+                Alter::Live(_) | Alter::Later(_) => continue,
                 Alter::Synced(_) if is_synced => continue,
                 Alter::Synced(_) => UNSYNCED,
                 Alter::Never(why) => why,
@@ -244,6 +251,25 @@ mod tests {
         // Setting it is enough.
         all.extend(RULES.alter(&all, &settings(&[("value", "7")])).expect("it may be altered"));
         assert_eq!(RULES.check(&all), Ok(()));
+    }
+
+    #[test]
+    fn a_keyspace_need_not_say_what_came_later() {
+        const LATER: Engine = Engine {
+            settings: &[Setting {
+                name: "reads",
+                takes: Takes::Word(&["all", "some"]),
+                default: "all",
+                alter: Alter::Later("as it is asked"),
+            }],
+            ..testing::ENGINE
+        };
+        let older = Settings::new();
+        assert_eq!(LATER.check(&older), Ok(()));
+        assert_eq!(LATER.complete(&older), Ok(settings(&[("reads", "all")])));
+        let altered = LATER.alter(&older, &settings(&[("reads", "some")]));
+        assert_eq!(altered, Ok(settings(&[("reads", "some")])));
+        assert!(LATER.check(&settings(&[("reads", "none")])).is_err());
     }
 
     #[test]

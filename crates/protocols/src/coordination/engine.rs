@@ -1,7 +1,7 @@
 //! The engine as a process: the one match on inputs.
 
 use super::message::Message;
-use super::state::{Context, Coordination, timeouts};
+use super::state::{Context, Coordination, session_reads, timeouts};
 use super::timer::Timer;
 use crate::vsr::{Replica, TICK};
 use quorate_kernel::ids::{Incarnation, Ticket};
@@ -33,6 +33,9 @@ impl Coordination {
         self.propose(cx);
         if core::mem::take(&mut self.is_touched) {
             self.call(cx, Replica::turn_end);
+            if self.settings.session_reads {
+                self.call(cx, Replica::tell_commit);
+            }
             self.is_touched = false;
         }
         self.tell_gateways(cx);
@@ -117,6 +120,7 @@ impl Process for Coordination {
                 self.settings.replicas = keyspace.replicas();
                 self.settings.value_bytes_max = keyspace.value_bytes_max();
                 self.settings.timeouts = timeouts(keyspace);
+                self.settings.session_reads = session_reads(keyspace);
             }
             _ => unreachable!("a lane is told what it hears"),
         }

@@ -17,6 +17,7 @@
 //! - What one session asks is done in the order in which it is asked.
 //! - A client is told of a change that it follows before it is told anything that shows the change,
 //!   and of each such change once, also when another host leads in between.
+//! - Where that is so set, what sessions read may be older, in their order (`gateway/here.rs`).
 //! - An ephemeral node is there as long as its session, and no longer.
 //! - A command takes effect once. Who was told that its outcome is unknown may find either.
 //!
@@ -43,7 +44,8 @@
 //!   lost on its way, and the primary has started or copied the tree since, it is not known any
 //!   more, and its client's connection ends. So does it if a host takes such answers so slowly that
 //!   changes behind them would be forgotten.
-//! - Who is cut off from the primary's majority is served nothing, not even old state.
+//! - Who is cut off from the primary's majority is served nothing, not even old state, but what
+//!   sessions read where that is so set.
 //! - A host whose clock is ahead moves the tree's time ahead, for as long as it leads and after:
 //!   nodes with a time to live end early.
 //!

@@ -51,6 +51,7 @@ impl Coordination {
         into.field("asked", &asked);
         into.field("operations", &(commands + questions));
         into.field("sessions", &self.gateway.sessions());
+        into.field("reads_here", &self.answered_here());
         into.field("watches", &self.gateway.followed());
         let (watchers, watched) = self.gateway.followers();
         into.field("watchers", &watchers);

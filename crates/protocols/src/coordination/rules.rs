@@ -55,6 +55,12 @@ pub const ENGINE: Engine = Engine {
             default: "40000",
             alter: Alter::Live("sessions that are there keep their time-outs"),
         },
+        Setting {
+            name: "reads",
+            takes: Takes::Word(&["atomic", "session"]),
+            default: "atomic",
+            alter: Alter::Later("each host answers so once it knows of it; the data stays"),
+        },
     ],
 };
 

@@ -35,6 +35,8 @@ pub struct Settings {
     pub value_bytes_max: usize,
     /// The shortest and the longest time-out of a session, in milliseconds.
     pub timeouts: (u32, u32),
+    /// Whether hosts answer what sessions read themselves ([`super::gateway::here`]).
+    pub session_reads: bool,
     /// What the log keeps of what was executed, for members that lag.
     pub kept: Kept,
     /// What sessions' passwords are made of.
@@ -61,6 +63,7 @@ impl Settings {
             durability: keyspace.durability(),
             value_bytes_max: keyspace.value_bytes_max(),
             timeouts: timeouts(keyspace),
+            session_reads: session_reads(keyspace),
             kept: Kept { entries: pace.get("kept").unwrap_or(KEPT.entries), ..KEPT },
             key: *signing_key,
         })
@@ -72,6 +75,11 @@ pub(super) fn timeouts(keyspace: &quorate_kernel::keyspace::Keyspace) -> (u32, u
     let of = |name| keyspace.setting(name).parse().unwrap_or(u32::MAX);
     let most = of("timeout_max");
     (of("timeout_min").min(most), most)
+}
+
+/// Whether hosts answer what sessions read; of a keyspace that does not say they do not.
+pub(super) fn session_reads(keyspace: &quorate_kernel::keyspace::Keyspace) -> bool {
+    keyspace.setting("reads") == "session"
 }
 
 /// A keyspace on one node.

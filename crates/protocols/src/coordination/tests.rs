@@ -3,6 +3,7 @@
 
 mod ahead;
 mod golden;
+mod here;
 mod late;
 mod losses;
 mod memory;

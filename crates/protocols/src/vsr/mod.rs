@@ -22,7 +22,8 @@
 //! propose() ─▶ primary ── Prepare ─────────▶ members   early: it promises nothing
 //!                      ◀─ PrepareOk(end) ──            the log up to there is durable; the primary
 //!                                                      asks its own disk the same way
-//! a majority has it: committed, executed in order; others hear with the next Prepare or Beat
+//! a majority has it: committed, executed in order; others hear with the next Prepare or Beat,
+//!                                                     or at once: tell_commit()
 //! read()    ─▶ primary ── Beat(round) ─────▶ members
 //!                      ◀─ BeatOk(round) ───            a majority still follows: the state may be
 //!                                                      shown once all from before is executed

@@ -32,11 +32,9 @@ pub struct Settings {
 /// How much of what was executed stays in a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kept {
-    /// So many entries always. As many may be in the log alone before the machine stores what they
-    /// did.
+    /// So many entries always; as many may be in the log alone before they are stored.
     pub entries: u64,
-    /// About so many bytes while a member has not acknowledged them: who comes back behind more
-    /// copies the state.
+    /// About so many bytes that a member has not acknowledged: who lacks more is sent a copy.
     pub bytes: usize,
 }
 
@@ -69,6 +67,8 @@ pub struct Primary {
     pub is_serving: bool,
     /// Up to where entries were sent.
     pub sent: Op,
+    /// Up to where members were told of what is committed.
+    pub told: Op,
     /// Up to where its own acknowledgement was asked for.
     pub asked: Op,
     /// How far each member's log is, durably; its own included.

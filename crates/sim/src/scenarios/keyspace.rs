@@ -112,6 +112,14 @@ impl KeyspaceSection {
         last
     }
 
+    /// Whether a setting has this value at first, or after a change.
+    #[must_use]
+    pub fn is_ever(&self, name: &str, value: &str) -> bool {
+        let changed = self.changes.iter().map(|change| &change.settings);
+        let mut all = changed.chain([&self.settings]).filter_map(|settings| settings.get(name));
+        all.any(|word| word.to_string() == value)
+    }
+
     fn last(&self, name: &str) -> Option<String> {
         let last = KeyspaceSection { settings: self.last_settings(), ..self.clone() };
         last.settings().ok()?.remove(name)

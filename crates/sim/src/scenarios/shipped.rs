@@ -32,6 +32,7 @@ const SCENARIOS: &[(&str, &str)] = shipped!(".toml":
     "coordination-calm", "coordination-partition", "coordination-crash", "coordination-power",
     "coordination-silent", "coordination-churn", "coordination-memory", "coordination-periodic",
     "coordination-wiped", "coordination-replicas", "coordination-pipelines",
+    "coordination-session", "coordination-session-churn",
     "epidemic-calm", "epidemic-loss", "epidemic-partition", "epidemic-crash", "epidemic-churn",
     "epidemic-eventual", "epidemic-slices", "epidemic-grows", "epidemic-graves",
     "epidemic-away",

@@ -31,6 +31,7 @@ use crate::groups::{self, Groups};
 use crate::host::{Host, Running};
 use crate::hosts::machines::Scene;
 use crate::queue::HostIndex;
+use crate::scenarios::keyspace::KeyspaceSection;
 use fleet::{Addressee, Fleet, Stage};
 use quorate_check::Judges;
 use quorate_check::history::History;
@@ -43,7 +44,7 @@ use quorate_kernel::rng::Rng;
 use quorate_kernel::storage::Durability;
 use quorate_kernel::time::Time;
 use quorate_kernel::watch::Watch;
-use section::{Kind, WorkloadSection};
+use section::Kind;
 
 /// How many steps the judges of one history may take.
 const STEPS_MAX: u64 = 20_000_000;
@@ -255,16 +256,20 @@ pub trait Workload {
     fn judge(&mut self, judges: &mut Judges) -> Findings;
 }
 
-/// The workload of a section.
+/// The workload of a keyspace.
 #[must_use]
-pub fn of(section: &WorkloadSection, rng: &mut Rng) -> Box<dyn Workload> {
+pub fn of(keyspace: &KeyspaceSection, rng: &mut Rng) -> Box<dyn Workload> {
+    let section = &keyspace.workload;
     match section.name {
         Kind::Registers => Box::new(registers::Registers::new(section, rng)),
         Kind::Siblings => Box::new(siblings::Siblings::new(section, rng)),
         Kind::Orders => Box::new(orders::Orders::new(section, rng)),
         Kind::Transactions => Box::new(transactions::Transactions::new(section, rng)),
         Kind::Places => Box::new(places::Places::new(section, rng)),
-        Kind::Tree => Box::new(tree::Tree::new(section, rng)),
+        Kind::Tree => {
+            let has_session_reads = keyspace.is_ever("reads", "session");
+            Box::new(tree::Tree::new(section, has_session_reads, rng))
+        }
     }
 }
 

@@ -113,7 +113,7 @@ impl Change {
         let can_alter = |name| {
             let mut settings = engine.settings.iter().filter(|setting| setting.name == name);
             settings.any(|setting| match setting.alter {
-                Alter::Live(_) => true,
+                Alter::Live(_) | Alter::Later(_) => true,
                 Alter::Synced(_) => durability == Durability::Sync,
                 Alter::Never(_) => false,
             })

@@ -85,7 +85,7 @@ impl<'a> Tenant<'a> {
                 let fleet =
                     Fleet::new(workload, think, first, demanded, scenario.hosts, &mut seats);
                 first += workload.clients;
-                let clients = Clients { fleet, work: workload::of(workload, &mut rng) };
+                let clients = Clients { fleet, work: workload::of(section, &mut rng) };
                 let (lane, is_beyond_help) = (keyspace.lane, false);
                 let (ledger, index) = (Ledger::default(), index as u64);
                 let lost_all = None;

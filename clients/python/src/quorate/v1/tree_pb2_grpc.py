@@ -31,8 +31,9 @@ class TreeStub:
     that ZooKeeper's clients work on too.
 
     Paths are absolute: "/", or names that each follow a slash. What a tree does not allow is told as
-    an Error with a `node_failure`. Every call is linearizable. What one session asks is done in the
-    order in which its host receives it; so a client that wants an order waits for answers.
+    an Error with a `node_failure`. Every call is linearizable, but what sessions read of a keyspace
+    with `reads=session`. What one session asks is done in the order in which its host receives it;
+    so a client that wants an order waits for answers.
     """
 
     def __init__(self, channel):
@@ -119,8 +120,9 @@ class TreeServicer:
     that ZooKeeper's clients work on too.
 
     Paths are absolute: "/", or names that each follow a slash. What a tree does not allow is told as
-    an Error with a `node_failure`. Every call is linearizable. What one session asks is done in the
-    order in which its host receives it; so a client that wants an order waits for answers.
+    an Error with a `node_failure`. Every call is linearizable, but what sessions read of a keyspace
+    with `reads=session`. What one session asks is done in the order in which its host receives it;
+    so a client that wants an order waits for answers.
     """
 
     def Create(self, request, context):
@@ -317,8 +319,9 @@ class Tree:
     that ZooKeeper's clients work on too.
 
     Paths are absolute: "/", or names that each follow a slash. What a tree does not allow is told as
-    an Error with a `node_failure`. Every call is linearizable. What one session asks is done in the
-    order in which its host receives it; so a client that wants an order waits for answers.
+    an Error with a `node_failure`. Every call is linearizable, but what sessions read of a keyspace
+    with `reads=session`. What one session asks is done in the order in which its host receives it;
+    so a client that wants an order waits for answers.
     """
 
     @staticmethod

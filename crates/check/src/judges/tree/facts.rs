@@ -223,7 +223,10 @@ impl<'a> Facts<'a> {
         if let Some(session) = asked.session().filter(|_| is_served && alive > 0) {
             let known = self.sessions.entry(session).or_default();
             known.alive = known.alive.max(alive);
-            known.heard.push((asked.invoked.0, false));
+            // What a host answers by itself while it is cut off keeps no session.
+            if !self.record.may_be_old(asked) {
+                known.heard.push((asked.invoked.0, false));
+            }
             let is_change = matches!(place(asked), Some(Place::Change(_)));
             known.is_closed |= is_change && matches!(asked.act(), Some(Act::Close));
         }
@@ -249,6 +252,8 @@ impl<'a> Facts<'a> {
         self.last = self.floors[record.events.len()];
         for (at, (_, event)) in record.events.iter().enumerate().rev() {
             let most = match event {
+                // It may be older than what had ended before.
+                Event::Asked(index) if record.may_be_old(&record.asked[*index]) => u64::MAX,
                 Event::Asked(index) => match place(&record.asked[*index]) {
                     Some(Place::Change(zxid)) => zxid.saturating_sub(1),
                     Some(Place::Shows(zxid)) => zxid,

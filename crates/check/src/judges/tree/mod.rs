@@ -3,6 +3,8 @@
 //! - **One order.** Each change has a zxid of its own. Done in their order on a model of the tree,
 //!   changes give each write its answer and each read what it shows, at the zxid that the answer
 //!   tells; and whoever asks is shown at least what anybody knew of by then.
+//! - **Reads of sessions**, where hosts answer them: what they show is committed, and may be older
+//!   than what others know. What a session was told before it never sees undone, on whichever host.
 //! - **Sessions.** What a session has asked earlier shows in what it asks later.
 //! - **Watches.** Whoever follows a node is told of each change of it before anything that shows
 //!   the change, in the order of changes: once, or of each, as it has asked for. Nobody is told

@@ -23,14 +23,15 @@ pub(super) fn check(facts: &Facts<'_>, evidence: &AllEvidence) -> Result<(), Wro
     if facts.record.is_of_rest { Ok(()) } else { few_enough(facts) }
 }
 
-/// Who asks is shown at least what anybody knew of when it asked.
+/// Who asks is shown at least what anybody knew of when it asked; of what sessions read at hosts
+/// that answer it themselves, what the session knew of ([`in_sessions`], [`super::follow`]).
 fn in_real_time(facts: &Facts<'_>) -> Result<(), Wrong> {
     let record = facts.record;
     for (index, asked) in record.asked.iter().enumerate() {
         let floor = facts.floors[asked.began];
         let (is_so, zxid) = match place(asked) {
             Some(Place::Change(zxid)) => (zxid > floor, zxid),
-            Some(Place::Shows(zxid)) => (zxid >= floor, zxid),
+            Some(Place::Shows(zxid)) => (zxid >= floor || record.may_be_old(asked), zxid),
             _ => continue,
         };
         if is_so {

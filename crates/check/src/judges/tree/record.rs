@@ -8,7 +8,7 @@ use crate::history::{ClientId, Completion};
 use alloc::vec::Vec;
 use quorate_kernel::operation::Operation;
 use quorate_kernel::time::Time;
-use quorate_kernel::tree::{Act, Changed, SessionId};
+use quorate_kernel::tree::{Act, Changed, Item, SessionId};
 
 /// Names a connection of a client that has a session, or wants one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -78,6 +78,8 @@ pub struct Record {
     pub(super) events: Vec<(Time, Event)>,
     /// Whether nobody knows how the tree was at the beginning.
     pub(super) is_of_rest: bool,
+    /// Whether hosts answer what sessions read, in the order of each session alone.
+    pub(super) has_session_reads: bool,
 }
 
 impl Record {
@@ -108,6 +110,24 @@ impl Record {
             next.ask(asked.client, None, asked.operation.clone(), now);
         }
         next
+    }
+
+    /// The same of a tree whose hosts answer what sessions read: that may be older than what others
+    /// were told, and never than what its own session was.
+    #[must_use]
+    pub fn with_session_reads(self, has_session_reads: bool) -> Record {
+        Record { has_session_reads, ..self }
+    }
+
+    /// Whether an operation may show less than what was known when it was asked.
+    pub(super) fn may_be_old(&self, asked: &Invocation) -> bool {
+        let is_read = |item: &Item| !item.is_write() && !matches!(item, Item::Check { .. });
+        let are_reads = match asked.act() {
+            Some(Act::One(item)) => is_read(item),
+            Some(Act::Each(items)) => items.iter().all(is_read),
+            _ => false,
+        };
+        self.has_session_reads && are_reads && asked.by.is_some()
     }
 
     fn event(&mut self, time: Time, event: Event) -> usize {

@@ -170,7 +170,7 @@ impl Coordination {
             if ask.act == Act::Ping && !mutant!("tree_refuses_heartbeats") {
                 // It was heard, and promises nothing of what is asked before: so heartbeats of
                 // sessions that wait take no room of others.
-                self.tell(waiting.ticket, Ok(Told::Done), cx);
+                self.tell((waiting.ticket, Some(ticket)), Ok(Told::Done), cx);
                 return Ok(());
             }
             if connection.queue.len() >= CLIENT_OPERATIONS_MAX {
@@ -274,13 +274,17 @@ impl Coordination {
             }
             other => {
                 let told = self.done_here(client, who, other);
-                self.tell(waiting.ticket, told, cx);
+                self.tell((waiting.ticket, client), told, cx);
                 return Ok(());
             }
         };
         let connection = client.and_then(|ticket| self.gateway.connections.get(&ticket));
         let after = connection.map_or(0, |connection| connection.last);
         let asking = Asking { waiting, client, form: Form::Tree, then };
+        if let Some(answer) = self.found_here(&question, after, &asking, cx.now) {
+            self.on_answered(asking, answer, cx);
+            return Ok(());
+        }
         let number = self.question(question, after, asking)?;
         if let Some(connection) = client.and_then(|it| self.gateway.connections.get_mut(&it)) {
             connection.questions.insert(number);
@@ -334,8 +338,13 @@ impl Coordination {
     }
 
     /// Tells what this host knows by itself.
-    fn tell(&self, ticket: Ticket, told: Result<Told, Failure>, cx: &mut Context<'_>) {
-        let reply = TreeReply { zxid: self.gateway.zxid, told };
+    fn tell(
+        &self,
+        (ticket, client): (Ticket, Option<Ticket>),
+        told: Result<Told, Failure>,
+        cx: &mut Context<'_>,
+    ) {
+        let reply = TreeReply { zxid: self.gateway.known_to(client), told };
         // It rests on nothing that this node stores.
         cx.fx.answer_early(ticket, Outcome::Tree(Box::new(reply)));
     }

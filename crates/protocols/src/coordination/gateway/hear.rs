@@ -18,7 +18,7 @@ use quorate_kernel::operation::{Outcome, Refusal};
 use quorate_kernel::probe;
 use quorate_kernel::time::Span;
 use quorate_kernel::tree::{
-    self, Changed, Connect, Failure, Refollow, SessionEvent, SessionId, What, Zxid,
+    self, Changed, Connect, Failure, Refollow, SessionEvent, SessionId, TreeReply, What, Zxid,
 };
 use quorate_kernel::watch::Event;
 
@@ -62,10 +62,10 @@ impl Coordination {
             }
         }
         self.tell_all_events(cx);
+        self.gateway.seen = self.gateway.seen.max(told.upto);
         // Behind all of the message: what of it is answered need not go ahead of anything.
         answered.into_iter().for_each(|client| self.go_on(client, cx));
         invariant!(self.gateway.stream.is_in_order(), "what is answered was asked");
-        self.gateway.seen = self.gateway.seen.max(told.upto);
         invariant!(
             self.gateway.begun <= self.gateway.stream.questions() + self.gateway.stream.ahead(),
             "an answer that begins a watch is waited for"
@@ -163,7 +163,7 @@ impl Coordination {
     }
 
     /// An operation is answered: what follows from that, and then its client is told.
-    fn on_answered(&mut self, mut asking: Asking, answer: Answer, cx: &mut Context<'_>) {
+    pub(super) fn on_answered(&mut self, mut asking: Asking, answer: Answer, cx: &mut Context<'_>) {
         let then = core::mem::replace(&mut asking.then, Then::Nothing);
         let client = asking.client;
         let mut changed = Vec::new();
@@ -193,8 +193,8 @@ impl Coordination {
         match failure {
             None => self.answer(&asking, answer, cx),
             Some(failure) => {
-                let reply = tree::TreeReply { zxid: self.gateway.zxid, told: Err(failure) };
-                answer_with(asking.waiting, Outcome::Tree(Box::new(reply)), cx);
+                let (zxid, told) = (self.gateway.known_to(client), Err(failure));
+                answer_with(asking.waiting, Outcome::Tree(Box::new(TreeReply { zxid, told })), cx);
             }
         }
     }
@@ -379,13 +379,13 @@ fn outcome(form: Form, answer: Answer) -> Outcome {
             return Outcome::Page { keys, next: next.map(|next| cursor_of(&next)) };
         }
         (Form::Tree, Answer::Changed { zxid, .. }) => {
-            tree::TreeReply { zxid, told: Ok(tree::Told::Done) }
+            TreeReply { zxid, told: Ok(tree::Told::Done) }
         }
         (_, Answer::Told(reply)) => reply,
-        (_, _) => tree::TreeReply { zxid: Zxid(0), told: Err(Failure::SessionExpired) },
+        (_, _) => TreeReply { zxid: Zxid(0), told: Err(Failure::SessionExpired) },
     };
     match (form, reply.told) {
-        (Form::Tree, told) => Outcome::Tree(Box::new(tree::TreeReply { zxid: reply.zxid, told })),
+        (Form::Tree, told) => Outcome::Tree(Box::new(TreeReply { zxid: reply.zxid, told })),
         (Form::Value, Ok(tree::Told::Data { data, .. })) => {
             // A node that was given none is there, so its value is: the empty one.
             Outcome::value(Some(data.unwrap_or_default()))

@@ -10,6 +10,7 @@ mod connect;
 mod credential;
 mod events;
 mod hear;
+pub mod here;
 mod life;
 mod session;
 pub mod stream;
@@ -27,6 +28,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::net::IpAddr;
 use events::Events;
+use here::Here;
 use quorate_kernel::ids::{Incarnation, NodeId, Ticket};
 use quorate_kernel::invariant;
 use quorate_kernel::time::{Span, Time};
@@ -48,6 +50,8 @@ pub struct Gateway {
     /// The number of the last change that was told, and the newest change of a node.
     seen: u64,
     zxid: Zxid,
+    /// What this host has answered by itself, and how much of it in this turn.
+    here: Here,
     connections: BTreeMap<Ticket, Connection>,
     sessions: BTreeMap<SessionId, Session>,
     /// Sessions that have come here in this turn while they had another connection here: what is
@@ -75,6 +79,8 @@ struct Connection {
     questions: BTreeSet<u64>,
     /// Its last command, or question that went ahead of one.
     last: u64,
+    /// The newest change that this host may have shown it by itself.
+    shown: Zxid,
 }
 
 /// A session that is at this gateway.
@@ -148,6 +154,7 @@ impl Gateway {
             begun: 0,
             seen: 0,
             zxid: Zxid(0),
+            here: Here::default(),
             connections: BTreeMap::new(),
             sessions: BTreeMap::new(),
             replaced: BTreeSet::new(),
@@ -160,6 +167,7 @@ impl Gateway {
     /// there.
     pub fn turn_end(&mut self) {
         self.replaced.clear();
+        self.here.turn_end();
     }
 
     /// How many sessions are here.
@@ -207,6 +215,12 @@ impl Gateway {
     fn connection(&mut self, session: SessionId) -> Option<(Ticket, &mut Connection)> {
         let ticket = self.sessions.get(&session)?.connection?;
         Some((ticket, self.connections.get_mut(&ticket)?))
+    }
+
+    /// The newest change that a client here can know of.
+    fn known_to(&self, client: Option<Ticket>) -> Zxid {
+        let connection = client.and_then(|ticket| self.connections.get(&ticket));
+        connection.map_or(self.zxid, |it| it.shown.max(self.zxid))
     }
 
     /// A question of a client is not open any more: what waits behind it may go on.

@@ -306,6 +306,11 @@ impl<O> Stream<O> {
         self.sent >= self.acked && self.sent <= self.last() && are_asked
     }
 
+    /// Whether a command was answered, with all before it.
+    pub fn is_answered(&self, command: u64) -> bool {
+        command <= self.acked
+    }
+
     /// The number of the last command.
     pub fn last(&self) -> u64 {
         self.acked + self.commands.len() as u64

@@ -15,8 +15,9 @@ use quorate_kernel::probe;
 use quorate_kernel::time::{Span, Time};
 use quorate_kernel::tree::SessionId;
 
-/// How long ago a majority may have heard of this host, for it to say who is silent.
-const SURE: Span = Span::secs(2);
+/// How long ago a majority may have heard of this host, for it to say who is silent, and to answer
+/// what sessions read.
+pub(super) const SURE: Span = Span::secs(2);
 /// The most that one tick counts of the silence of clients.
 const COUNTED_MAX: Span = Span::millis(250);
 

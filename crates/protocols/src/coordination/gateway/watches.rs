@@ -42,6 +42,11 @@ impl Watches {
         self.count == 0
     }
 
+    /// Whether a client follows something.
+    pub fn follows(&self, client: Ticket) -> bool {
+        self.by.contains_key(&client)
+    }
+
     /// How much is followed.
     pub fn len(&self) -> usize {
         self.count

@@ -80,6 +80,7 @@ impl World {
             durability: Durability::Sync,
             value_bytes_max: 1000,
             timeouts: (4000, 40_000),
+            session_reads: false,
             kept: Kept { entries: 100, bytes: 10_000 },
             key: [7; 32],
         };

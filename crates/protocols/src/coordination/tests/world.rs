@@ -77,6 +77,7 @@ pub fn settings(founders_count: u64, durability: Durability) -> Settings {
         durability,
         value_bytes_max: 1000,
         timeouts: (2000, 60_000),
+        session_reads: false,
         // Little, so that who was away copies.
         kept: Kept { entries: 20, bytes: 2000 },
         key: [7; 32],

@@ -113,6 +113,7 @@ impl Replica {
         let Some(primary) = &mut self.primary else { return };
         let (view, commit, end) = (self.head.view, self.commit, self.log.end());
         let (mut sent, asks) = (primary.sent, primary.asked < end);
+        primary.told = if sent < end { commit } else { primary.told };
         primary.sent = end;
         primary.asked = end;
         let others = self.others();
@@ -128,6 +129,18 @@ impl Replica {
         }
         if asks {
             self.send_prepare_ok(cx);
+        }
+    }
+
+    /// Members are told at once of what is committed, if nothing else tells them in this turn: they
+    /// execute it, and whoever reads at one of them finds it. To be called when the turn has ended.
+    pub fn tell_commit(&mut self, cx: &mut Context<'_>) {
+        let (commit, others) = (self.commit, self.others());
+        let Some(primary) = &mut self.primary else { return };
+        if primary.told < commit && !others.is_empty() {
+            primary.told = commit;
+            // A beat promises nothing.
+            cx.send(&others, self.beat(), Release::Early);
         }
     }
 

@@ -107,6 +107,9 @@ impl Replica {
         if others.is_empty() {
             return self.answer_reads(cx);
         }
+        if let Some(primary) = &mut self.primary {
+            primary.told = self.commit;
+        }
         // A beat promises nothing.
         cx.send(&others, self.beat(), Release::Early);
         if mutant!("read_unconfirmed") {

@@ -247,6 +247,7 @@ impl Primary {
             began,
             is_serving: false,
             sent: began.op,
+            told: Op(0),
             asked: Op(0),
             acked: Default::default(),
             wish: None,

@@ -67,6 +67,8 @@ pub struct Tree {
     quiescence: Quiescence,
     /// When something was recorded last.
     latest: Time,
+    /// Whether hosts answer what sessions read.
+    has_session_reads: bool,
     /// What happened since everything was lost, if it ever was.
     record: Record,
     /// The records before.
@@ -78,7 +80,7 @@ pub struct Tree {
 impl Tree {
     /// Nothing was asked yet.
     #[must_use]
-    pub fn new(section: &WorkloadSection, rng: &mut Rng) -> Tree {
+    pub fn new(section: &WorkloadSection, has_session_reads: bool, rng: &mut Rng) -> Tree {
         let client = |index| Client::new(index % WITHOUT != WITHOUT - 1);
         Tree {
             section: section.clone(),
@@ -88,7 +90,8 @@ impl Tree {
             watches: 0,
             quiescence: Quiescence::default(),
             latest: Time(0),
-            record: Record::default(),
+            has_session_reads,
+            record: Record::default().with_session_reads(has_session_reads),
             past: Vec::new(),
             next: None,
         }
@@ -317,6 +320,7 @@ impl Workload for Tree {
             }
             None => Record::default(),
         };
+        let next = next.with_session_reads(self.has_session_reads);
         self.past.push(std::mem::replace(&mut self.record, next));
     }
 

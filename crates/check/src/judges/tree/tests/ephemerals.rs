@@ -48,6 +48,22 @@ fn a_session_that_was_not_silent_does_not_end() {
 }
 
 #[test]
+fn what_a_host_answers_by_itself_keeps_no_session() {
+    for has_session_reads in [true, false] {
+        let (mut story, one, other) = begun();
+        story.record = core::mem::take(&mut story.record).with_session_reads(has_session_reads);
+        story.wait(50);
+        story.tell(one, exists("/e", false), 3, Ok(Told::Stat(of(1, 3))));
+        story.wait(50);
+        story.tell(other, exists("/e", false), 4, Err(Failure::NoNode));
+        match has_session_reads {
+            true => story.holds(),
+            false => story.is_wrong("must have been told Stat"),
+        }
+    }
+}
+
+#[test]
 fn nobody_sees_a_node_of_a_session_that_is_known_to_have_ended() {
     let (mut story, one, other) = begun();
     story.wait(200);

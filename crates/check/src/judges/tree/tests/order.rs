@@ -272,3 +272,64 @@ fn the_time_of_changes_does_not_run_back() {
     back.tell(one, create("/b", "x"), 3, created("/b", of(3, 69)));
     back.is_wrong("change 3 is of 69 ms, and change 2 of 70 ms");
 }
+
+/// The same as [`begun`], where hosts answer what sessions read.
+fn begun_with_session_reads() -> (Story, Client, Client) {
+    let (mut story, one, other) = begun();
+    story.record = core::mem::take(&mut story.record).with_session_reads(true);
+    (story, one, other)
+}
+
+#[test]
+fn what_a_session_reads_at_its_host_may_be_older_than_what_others_know() {
+    let (mut story, one, other) = begun_with_session_reads();
+    story.tell(other, get("/a", false), 3, data("x", made(3, "x")));
+    story.tell(other, get("/a", false), 4, data("y", changed(made(3, "y"), 4, 1)));
+    story.tell(other, delete("/a"), 5, Ok(Told::Done));
+    story.tell(one, get("/a", false), 4, data("y", changed(made(3, "y"), 4, 1)));
+    story.holds();
+}
+
+#[test]
+fn no_session_reads_what_is_older_than_its_own_writes() {
+    let (mut story, one, _) = begun_with_session_reads();
+    story.tell(one, get("/a", false), 3, data("x", made(3, "x")));
+    story.is_wrong("first what was answered with change 4");
+}
+
+#[test]
+fn no_session_reads_backwards_also_at_another_host() {
+    let (mut story, _, other) = begun_with_session_reads();
+    story.tell(other, get("/a", false), 4, data("y", changed(made(3, "y"), 4, 1)));
+    let again = story.again(other);
+    story.tell(again, get("/a", false), 3, data("x", made(3, "x")));
+    story.is_wrong("first what was answered with change 4");
+}
+
+#[test]
+fn a_session_reads_what_was_there_and_nothing_uncommitted() {
+    let (mut story, _, other) = begun_with_session_reads();
+    story.tell(other, get("/a", false), 3, data("y", made(3, "y")));
+    story.is_wrong("must have been told");
+}
+
+#[test]
+fn behind_a_sync_a_session_reads_what_was_known_before_it() {
+    let (mut story, _, other) = begun_with_session_reads();
+    story.tell(other, sync(), 4, Ok(Told::Done));
+    story.tell(other, get("/a", false), 3, data("x", made(3, "x")));
+    story.is_wrong("first what was answered with change 4");
+    let (mut story, _, other) = begun_with_session_reads();
+    story.tell(other, sync(), 3, Ok(Told::Done));
+    story.is_wrong("though change 4 was known before it asked");
+}
+
+#[test]
+fn who_was_told_of_a_change_reads_nothing_older() {
+    let (mut story, one, other) = begun_with_session_reads();
+    story.tell(other, get("/a", true), 4, data("y", changed(made(3, "y"), 4, 1)));
+    story.tell(one, set("/a", "z"), 5, Ok(Told::Stat(changed(made(3, "z"), 5, 2))));
+    story.event(other, 5, "/a", What::Data);
+    story.tell(other, get("/a", false), 4, data("y", changed(made(3, "y"), 4, 1)));
+    story.is_wrong("was told that /a was");
+}

@@ -23,6 +23,10 @@ pub struct Judged {
     pub reads: usize,
     pub writes: usize,
     pub events: usize,
+    /// Reads of sessions that their hosts have answered at once, and those that show less than was
+    /// known when they were asked.
+    pub here: usize,
+    pub older: usize,
 }
 
 /// The place in all that was told, and what was told there.
@@ -62,10 +66,10 @@ pub fn judge(world: &World, customers: &Customers) -> Judged {
         answers.entry(*ticket).or_default().push((place, outcome));
     }
     are_answered_once(&answers, customers);
-    are_not_older(world, &answers, customers);
+    let (here, older) = are_not_older(world, &answers, customers);
     are_in_order(&answers, customers);
     let mut reads = Reads::new();
-    let mut judged = Judged::default();
+    let mut judged = Judged { here, older, ..Judged::default() };
     for asked in &customers.asked {
         let told = reply(&answers, asked.ticket).map(|(_, reply)| reply);
         // That nothing is followed the host knows by itself.
@@ -99,8 +103,10 @@ fn are_answered_once(answers: &Answers<'_>, customers: &Customers) {
     }
 }
 
-/// Nothing is older than what anybody had been told before it was asked.
-fn are_not_older(world: &World, answers: &Answers<'_>, customers: &Customers) {
+/// Nothing is older than what anybody had been told before it was asked. If hosts answer what
+/// sessions read, that is no older than what its own session had been told: how many were answered
+/// at once, and how many are older than what others had been told.
+fn are_not_older(world: &World, answers: &Answers<'_>, customers: &Customers) -> (usize, usize) {
     let mut newest = Vec::from([0]);
     for (_, _, outcome) in &world.answers {
         let zxid = match outcome {
@@ -109,11 +115,57 @@ fn are_not_older(world: &World, answers: &Answers<'_>, customers: &Customers) {
         };
         newest.push(zxid.max(*newest.last().expect("it is not empty")));
     }
+    let (mut here, mut older) = (0, 0);
     for asked in customers.asked.iter().filter(|asked| !is_local(&asked.act)) {
-        let Some((_, reply)) = reply(answers, asked.ticket) else { continue };
-        let known = newest[asked.place];
-        assert!(reply.zxid.0 >= known, "{:?}: {reply:?}, and {known} was told", asked.act);
+        let Some((place, reply)) = reply(answers, asked.ticket) else { continue };
+        let (zxid, all) = (reply.zxid.0, newest[asked.place]);
+        let is_of_session = world.settings.session_reads && may_be_old(asked);
+        let known = if is_of_session { known_to(asked, answers, customers) } else { all };
+        assert!(zxid >= known, "{:?}: {reply:?}, and {known} was told", asked.act);
+        here += usize::from(is_of_session && place == asked.place);
+        older += usize::from(zxid < all);
     }
+    (here, older)
+}
+
+/// Whether it is a read that the session's host may answer by itself.
+fn may_be_old(asked: &Asked) -> bool {
+    let is_read = |item: &Item| !item.is_write() && !matches!(item, Item::Check { .. });
+    let are_reads = match &asked.act {
+        Act::One(item) => is_read(item),
+        Act::Each(items) => items.iter().all(is_read),
+        _ => false,
+    };
+    are_reads && asked.session.is_some()
+}
+
+/// The newest change that a session had been told of before it asked something, on this connection
+/// or on those before.
+fn known_to(asked: &Asked, answers: &Answers<'_>, customers: &Customers) -> u64 {
+    let of = |connection: usize| &customers.connections[connection];
+    let is_heard = |connection: usize, place: usize| {
+        place < asked.place && of(connection).over.is_none_or(|over| place < over)
+    };
+    let own = customers.asked.iter().filter(|other| other.session == asked.session);
+    let told = own.filter_map(|other| {
+        let (place, reply) = reply(answers, other.ticket)?;
+        let is_over = matches!(reply.told, Err(Failure::SessionMoved | Failure::SessionExpired));
+        (is_heard(other.connection?, place) && !is_over).then_some(reply.zxid.0)
+    });
+    let mut newest = told.max().unwrap_or_default();
+    for (index, connection) in customers.connections.iter().enumerate() {
+        let all = answers.get(&connection.ticket).into_iter().flatten();
+        let is_its = connection.session == asked.session;
+        for (_, outcome) in all.filter(|(place, _)| is_its && is_heard(index, *place)) {
+            let Outcome::More(events) = outcome else { continue };
+            let zxid = |event: &Event| match event {
+                Event::Session(SessionEvent::Changed(changed)) => changed.zxid.0,
+                _ => 0,
+            };
+            newest = newest.max(events.iter().map(zxid).max().unwrap_or_default());
+        }
+    }
+    newest
 }
 
 /// What one session asks is answered in its order, and shows nothing of what it asks behind it.

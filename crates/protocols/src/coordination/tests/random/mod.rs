@@ -33,6 +33,16 @@ fn run_seed(seed: u64, durability: Durability) -> Judged {
     run(seed, rng, world, |_, _| {}).0
 }
 
+/// One schedule in which hosts answer what sessions read.
+fn run_here(seed: u64, durability: Durability) -> Judged {
+    let mut rng = Rng::new(seed ^ 0x4e4e);
+    let least = if durability == Durability::Sync { 1 } else { 3 };
+    let (founders, more) = (rng.between(least, 5), rng.between(0, 2));
+    let mut settings = settings(founders, durability);
+    settings.session_reads = true;
+    run(seed, rng, World::new(seed, founders + more, settings), |_, _| {}).0
+}
+
 /// One schedule in which hosts join, leave and fail, too; how often members have changed.
 fn run_seats(seed: u64) -> (Judged, usize) {
     let mut rng = Rng::new(seed ^ 0x5ea7);
@@ -175,11 +185,13 @@ fn all(many: u64, mut run: impl FnMut(u64) -> Judged) -> (Judged, usize) {
     let seeds = seeds(many);
     for seed in seeds.clone() {
         let says = Says(seed);
-        let Judged { reads, writes, events } = run(seed);
+        let Judged { reads, writes, events, here, older } = run(seed);
         drop(says);
         all.reads += reads;
         all.writes += writes;
         all.events += events;
+        all.here += here;
+        all.older += older;
     }
     (all, (seeds.end - seeds.start) as usize)
 }
@@ -187,7 +199,8 @@ fn all(many: u64, mut run: impl FnMut(u64) -> Judged) -> (Judged, usize) {
 #[test]
 fn every_promise_is_kept_whatever_fails() {
     let (judged, count) = all(12, |seed| run_seed(seed, Durability::Sync));
-    let Judged { reads, writes, events } = judged;
+    let Judged { reads, writes, events, older, .. } = judged;
+    assert_eq!(older, 0, "reads are linearizable");
     assert!(reads > 40 * count, "{reads} reads");
     assert!(writes > 40 * count, "{writes} writes");
     assert!(events > 20 * count, "{events} events");
@@ -211,4 +224,23 @@ fn members_change_and_every_promise_is_kept() {
     });
     assert!(judged.writes > 20 * count, "{judged:?}");
     assert!(changes > count, "members change: {changes}");
+}
+
+#[test]
+fn hosts_answer_what_sessions_read_and_each_has_its_order() {
+    let (judged, count) = all(10, |seed| run_here(seed, Durability::Sync));
+    let Judged { reads, writes, events, here, older } = judged;
+    assert!(reads > 40 * count, "{reads} reads");
+    assert!(writes > 40 * count, "{writes} writes");
+    assert!(events > 20 * count, "{events} events");
+    assert!(here > count, "{here} reads are answered at once");
+    assert!(older > 0, "some show less than others know");
+}
+
+#[test]
+fn hosts_that_forget_answer_nothing_that_was_not_committed() {
+    for durability in [Durability::Memory, Durability::Periodic { every_ms: 50 }] {
+        let (judged, count) = all(3, |seed| run_here(seed, durability));
+        assert!(judged.writes > 20 * count, "{judged:?}");
+    }
 }
