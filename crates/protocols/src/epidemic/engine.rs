@@ -210,7 +210,7 @@ impl Process for Epidemic {
         let hints = core::mem::take(&mut self.state.hints);
         self.state = State::new(cx.me, &self.settings);
         self.state.hints = hints;
-        recover::load(&mut self.state, cx.table);
+        recover::load(&mut self.state, self.settings.level, cx.table);
         let has_copies = self.state.last.is_none() && !self.state.store.is_empty();
         if has_copies && self.settings.level != Level::None {
             // A join broke off: how old its copies are is not known, and others have them.

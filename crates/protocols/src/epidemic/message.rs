@@ -1,6 +1,7 @@
 //! The messages. New variants are only appended.
 
 use super::keys::is_wire_key;
+use super::repair::behind::Heard;
 use super::replica::range::{Leaf, PARTS_MAX, Range};
 use super::replica::seen::Done;
 use super::replica::store::{Entry, Record};
@@ -198,11 +199,9 @@ pub struct SnapshotB {
     pub is_ready: bool,
     /// How far the sender has come; of a node that is not ready, the last event on its disk.
     pub horizon: Horizon,
-    /// The time up to which it has heard all of the range, if that is before it: it gave some of it
-    /// up then, or has taken it over in part.
-    pub behind: Option<LogicalTime>,
-    /// Whether the sender never had some of the range, and has nothing of that.
-    pub lacks: bool,
+    /// The parts of the range that the sender has not all of, or gave up, with what it has heard of
+    /// them.
+    pub noted: Vec<(Range, Heard)>,
     /// Records, ascending by key.
     pub records: Vec<Record>,
     /// Up to which event the sender has forgotten requests, as there were too many.
@@ -332,7 +331,10 @@ impl Message {
             Message::SnapshotB(page) => {
                 let is_below =
                     page.ids_below.begin().flatten().is_none_or(|event| event.is_sound());
+                let are_noted = page.noted.len() <= PARTS_MAX
+                    && page.noted.iter().all(|(part, _)| part.is_sound());
                 are_sound(&page.records, &page.ids)
+                    && are_noted
                     && page.forgotten.is_none_or(EventKey::is_sound)
                     && is_rest(&page.after)
                     && is_below

@@ -55,6 +55,16 @@ impl Epidemic {
         lags && !mutant!("epidemic_late_answers_taken")
     }
 
+    /// Up to when all was heard of what an answer brings: not later than what this node could know.
+    fn believed(&self, heard: LogicalTime) -> LogicalTime {
+        match self.state.last {
+            _ if mutant!("epidemic_heard_is_what_is_said") => heard,
+            Some(last) => heard.min(last.time),
+            None if self.state.epto.believes(heard) => heard,
+            None => LogicalTime(0),
+        }
+    }
+
     /// Takes in what an answer brings. It says no more of what is still taken over than what its
     /// sender has heard: the tombstones may be purged by the end.
     pub(in crate::epidemic) fn merge_answer(
@@ -63,8 +73,11 @@ impl Epidemic {
         records: Vec<Record>,
         ids: Vec<(RequestId, Done)>,
     ) {
+        let heard = self.believed(heard);
         let state = &mut self.state;
-        let is_here = |part: &Range| records.iter().any(|one| part.has(position(&one.key)));
+        let mine = records.iter().map(|one| position(&one.key)).filter(|at| state.is_mine(*at));
+        let mine: Vec<_> = mine.collect();
+        let is_here = |part: &Range| mine.iter().any(|at| part.has(*at));
         let parts = state.behind.within(&Range::ALL).map(|(part, _)| part);
         let parts: Vec<Range> = parts.filter(is_here).collect();
         for part in parts {

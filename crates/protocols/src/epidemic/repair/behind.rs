@@ -5,9 +5,12 @@
 //! tombstones, however far it has come itself: what it takes of it is as old as who it takes it of.
 //! A start must know both: counted from the last event on the disk, what was given up or taken long
 //! before would be young, and stay after the tombstones of its keys are purged where they are.
+//!
+//! It says also what a node is a copy of. It had all of what is not noted, and of what was its own.
+//! Of what was taken something may be missing, however young it is, until all is taken over.
 
 use crate::epidemic::keys::BEHIND;
-use crate::epidemic::replica::range::Range;
+use crate::epidemic::replica::range::{PARTS_MAX, Range};
 use crate::epidemic::replica::seen::Write;
 use crate::epto::LogicalTime;
 use alloc::vec::Vec;
@@ -22,7 +25,8 @@ pub enum Heard {
     /// tombstones. What it takes of others since, who lag by no more than tombstones are kept,
     /// meets these, and makes what it had no older.
     Own(LogicalTime),
-    /// All that is here was taken of others. The one that was least far had heard up to this time.
+    /// All that is here was taken of others, or some of it was dropped. The one that was least far
+    /// had heard up to this time.
     Taken(LogicalTime),
     /// Nothing of it is here.
     Nothing,
@@ -87,9 +91,9 @@ impl Behind {
     /// A range is given up of which something is here, heard up to this time, or up to what is
     /// noted of a part.
     pub fn give_up(&mut self, range: &Range, since: LogicalTime, writes: &mut Vec<Write>) {
-        let own = Heard::Own(since);
-        self.change(range, |heard| if heard == Heard::Nothing { own } else { heard }, writes);
-        self.note(range, own, writes);
+        let some = Heard::Taken(since);
+        self.change(range, |heard| if heard == Heard::Nothing { some } else { heard }, writes);
+        self.note(range, Heard::Own(since), writes);
     }
 
     /// Something of a range is taken of who has heard of it up to this time. What the node answers
@@ -142,10 +146,14 @@ impl Behind {
         self.within(range).filter_map(|(_, heard)| heard.until()).min()
     }
 
-    /// Whether nothing is here of some of a range: the node never had it, or has dropped it.
+    /// The same for others, who count the copies of each part. Of too many parts it says less.
     #[must_use]
-    pub fn lacks(&self, range: &Range) -> bool {
-        self.within(range).any(|(_, heard)| heard == Heard::Nothing)
+    pub fn told(&self, range: &Range) -> Vec<(Range, Heard)> {
+        let noted: Vec<(Range, Heard)> = self.within(range).collect();
+        match (noted.len() > PARTS_MAX, self.until(range)) {
+            (false, _) => noted,
+            (true, until) => Vec::from([(*range, until.map_or(Heard::Nothing, Heard::Taken))]),
+        }
     }
 
     /// All parts of a range with the time up to which they were heard: those that are noted, and

@@ -12,12 +12,14 @@
 //! are not ready either. Who is alone in its slice has all that there is of it, and asks any
 //! neighbour for a place in the order.
 
+use super::behind::Heard;
 use super::deferred::Deferred;
+use super::donor::Donor;
 use super::doubt::Doubt;
-use super::horizons::furthest;
-use super::snapshot::{Donor, time};
+use super::enough::{Around, Had};
+use super::snapshot::time;
 use crate::epidemic::replica::range::Range;
-use crate::epidemic::{Context, Epidemic};
+use crate::epidemic::{Context, Epidemic, Level};
 use crate::epto::{EventKey, Horizon, LogicalTime, ResumeError};
 use crate::gossip::cyclon::Peer;
 use crate::slices::Changed;
@@ -71,6 +73,8 @@ pub struct Joining {
     /// The donors that are ready and lag behind what this node has itself, with the rounds since
     /// when they have said so.
     pub(super) lagging: BTreeMap<NodeId, u64>,
+    /// Whether anything was ever written, as donors show.
+    pub(super) lives: bool,
     /// Whether something was dropped that the node had itself.
     pub(super) has_dropped: bool,
     /// What has had its turn since `floor`.
@@ -98,86 +102,12 @@ impl Joining {
         self.donors.get(&donor).map(|donor| donor.number)
     }
 
-    fn done(&self, is_ready: bool) -> impl Iterator<Item = &Donor> {
-        self.donors.values().filter(move |donor| donor.whole(is_ready).is_some())
-    }
-
-    /// How many of these members have been heard to the end. Of those that lag nothing was taken,
-    /// and those that never had some of the range know nothing of it: they count only if there is
-    /// nobody else, the latter also where nothing was ever written.
-    fn heard(&self, members: &[NodeId], round: u64) -> usize {
-        let is_coming = || self.donors.values().any(|donor| donor.is_coming(round));
-        let has_others = (self.unheard(members) > 0 || members.is_empty() && is_coming())
-            && !mutant!("epidemic_who_lags_is_counted");
-        let is_counted = |donor: &&Donor| {
-            let has_nothing = donor.lags() || donor.lacks() && self.heard.is_some();
-            (donor.is_member || members.is_empty()) && !(has_others && has_nothing)
-        };
-        self.done(false).filter(is_counted).count()
-    }
-
-    /// Of how many of these members no snapshot has come whole.
-    fn unheard(&self, members: &[NodeId]) -> usize {
-        let is_heard = |donor: &Donor| donor.whole(false).is_some();
-        let is_done = |member: &&NodeId| self.donors.get(member).is_some_and(is_heard);
-        members.len() - members.iter().filter(is_done).count()
-    }
-
-    /// Whether enough is here in this round, where these members are known, and whether there is
-    /// nobody else at all. Acknowledged writes have `copies`; `has_own` says whether the node has
-    /// started with what it had.
-    fn is_enough(
-        &self,
-        (round, patience): (u64, u64),
-        members: &[NodeId],
-        (is_alone, is_far): (bool, bool),
-        (copies, has_own): (usize, bool),
-    ) -> bool {
-        if mutant!("epidemic_join_at_once") {
-            return true;
-        }
-        let waited = round - self.since.unwrap_or(round);
-        let ready = self.done(true).count();
-        // Who has all is still sending it: what others have is less.
-        let is_coming = self.donors.values().any(|one| one.is_ready() && !one.is_silent(round))
-            && !mutant!("epidemic_join_without_who_is_ready");
-        let all = self.heard(members, round);
-        if members.is_empty() {
-            // Who may be there that nobody knows yet may have what others would make it drop. They
-            // show up when slices are joined, at the latest.
-            return waited >= patience && (is_alone || all >= 1 && !is_far);
-        }
-        ready >= DONORS
-            || (waited >= patience && ready >= 1 && members.len() < DONORS)
-            || (waited >= 2 * patience && ready >= 1)
-            || (waited >= 2 * patience
-                && !is_coming
-                && all >= members.len().min(DONORS)
-                && !(is_far && self.unheard(members) >= copies))
-            || (waited >= 4 * patience
-                && has_own
-                && self.suffices((round, patience), copies, members))
-    }
-
     /// Whether neighbours have come so much further than all who have the range that these will
     /// drop what they have when this node has a place in the order: they were away, all of them.
     fn is_far(&self, own: Option<EventKey>, clock: LogicalTime, grace: u64) -> bool {
         let members = time(self.furthest.max(own));
         let is_far = time(self.heard).max(clock.0).saturating_sub(members) > grace;
         is_far && !mutant!("epidemic_leaves_behind_who_will_drop")
-    }
-
-    /// Whether what has come and what the node had suffices without those that are cut off: they
-    /// are too few to have something acknowledged alone, and nobody ready was heard for long.
-    fn suffices(&self, (round, patience): (u64, u64), copies: usize, members: &[NodeId]) -> bool {
-        let is_heard = self.hears_ready(round, patience);
-        let unheard = self.unheard(members);
-        let are_few = unheard < copies;
-        // A neighbour that is no member knows nothing of what they have.
-        unheard < members.len()
-            && are_few
-            && !is_heard
-            && !mutant!("epidemic_waits_for_who_is_cut_off")
     }
 }
 
@@ -234,9 +164,7 @@ impl Epidemic {
 
     /// A round has passed.
     pub(in crate::epidemic) fn on_join_round(&mut self, cx: &mut Context<'_>) {
-        if self.state.range().is_none() {
-            return;
-        }
+        let Some(range) = self.state.range() else { return };
         let target = self.target();
         let (round, ttl) = (self.state.round, u64::from(self.state.epto.parameters().ttl));
         let may_resume = self.state.epto.may_resume() || mutant!("epidemic_join_at_once");
@@ -270,15 +198,49 @@ impl Epidemic {
         }
         joining.range = Some(target);
         joining.since.get_or_insert(round);
-        let (waited, found) = ((round, PATIENCE_TTLS * ttl), (is_alone, is_far));
-        if joining.is_enough(waited, &known, found, (copies, has_own)) {
-            return self.take_over(target, cx);
+        let (patience, members) = (PATIENCE_TTLS * ttl, known);
+        let had = self.had(target);
+        let Standing::Joining(joining) = &self.state.standing else { return };
+        // It may have been told of itself, too.
+        let me = self.state.me.node;
+        let told: Vec<_> =
+            self.state.hints.iter().filter(|hint| hint.who.node != me).cloned().collect();
+        let is_told_all = joining.has_heard(&told, &range);
+        let around = Around {
+            round,
+            patience,
+            members,
+            is_alone,
+            is_told_all,
+            is_far,
+            copies,
+            has_own,
+            had,
+        };
+        if joining.is_enough(&around) {
+            return self.take_over(around.had, cx);
         }
         self.ask_donors(target, round, cx);
     }
 
+    /// What this node had itself of a range when it began to join. Who has a place had no more of
+    /// it than what it gave up.
+    fn had(&self, range: Range) -> Had {
+        let (state, is_unordered) = (&self.state, self.settings.level == Level::None);
+        let Standing::Joining(joining) = &state.standing else { panic!("it joins") };
+        let noted = match joining.takes_place {
+            true => state.behind.told(&range),
+            false => Vec::from([(range, Heard::Nothing)]),
+        };
+        // Without an order nothing tells it but what is here.
+        let is_used = is_unordered && (!joining.takes_place || !state.store.is_empty());
+        let is_used = is_used && !mutant!("epidemic_no_order_no_loss");
+        Had { range, noted, lives: joining.lives || state.last.is_some() || is_used }
+    }
+
     /// Enough is here: the node is ready.
-    fn take_over(&mut self, target: Range, cx: &mut Context<'_>) {
+    fn take_over(&mut self, had: Had, cx: &mut Context<'_>) {
+        let target = had.range;
         invariant!(self.state.writes.is_empty(), "an input begins without writes");
         let Standing::Joining(joining) = &mut self.state.standing else { return };
         let furthest_ready = time(joining.furthest_ready);
@@ -287,9 +249,7 @@ impl Epidemic {
             return self.flush(cx);
         }
         let Standing::Joining(joining) = &mut self.state.standing else { return };
-        // Who is not ready may have come further, without the events in between.
         let has_ready = joining.done(true).next().is_some();
-        let told = joining.donors.values().filter_map(|donor| donor.whole(has_ready)).cloned();
         let own = Horizon { last: self.state.last, ..Horizon::default() };
         let since = self.state.last;
         // Of who lags nothing was taken; who had something itself has what there is.
@@ -297,7 +257,8 @@ impl Epidemic {
         let is_alone =
             !had_any && joining.done(false).all(|donor| donor.lags() || !donor.is_member);
         let heard = joining.heard.map_or(LogicalTime(0), |furthest| furthest.time);
-        let mut horizon = furthest(own, told);
+        let mut horizon = joining.horizon(own, &had);
+        let lost = if has_ready { Vec::new() } else { joining.lost(&had) };
         let takes_place = joining.takes_place;
         // Who has no place has none: nothing has its turn there.
         let (deferred, cuts) = (core::mem::take(&mut joining.deferred), joining.cuts);
@@ -329,6 +290,7 @@ impl Epidemic {
         }
         self.state.behind.end(&target, &mut self.state.writes);
         self.perform_deferred(deferred, &target);
+        self.doubt_of(&lost);
         self.state.counters.joins += 1;
         let ready = self.state.ready.unwrap_or(target);
         let (first, last) = (ready.first.min(target.first), ready.last.max(target.last));
@@ -346,6 +308,14 @@ impl Epidemic {
         };
         self.flush(cx);
         invariant!(self.state.epto.has_place(), "who is ready knows its place in the order");
+    }
+
+    /// These parts are taken over without a copy: others may have what is missing here.
+    fn doubt_of(&mut self, lost: &[Range]) {
+        for part in lost.iter().filter(|_| !mutant!("epidemic_lost_is_not_there")) {
+            probe!("epidemic/joined_without_a_copy");
+            self.state.doubt.begin(part);
+        }
     }
 
     /// Takes a place in the order, or begins anew; returns whether there is one.
@@ -385,11 +355,13 @@ mod tests {
     /// Members that it does not know of would drop what they have when it takes that place.
     #[test]
     fn who_knows_no_member_takes_no_place_that_is_far() {
-        let donors = BTreeMap::from([(NodeId(3), Donor::heard(Horizon::default()))]);
+        let donors = BTreeMap::from([(NodeId(3), Donor::said(Horizon::default(), Vec::new()))]);
         let joining = Joining { since: Some(0), donors, ..Joining::default() };
-        let may = |found| joining.is_enough((99, 24), &[], found, (2, true));
-        assert!(may((false, false)) && !may((false, true)));
-        assert!(may((true, true)), "nobody is there");
+        let may = |is_alone, is_far| {
+            joining.is_enough(&Around { is_alone, is_far, ..Around::in_round(99) })
+        };
+        assert!(may(false, false) && !may(false, true));
+        assert!(may(true, true), "nobody is there");
         assert!(may_be_met(&[], 2) && may_be_met(&[NodeId(3)], 1));
         assert!(!may_be_met(&[], 1), "nobody will ever be");
     }

@@ -2,6 +2,7 @@
 
 use super::behind::Heard;
 use super::compare::bytes_of;
+use super::donor::{Donor, Said, is_life};
 use super::join::{DONORS, PATIENCE_TTLS, Standing};
 use crate::epidemic::message::{Message, PAGE_BYTES, RECORDS_MAX, Rest, SnapshotB};
 use crate::epidemic::replica::range::Range;
@@ -12,76 +13,6 @@ use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::ids::{Incarnation, NodeId};
 use quorate_kernel::{invariant, mutant, probe};
-
-/// After how many rounds without an answer another member is asked.
-const SILENT_ROUNDS: u64 = 6;
-
-/// A member that was asked for a snapshot.
-#[derive(Clone, Debug)]
-pub(super) struct Donor {
-    asked_at: u64,
-    /// Names the questions for this snapshot: a page of an earlier one is dropped.
-    pub number: u64,
-    /// What was said with the first page of this one.
-    begun: Option<Said>,
-    /// The same of the last snapshot that came whole.
-    whole: Option<Said>,
-    /// Whether it is of the slice: others know no more than a place in the order.
-    pub is_member: bool,
-}
-
-/// What a donor says of itself.
-#[derive(Clone, Debug)]
-struct Said {
-    horizon: Horizon,
-    is_ready: bool,
-    /// Whether it was away for so long that nothing of it was taken.
-    lags: bool,
-    /// Whether it never had some of the range.
-    lacks: bool,
-}
-
-impl Donor {
-    /// One that has said all, which has come so far and is not ready.
-    #[cfg(test)]
-    pub fn heard(horizon: Horizon) -> Donor {
-        let said = Said { horizon, is_ready: false, lags: false, lacks: false };
-        Donor { asked_at: 0, number: 0, begun: None, whole: Some(said), is_member: false }
-    }
-
-    /// How far it had come when it began to send what has come whole; only of a donor that was
-    /// ready, if that is asked.
-    pub fn whole(&self, is_ready: bool) -> Option<&Horizon> {
-        let said = self.whole.as_ref().filter(|said| said.is_ready || !is_ready);
-        said.map(|said| &said.horizon)
-    }
-
-    /// Whether nothing was taken of what it had.
-    pub fn lags(&self) -> bool {
-        self.whole.as_ref().is_some_and(|said| said.lags)
-    }
-
-    /// Whether it has nothing of a part of what it was asked for, though there may be something.
-    pub fn lacks(&self) -> bool {
-        let lacks = self.whole.as_ref().is_some_and(|said| said.lacks && !said.is_ready);
-        lacks && !mutant!("epidemic_nothing_is_a_copy")
-    }
-
-    /// Whether it has said so, in this snapshot or in the last one.
-    pub fn is_ready(&self) -> bool {
-        self.begun.iter().chain(&self.whole).any(|said| said.is_ready)
-    }
-
-    /// Whether it has not gone on for long.
-    pub fn is_silent(&self, round: u64) -> bool {
-        self.whole(true).is_none() && round >= self.asked_at + SILENT_ROUNDS
-    }
-
-    /// Whether some of it has come, and more is to come.
-    pub fn is_coming(&self, round: u64) -> bool {
-        self.begun.is_some() && !self.is_silent(round)
-    }
-}
 
 impl Epidemic {
     /// Asks as many members as it takes, and others in place of those that are silent.
@@ -101,8 +32,12 @@ impl Epidemic {
         let free =
             |node: &NodeId| joining.donors.get(node).is_none_or(|donor| donor.is_silent(round));
         let asked = if asks_all { &neighbours } else { &members };
-        let mut free: Vec<NodeId> = asked.iter().copied().filter(free).collect();
+        // Those that never were first: all are heard the sooner.
+        let is_new = |node: &NodeId| !joining.donors.contains_key(node);
+        let (mut new, mut free): (Vec<NodeId>, Vec<NodeId>) =
+            asked.iter().copied().filter(free).partition(is_new);
         for _ in open..DONORS {
+            let free = if new.is_empty() { &mut free } else { &mut new };
             if free.is_empty() {
                 break;
             }
@@ -160,15 +95,14 @@ impl Epidemic {
         let ids_below = Rest::behind(below);
         invariant!(records.len() <= RECORDS_MAX, "a page is bounded");
         let forgotten = state.seen.forgotten();
-        let (behind, lacks) = (state.behind.until(&range), state.behind.lacks(&range));
+        let noted = state.behind.told(&range);
         cx.fx.send(
             from,
             Message::SnapshotB(SnapshotB {
                 number,
                 is_ready,
                 horizon,
-                behind,
-                lacks,
+                noted,
                 records,
                 forgotten,
                 ids,
@@ -193,13 +127,13 @@ impl Epidemic {
         let Some(range) = joining.range else { return };
         joining.forget_unless(|told| self.state.epto.believes(told));
         let waits = joining.hears_ready(round, patience) && !mutant!("epidemic_takes_of_both");
-        let counts = page.horizon.last >= joining.floor;
+        let counts = joining.takes(&page);
         let Some(donor) = joining.donors.get(&from.node).filter(|_| counts) else { return };
         if donor.number != page.number && !mutant!("epidemic_late_page_taken") {
             return;
         }
         let is_member = donor.is_member;
-        let is_unready = is_member && !page.is_ready;
+        joining.lives |= is_life(&page, &range, self.settings.level);
         if page.is_ready {
             joining.hear_ready((page.horizon.last, is_believed), (round, patience));
         }
@@ -219,7 +153,7 @@ impl Epidemic {
         // have on disk says who was away.
         let is_early = joining.since.is_none_or(|since| round < since + 2 * patience);
         let tells_time =
-            page.is_ready || is_unready && !is_early && !mutant!("epidemic_unready_tell_no_time");
+            page.is_ready || is_member && !is_early && !mutant!("epidemic_unready_tell_no_time");
         if joining.takes_place && tells_time && is_late {
             probe!("epidemic/away_too_long");
             joining.restart();
@@ -261,7 +195,8 @@ impl Epidemic {
     ) {
         let (grace, reached) = (self.settings.grace, time(page.horizon.last));
         // A neighbour that is no member may have had the range before, and not heard of it since.
-        let behind = page.behind.filter(|_| !mutant!("epidemic_range_as_young_as_its_holder"));
+        let behind = page.noted.iter().filter_map(|(_, heard)| heard.until()).min();
+        let behind = behind.filter(|_| !mutant!("epidemic_range_as_young_as_its_holder"));
         let heard = behind.map_or(reached, |behind| reached.min(behind.0));
         let lags = furthest.saturating_sub(heard) > grace;
         if page.is_ready && self.stands_still(from.node, reached) {
@@ -272,8 +207,7 @@ impl Epidemic {
         let is_trusted = page.is_ready || !donor.is_member && mutant!("epidemic_trusts_neighbours");
         if !is_trusted && lags && !mutant!("epidemic_unready_tell_no_time") {
             // That is longer than tombstones are kept: nothing of it is taken.
-            let (horizon, is_ready, lacks) = (page.horizon, false, page.lacks);
-            donor.whole = Some(Said { horizon, is_ready, lags, lacks });
+            donor.whole = Some(Said::of(&page, true));
             return;
         }
         let has_any = !(page.records.is_empty() && page.ids.is_empty());
@@ -311,9 +245,7 @@ impl Epidemic {
     ) {
         let Standing::Joining(joining) = &mut self.state.standing else { return };
         let Some(donor) = joining.donors.get_mut(&from.node) else { return };
-        let (horizon, is_ready) = (page.horizon.clone(), page.is_ready);
-        let said = Said { horizon, is_ready, lags: false, lacks: page.lacks };
-        let begun = donor.begun.get_or_insert(said);
+        let begun = donor.begun.get_or_insert_with(|| Said::of(&page, false));
         if begun.is_ready != page.is_ready && !mutant!("epidemic_donor_becomes_ready") {
             // The pages before this one were of what it had when it was not ready, or this one is.
             probe!("epidemic/donor_changed");
@@ -323,6 +255,9 @@ impl Epidemic {
             return;
         }
         begun.is_ready = page.is_ready;
+        if !mutant!("epidemic_first_page_tells_all") {
+            begun.hear(&page.noted);
+        }
         if page.after.is_nothing() && page.ids_below.is_nothing() {
             donor.whole = donor.begun.take();
             // A page that comes twice is none of another snapshot.

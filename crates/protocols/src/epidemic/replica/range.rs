@@ -84,6 +84,16 @@ impl Range {
         left
     }
 
+    /// The same in parts that are all in another range, or all beside it.
+    #[must_use]
+    pub fn cut(&self, by: &Range) -> Vec<Range> {
+        let mut parts = self.without(by);
+        if self.meets(by) {
+            parts.push(Range { first: self.first.max(by.first), last: self.last.min(by.last) });
+        }
+        parts
+    }
+
     /// The lower or the upper half of its leaves; all of it if that is one.
     #[must_use]
     pub fn half(&self, is_upper: bool) -> Range {
@@ -148,6 +158,8 @@ mod tests {
         assert_eq!(range(0, 9).without(&range(0, 9)), []);
         assert_eq!(range(0, 9).without(&range(10, 12)), [range(0, 9)]);
         assert_eq!(Range::ALL.without(&range(0, 1)), [range(2, u64::MAX)]);
+        assert_eq!(range(0, 9).cut(&range(3, 12)), [range(0, 2), range(3, 9)]);
+        assert_eq!(range(0, 9).cut(&range(10, 12)), [range(0, 9)]);
         assert!(Range::ALL.covers(&range(0, 1)) && !range(0, 1).covers(&Range::ALL));
     }
 

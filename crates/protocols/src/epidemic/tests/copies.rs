@@ -5,6 +5,7 @@ use super::world::{World, put};
 use crate::epidemic::Level;
 use crate::epidemic::keys::{LAST, wire_key};
 use crate::epidemic::message::{Message, SnapshotB};
+use crate::epidemic::repair::behind::Heard;
 use crate::epidemic::repair::join::Standing;
 use crate::epidemic::replica::range::{Range, position};
 use crate::epidemic::replica::store::Record;
@@ -171,7 +172,8 @@ fn takes_nothing_of_a_neighbour(far: u64, (reached, behind): (u64, Option<Logica
     let furthest = page(&world, node, number(&world, node, members[0]), far, false);
     world.say(members[0], node, Message::SnapshotB(SnapshotB { is_ready: false, ..furthest }));
     let (key, old) = old_copy(&world, node, neighbour, reached);
-    world.say(neighbour, node, Message::SnapshotB(SnapshotB { behind, ..old }));
+    let noted = behind.map(|until| (Range::ALL, Heard::Own(until))).into_iter().collect();
+    world.say(neighbour, node, Message::SnapshotB(SnapshotB { noted, ..old }));
     assert_eq!(world.state(node).store.held(&key, None), None);
 }
 

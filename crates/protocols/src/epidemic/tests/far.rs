@@ -273,6 +273,20 @@ fn an_answer_is_as_old_as_what_it_brings_into_a_range_that_is_taken_over() {
     }
 }
 
+/// It would never be too old again.
+#[test]
+fn nobody_has_heard_more_than_this_node_could_know() {
+    let (mut world, node, donors) = asker(84);
+    asked(&mut world, node, &donors);
+    let (_, SnapshotB { records, .. }) = old_copy(&world, node, donors[0], 3);
+    let (heard, ids, wanted) = (LogicalTime(u64::MAX), Vec::new(), Vec::new());
+    let answer = Message::Records { page: None, heard, records, ids, wanted };
+    world.say(donors[0], node, answer);
+    let range = world.state(node).range().expect("it has a slice");
+    let last = world.state(node).last.map(|last| last.time);
+    assert!(last.is_some() && world.state(node).behind.until(&range) == last);
+}
+
 /// A disk says that its node had come far, and nobody else has: others that are ready would refuse
 /// all that it says if it went on from there.
 #[test]

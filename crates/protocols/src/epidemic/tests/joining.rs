@@ -29,7 +29,7 @@ pub fn event(time: u64) -> EventKey {
 }
 
 /// A node that has begun to take over its range, from nobody yet, though it has its place.
-fn begin_anew(world: &mut World, node: NodeId) {
+pub fn begin_anew(world: &mut World, node: NodeId) {
     world.with_host(node, |engine, cx| {
         let last = engine.state.last;
         engine.drop_all(cx);
@@ -47,8 +47,7 @@ pub fn page(world: &World, node: NodeId, number: u64, time: u64, is_last: bool) 
         number,
         is_ready: true,
         horizon,
-        behind: None,
-        lacks: false,
+        noted: Vec::new(),
         records: Vec::new(),
         forgotten: None,
         ids: Vec::new(),

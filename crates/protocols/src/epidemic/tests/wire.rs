@@ -4,6 +4,7 @@ use crate::epidemic::keys::wire_key;
 use crate::epidemic::message::{
     Came, Flask, FlaskAct, Found, LISTED_MAX, Message, Page, Rest, SnapshotB,
 };
+use crate::epidemic::repair::behind::Heard;
 use crate::epidemic::replica::range::{Leaf, Range};
 use crate::epidemic::replica::seen::Done;
 use crate::epidemic::replica::store::{Entry, Record};
@@ -62,8 +63,7 @@ fn all() -> Vec<Message> {
         number: 4,
         is_ready: true,
         horizon: Horizon { last: Some(event()), ..Horizon::default() },
-        behind: Some(LogicalTime(7)),
-        lacks: true,
+        noted: Vec::from([(Range::ALL, Heard::Taken(LogicalTime(7)))]),
         records: Vec::from([record()]),
         forgotten: Some(event()),
         ids: ids.clone(),
@@ -189,8 +189,7 @@ fn of_the_far_future() -> Vec<Message> {
             number,
             is_ready,
             horizon,
-            behind: None,
-            lacks: false,
+            noted: Vec::new(),
             records,
             forgotten,
             ids,
