@@ -94,6 +94,11 @@ impl Donor {
         had_all(self.noted(), part)
     }
 
+    /// Whether it has all of a part, or had when it stopped: nothing is noted of it.
+    pub fn has_all(&self, part: &Range) -> bool {
+        !self.noted().iter().any(|(range, _)| range.meets(part))
+    }
+
     /// How far it had come with a part.
     pub fn reached(&self, part: &Range) -> Option<EventKey> {
         reached(self.noted(), part, self.whole.as_ref().and_then(|said| said.horizon.last))
@@ -107,6 +112,12 @@ impl Donor {
     /// Whether it has not gone on for long.
     pub fn is_silent(&self, round: u64) -> bool {
         self.whole(true).is_none() && round >= self.asked_at + SILENT_ROUNDS
+    }
+
+    /// Whether it sends what it had all of in a part that some lack.
+    pub fn sends(&self, part: &Range, round: u64) -> bool {
+        let said = self.begun.as_ref().filter(|_| !self.is_silent(round));
+        said.is_some_and(|said| said.is_ready || had_all(&said.noted, part))
     }
 
     /// Whether some of it has come, and more is to come.

@@ -93,8 +93,11 @@ impl Joining {
     /// The donors that were heard to the end, and had all of a part as far as it must have come.
     /// Of those that lag nothing was taken. Where nothing was ever written nobody lacks anything.
     fn copies_of<'a>(&'a self, part: &'a Range, had: &'a Had) -> impl Iterator<Item = &'a Donor> {
+        // What was given up is all there was then. Who takes a place must have what came since.
+        let far = if self.takes_place { self.heard } else { None };
         let is_far_enough = move |donor: &Donor| {
-            donor.reached(part) >= self.floor || mutant!("epidemic_old_copies_count")
+            let floor = self.floor.max(far.filter(|_| !donor.has_all(part)));
+            donor.reached(part) >= floor || mutant!("epidemic_old_copies_count")
         };
         let is_copy = move |donor: &&Donor| {
             !donor.lags() && (!had.lives || donor.had_all(part)) && is_far_enough(donor)
@@ -137,10 +140,13 @@ impl Joining {
     }
 
     /// Whether it has waited so long that who had all must be gone. While somebody sends who is
-    /// ready it has not begun to.
-    fn is_hopeless(&self, round: u64, patience: u64) -> bool {
-        let since = self.since.max(self.heard_ready).unwrap_or(round);
-        round >= since + HOPE * patience && !mutant!("epidemic_hopes_for_ever")
+    /// ready, or had all of what nobody else had who was heard, it has not begun to.
+    fn is_hopeless(&self, had: &Had, round: u64, patience: u64) -> bool {
+        let since = self.since.max(self.heard_ready).max(self.hope).unwrap_or(round);
+        let is_sent = |part: &Range| self.donors.values().any(|one| one.sends(part, round));
+        round >= since + HOPE * patience
+            && !mutant!("epidemic_hopes_for_ever")
+            && (mutant!("epidemic_gives_up_who_sends") || !self.lost(had).iter().any(is_sent))
     }
 
     /// Whether enough is here.
@@ -154,7 +160,7 @@ impl Joining {
         let is_counted = |donor: &Donor| donor.is_member || members.is_empty();
         let copies = self.copies(&around.had, is_counted);
         let fewest = copies.iter().map(|one| one.heard).min().unwrap_or(0);
-        let is_hopeless = self.is_hopeless(round, patience);
+        let is_hopeless = self.is_hopeless(&around.had, round, patience);
         let may_go_on = copies.iter().all(|one| one.heard > 0 || one.own)
             || is_hopeless
             || around.is_told_all
@@ -173,7 +179,10 @@ impl Joining {
             && !mutant!("epidemic_join_without_who_is_ready");
         let (unheard, needed) = (self.unheard(members), members.len().min(DONORS));
         let are_all = unheard == 0 || mutant!("epidemic_who_lags_is_counted");
-        let is_rest = heard >= needed && may_go_on && (are_all || is_hopeless);
+        // Where all hope is gone a member that is never heard to the end keeps nobody.
+        let is_rest = may_go_on
+            && (heard >= needed && are_all || heard >= needed.min(1) && is_hopeless)
+            && !(heard < needed && mutant!("epidemic_waits_for_each_of_two"));
         ready >= DONORS
             || (waited >= patience && ready >= 1 && members.len() < DONORS)
             || (waited >= 2 * patience && ready >= 1)
@@ -207,7 +216,8 @@ impl Joining {
         let has_ready = self.done(true).next().is_some();
         let told = self.donors.values().filter_map(|donor| donor.whole(has_ready)).cloned();
         let all = furthest(own.clone(), told);
-        if has_ready || mutant!("epidemic_resumes_where_some_are") {
+        let is_left_behind = self.is_left_behind && !mutant!("epidemic_resumes_in_vain");
+        if has_ready || is_left_behind || mutant!("epidemic_resumes_where_some_are") {
             return all;
         }
         let of_part = |one: Copies| {
@@ -313,6 +323,46 @@ mod tests {
         }
     }
 
+    /// When a number of slices falls, those who hold a part are not ready for all that others take
+    /// over, and send for long. Others who lack it are heard to the end at once.
+    #[test]
+    fn who_sends_what_nobody_else_has_is_waited_for() {
+        let lacks = || Vec::from([(Range::ALL, Heard::Nothing)]);
+        let members: Vec<NodeId> = (1..=3).map(NodeId).collect();
+        let late = 99 * 24;
+        let around = Around { members, ..Around::in_round(late) };
+        let mut joining = joining([(20, lacks()), (20, lacks()), (20, Vec::new())]);
+        let holder = joining.donors.get_mut(&NodeId(3)).expect("it is one");
+        (holder.begun, holder.asked_at) = (holder.whole.take(), late - 1);
+        assert!(!joining.is_enough(&around), "it is sending");
+        assert!(joining.is_enough(&Around { round: late + 9, ..around }), "it is no more");
+    }
+
+    /// What was given up is as old as then, and who takes a place knows how far others are.
+    #[test]
+    fn what_was_given_up_is_no_copy_for_who_takes_a_place() {
+        let own = || Vec::from([(halves()[1], Heard::Own(LogicalTime(9)))]);
+        let members: Vec<NodeId> = (1..=3).map(NodeId).collect();
+        let around = Around { members, ..Around::in_round(99) };
+        for (takes_place, heard, is_enough) in
+            [(true, 20, false), (true, 9, true), (false, 20, true)]
+        {
+            let two = joining([(heard, own()), (heard, own())]);
+            let joining = Joining { takes_place, heard: event(heard), ..two };
+            assert_eq!(joining.is_enough(&around), is_enough, "{takes_place}, {heard}");
+        }
+    }
+
+    /// All events behind what those had who have the range are gone: it goes on where others are.
+    #[test]
+    fn who_is_left_behind_goes_on_where_others_are() {
+        let mut joining = joining([(20, Vec::new()), (30, [(Range::ALL, Heard::Nothing)].into())]);
+        let had = Around::in_round(0).had;
+        assert_eq!(joining.horizon(horizon(5), &had).last, event(20));
+        joining.is_left_behind = true;
+        assert_eq!(joining.horizon(horizon(5), &had).last, event(30));
+    }
+
     /// Its own disk may be the only copy. Without one it waits for long, for one that may come.
     #[test]
     fn who_knows_no_copy_waits_for_long_and_not_for_ever() {
@@ -329,8 +379,13 @@ mod tests {
             assert_eq!(joining.is_enough(&all), is_all, "nobody else can have it");
             let had = Had { lives: false, ..around(0).had };
             assert!(joining.is_enough(&Around { had, ..around(99) }), "nothing was written");
-            let ready = Joining { heard_ready: Some(16 * 24 - 9), ..joining };
+            let ready = Joining { heard_ready: Some(16 * 24 - 9), ..joining.clone() };
             assert!(!ready.is_enough(&around(16 * 24)), "one was there just now");
+            let hopes = Joining { hope: Some(16 * 24 - 9), ..joining.clone() };
+            assert!(!hopes.is_enough(&around(16 * 24)), "one will come as far just now");
+            let one = Joining { donors: joining.donors.into_iter().take(1).collect(), ..hopes };
+            assert!(!one.is_enough(&around(99)));
+            assert!(one.is_enough(&around(99 * 24)), "the others say nothing");
         }
     }
 }

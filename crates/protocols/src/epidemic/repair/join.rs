@@ -61,6 +61,10 @@ pub struct Joining {
     pub(super) donors: BTreeMap<NodeId, Donor>,
     /// In which round a page of a donor that is ready has come last.
     pub(super) heard_ready: Option<u64>,
+    /// Since when it waits for somebody that had all of this range.
+    pub(super) hope: Option<u64>,
+    /// Whether nothing is left of the events behind what all had who have its range.
+    pub(super) is_left_behind: bool,
     /// How far the furthest donor was that was ever heard of those that have the range: what it has
     /// purged is purged.
     pub(super) furthest: Option<EventKey>,
@@ -196,7 +200,9 @@ impl Epidemic {
         if joining.range.is_some_and(|range| range != target) {
             joining.restart();
         }
-        joining.range = Some(target);
+        if joining.range.replace(target).is_none() {
+            joining.hope = Some(round);
+        }
         joining.since.get_or_insert(round);
         let (patience, members) = (PATIENCE_TTLS * ttl, known);
         let had = self.had(target);
@@ -258,7 +264,12 @@ impl Epidemic {
             !had_any && joining.done(false).all(|donor| donor.lags() || !donor.is_member);
         let heard = joining.heard.map_or(LogicalTime(0), |furthest| furthest.time);
         let mut horizon = joining.horizon(own, &had);
-        let lost = if has_ready { Vec::new() } else { joining.lost(&had) };
+        let lost = match (has_ready, joining.is_left_behind) {
+            (true, _) => Vec::new(),
+            // What it skips may be of any part.
+            (false, true) => Vec::from([target]),
+            (false, false) => joining.lost(&had),
+        };
         let takes_place = joining.takes_place;
         // Who has no place has none: nothing has its turn there.
         let (deferred, cuts) = (core::mem::take(&mut joining.deferred), joining.cuts);
@@ -324,6 +335,8 @@ impl Epidemic {
         if let (Err(_), Standing::Joining(joining)) = (resumed, &mut self.state.standing) {
             probe!("epidemic/snapshot_old");
             joining.restart();
+            // The same would come of it again and again.
+            joining.is_left_behind |= resumed == Err(ResumeError::Old);
         }
         let is_far = resumed == Err(ResumeError::Far);
         let (own, clock) = (time(self.state.last), self.state.epto.clock().0);
