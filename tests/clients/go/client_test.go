@@ -154,7 +154,7 @@ func TestManyGoroutines(t *testing.T) {
 				for index := 0; index < 50; index++ {
 					err := client.Set(ctx, name, index, 0).Err()
 					// A busy disk may keep it waiting for too long; the same may be set again.
-					for tries := 0; tries < 10 && redis.HasErrorPrefix(err, "UNKNOWNOUTCOME"); tries++ {
+					for more := 9; more > 0 && redis.HasErrorPrefix(err, "UNKNOWNOUTCOME"); more-- {
 						err = client.Set(ctx, name, index, 0).Err()
 					}
 					if err != nil {

@@ -126,6 +126,11 @@ impl Joining {
         copies.filter(is_lost).map(|one| one.part).collect()
     }
 
+    /// The same, where nobody is ready. What is skipped of events that are gone may be of any part.
+    pub(super) fn in_doubt(&self, had: &Had) -> Vec<Range> {
+        if self.is_left_behind { Vec::from([had.range]) } else { self.lost(had) }
+    }
+
     /// Whether a donor was heard to the end.
     fn is_heard(&self, node: NodeId) -> bool {
         self.donors.get(&node).is_some_and(|donor| donor.whole(false).is_some())

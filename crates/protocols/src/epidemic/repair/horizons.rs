@@ -33,6 +33,16 @@ impl Joining {
         }
     }
 
+    /// Whether a page counts. If not, its sender is ready, and comes as far with the next event: it
+    /// is waited for.
+    pub(super) fn counts(&mut self, donor: NodeId, page: &SnapshotB, round: u64) -> bool {
+        let counts = self.takes(page);
+        if !counts && self.donors.get(&donor).is_some_and(|asked| asked.number == page.number) {
+            self.hope = Some(round);
+        }
+        counts
+    }
+
     /// A donor has come so far, and this node so far; returns how far the furthest has come of
     /// those that have the range. Of a range that it never had a neighbour has purged nothing.
     pub(super) fn hear_of(

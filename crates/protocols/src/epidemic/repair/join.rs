@@ -264,12 +264,7 @@ impl Epidemic {
             !had_any && joining.done(false).all(|donor| donor.lags() || !donor.is_member);
         let heard = joining.heard.map_or(LogicalTime(0), |furthest| furthest.time);
         let mut horizon = joining.horizon(own, &had);
-        let lost = match (has_ready, joining.is_left_behind) {
-            (true, _) => Vec::new(),
-            // What it skips may be of any part.
-            (false, true) => Vec::from([target]),
-            (false, false) => joining.lost(&had),
-        };
+        let lost = if has_ready { Vec::new() } else { joining.in_doubt(&had) };
         let takes_place = joining.takes_place;
         // Who has no place has none: nothing has its turn there.
         let (deferred, cuts) = (core::mem::take(&mut joining.deferred), joining.cuts);

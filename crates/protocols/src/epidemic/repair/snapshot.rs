@@ -127,11 +127,7 @@ impl Epidemic {
         let Some(range) = joining.range else { return };
         joining.forget_unless(|told| self.state.epto.believes(told));
         let waits = joining.hears_ready(round, patience) && !mutant!("epidemic_takes_of_both");
-        let counts = joining.takes(&page);
-        if !counts && joining.donors.get(&from.node).is_some_and(|it| it.number == page.number) {
-            // It is ready, and will come as far with the next event.
-            joining.hope = Some(round);
-        }
+        let counts = joining.counts(from.node, &page, round);
         let Some(donor) = joining.donors.get(&from.node).filter(|_| counts) else { return };
         if donor.number != page.number && !mutant!("epidemic_late_page_taken") {
             return;
