@@ -371,7 +371,7 @@ mod tests {
     /// Its own disk may be the only copy. Without one it waits for long, for one that may come.
     #[test]
     fn who_knows_no_copy_waits_for_long_and_not_for_ever() {
-        let lacks = || Vec::from([(Range::ALL, Heard::Nothing)]);
+        let lacks = || Vec::from([(Range::ALL, Heard::Taken(LogicalTime(0)))]);
         for members in [Vec::new(), Vec::from([1, 2].map(NodeId)), (1..=3).map(NodeId).collect()] {
             let is_all = members.len() < 3;
             let joining = joining([(20, lacks()), (20, lacks())]);

@@ -16,6 +16,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import org.apache.zookeeper.CreateMode;
+import org.apache.zookeeper.KeeperException;
 import org.apache.zookeeper.WatchedEvent;
 import org.apache.zookeeper.Watcher;
 import org.apache.zookeeper.ZooDefs.Ids;
@@ -52,9 +53,26 @@ final class ZooKeepers implements AutoCloseable {
         all.add(client);
         assertTrue(events.connected.await(SECONDS, TimeUnit.SECONDS), "not connected");
         if (all.size() == 1) {
-            client.create(root, new byte[0], Ids.OPEN_ACL_UNSAFE, CreateMode.PERSISTENT);
+            makeRoot(client);
         }
         return client;
+    }
+
+    /** A busy disk may keep it waiting for too long: it may be there then, or not. */
+    private void makeRoot(ZooKeeper client) throws Exception {
+        for (int more = 9;; more--) {
+            try {
+                if (client.exists(root, false) == null) {
+                    client.create(root, new byte[0], Ids.OPEN_ACL_UNSAFE, CreateMode.PERSISTENT);
+                }
+                return;
+            } catch (KeeperException.ConnectionLossException
+                    | KeeperException.NodeExistsException lost) {
+                if (more == 0) {
+                    throw lost;
+                }
+            }
+        }
     }
 
     /** Makes a node below the root; where it is. */
