@@ -3,7 +3,7 @@
 
 use super::machine::{KEYS, Request};
 use super::node::{GROUP, Level};
-use super::world::{Setup, World};
+use super::world::{Setup, World, ids};
 use crate::vsr::{Epoch, Kept, Message, ViewNumber};
 use quorate_kernel::time::Span;
 use std::boxed::Box;
@@ -78,6 +78,31 @@ impl World {
     pub fn mend(&mut self) {
         self.loses = None;
         self.release();
+    }
+
+    /// All of the first so many nodes stop at once, and start again.
+    pub fn restart_all(&mut self, nodes: usize) {
+        (0..nodes).for_each(|node| self.crash(node));
+        (0..nodes).for_each(|node| self.start(node));
+    }
+
+    /// Three members have lost everything, and all have what ends their epoch, and nobody hears
+    /// that the others have.
+    pub fn end_unheard(&mut self) {
+        self.judge.may_lose();
+        self.restart_all(3);
+        self.lose(|_, _, message| matches!(message, Message::PrepareOk { .. }));
+        let ends = |world: &World| (0..3).all(|node| world.replica(node).closing().is_some());
+        self.run_until("all have the end", ends);
+    }
+
+    /// These are wished for, and become the members.
+    pub fn wish(&mut self, members: &[u64]) {
+        let members = ids(members);
+        let serving = self.serving().expect("somebody serves");
+        self.turn(serving, |replica, _| replica.wish(&members).expect("it leads"));
+        self.run_ms(1000);
+        assert_eq!(self.members, members, "the wish has come true");
     }
 
     /// Whether a client was told that its write is done.

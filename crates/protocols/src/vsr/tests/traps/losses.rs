@@ -122,25 +122,17 @@ fn what_one_disk_still_has_is_kept() {
 fn who_has_what_was_lost_begins_anew() {
     let mut world = World::calm(3, 1, Level::Memory);
     world.run_ms(60);
-    let wish = |world: &mut World, members: &[u64]| {
-        let members = ids(members);
-        let serving = world.serving().expect("somebody serves");
-        world.turn(serving, |replica, _| replica.wish(&members).expect("it leads"));
-        world.run_ms(1000);
-        assert_eq!(world.members, members, "the wish has come true");
-    };
-    wish(&mut world, &[1, 2, 3, 4]);
+    world.wish(&[1, 2, 3, 4]);
     let serving = world.serving().expect("somebody serves");
     world.put_many(serving, 20);
-    wish(&mut world, &[1, 2, 3]);
+    world.wish(&[1, 2, 3]);
     assert!(world.replica(3).commit() > Op(20), "it was removed, and has everything");
     world.judge.may_lose();
-    (0..3).for_each(|node| world.crash(node));
-    (0..3).for_each(|node| world.start(node));
+    world.restart_all(3);
     world.run_until("they begin anew", |world| world.serving().is_some());
     let serving = world.serving().expect("somebody serves");
     world.put_many(serving, 2);
-    wish(&mut world, &[1, 2, 3, 4]);
+    world.wish(&[1, 2, 3, 4]);
     world.run_ms(500);
     assert_eq!(world.replica(3).status(), Status::Normal, "it takes part again");
     world.settle();
@@ -175,12 +167,7 @@ fn two_losses_one_after_the_other_are_one() {
     world.run_ms(60);
     world.put_many(leader, 3);
     world.run_ms(100);
-    world.judge.may_lose();
-    (0..3).for_each(|node| world.crash(node));
-    (0..3).for_each(|node| world.start(node));
-    world.lose(|_, _, message| matches!(message, Message::PrepareOk { .. }));
-    let ends = |world: &World| (0..3).all(|node| world.replica(node).closing().is_some());
-    world.run_until("all have the end", ends);
+    world.end_unheard();
     assert_eq!(world.epoch, 1, "nobody has executed it");
     (0..3).for_each(|node| world.crash(node));
     world.mend();

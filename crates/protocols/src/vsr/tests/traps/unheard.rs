@@ -2,17 +2,16 @@
 //! have not heard of it.
 
 use super::super::node::Level;
-use super::super::world::{World, ids};
+use super::super::world::World;
 use crate::vsr::{Message, Op};
-use quorate_kernel::ids::NodeId;
 use std::vec::Vec;
-
-fn name(node: usize) -> NodeId {
-    NodeId(node as u64 + 1)
-}
 
 fn epoch(world: &World, node: usize) -> u64 {
     world.replica(node).configuration().epoch.0
+}
+
+fn leads(world: &World, node: usize) -> bool {
+    world.replica(node).primary.is_some()
 }
 
 /// Three members of an epoch lose everything, and have what ends it in their logs; who leads has
@@ -20,15 +19,10 @@ fn epoch(world: &World, node: usize) -> u64 {
 /// executed if it is to be held.
 fn one_begins(world: &mut World, is_held: bool) -> usize {
     let before = epoch(world, 0);
-    world.judge.may_lose();
-    (0..3).for_each(|node| world.crash(node));
-    (0..3).for_each(|node| world.start(node));
-    world.lose(|_, _, message| matches!(message, Message::PrepareOk { .. }));
-    let ends = |world: &World| (0..3).all(|node| world.replica(node).closing().is_some());
-    world.run_until("all have the end", ends);
-    let leads = (0..3).find(|node| world.replica(*node).primary.is_some()).expect("somebody leads");
+    world.end_unheard();
+    let first = (0..3).find(|node| leads(world, *node)).expect("somebody leads");
     if is_held {
-        world.holds.insert(leads);
+        world.holds.insert(first);
     }
     world.run_ms(3);
     let tells = |message: &Message| match message {
@@ -39,11 +33,11 @@ fn one_begins(world: &mut World, is_held: bool) -> usize {
         Message::StartEpoch { .. } => true,
         _ => false,
     };
-    world.lose(move |from, to, message| from == leads && to < 3 && tells(message));
-    world.run_until("one has begun", |world| epoch(world, leads) > before);
-    let others = (0..3).filter(|node| *node != leads);
+    world.lose(move |from, to, message| from == first && to < 3 && tells(message));
+    world.run_until("one has begun", |world| epoch(world, first) > before);
+    let others = (0..3).filter(|node| *node != first);
     others.for_each(|node| assert_eq!(epoch(world, node), before, "it has not heard of it"));
-    leads
+    first
 }
 
 /// One has begun the epoch, durably; then all forget again, also how it began. The others cannot
@@ -55,12 +49,12 @@ fn who_has_nothing_follows_who_has_lost_how_its_epoch_began() {
     world.run_ms(60);
     world.put_many(leader, 3);
     world.run_ms(100);
-    let leads = one_begins(&mut world, false);
+    let first = one_begins(&mut world, false);
     world.run_ms(5);
     (0..3).for_each(|node| world.crash(node));
     world.mend();
     (0..3).for_each(|node| world.start(node));
-    assert_eq!(epoch(&world, leads), 2, "it keeps that");
+    assert_eq!(epoch(&world, first), 2, "it keeps that");
     world.run_until("they go on", |world| world.serving().is_some());
     assert_eq!(world.epoch, 3, "what began with the second loss");
     world.settle();
@@ -73,9 +67,7 @@ fn two_who_have_nothing_tell_each_other() {
     let mut world = World::calm(5, 0, Level::Memory);
     world.run_ms(60);
     world.judge.may_lose();
-    (0..5).for_each(|node| world.crash(node));
-    (0..5).for_each(|node| world.start(node));
-    let leads = |world: &World, node: usize| world.replica(node).primary.is_some();
+    world.restart_all(5);
     world.lose(|_, _, message| matches!(message, Message::StartView { .. }));
     world.run_until("all have voted", |world| (0..5).any(|node| leads(world, node)));
     let far: Vec<usize> = (0..5).filter(|node| !leads(&world, *node)).take(2).collect();
@@ -101,9 +93,7 @@ fn who_has_nothing_follows_nobody_while_another_has_the_log() {
     world.put_many(leader, 3);
     world.run_ms(100);
     world.judge.may_lose();
-    (0..3).for_each(|node| world.crash(node));
-    (0..3).for_each(|node| world.start(node));
-    let leads = |world: &World, node: usize| world.replica(node).primary.is_some();
+    world.restart_all(3);
     world.run_until("all have voted", |world| (0..3).any(|node| leads(world, node)));
     let late = (0..3).find(|node| !leads(&world, *node)).expect("two follow");
     world.cut(&[late]);
@@ -132,17 +122,11 @@ fn who_has_nothing_follows_nobody_while_another_has_the_log() {
 fn an_epoch_that_may_be_lost_is_told_to_nobody() {
     let mut world = World::calm(3, 1, Level::Memory);
     world.run_ms(60);
-    let wish = |world: &mut World, members: &[u64]| {
-        let members = ids(members);
-        let serving = world.serving().expect("somebody serves");
-        world.turn(serving, |replica, _| replica.wish(&members).expect("it leads"));
-        world.run_ms(1000);
-        assert_eq!(world.members, members, "the wish has come true");
-    };
-    wish(&mut world, &[1, 2, 3, 4]);
-    wish(&mut world, &[1, 2, 3]);
-    let leads = one_begins(&mut world, true);
-    world.turn(3, |replica, cx| replica.catch_up(name(leads), cx));
+    world.wish(&[1, 2, 3, 4]);
+    world.wish(&[1, 2, 3]);
+    let first = one_begins(&mut world, true);
+    let told = world.nodes[first].me.node;
+    world.turn(3, |replica, cx| replica.catch_up(told, cx));
     world.run_ms(10);
     (0..3).for_each(|node| world.crash(node));
     world.mend();
@@ -150,6 +134,6 @@ fn an_epoch_that_may_be_lost_is_told_to_nobody() {
     world.run_until("they go on", |world| world.serving().is_some());
     let serving = world.serving().expect("somebody serves");
     world.put_many(serving, 2);
-    wish(&mut world, &[1, 2, 3, 4]);
+    world.wish(&[1, 2, 3, 4]);
     world.settle();
 }
