@@ -75,6 +75,8 @@ pub struct Node {
     opener: Option<Opener>,
     /// What the overlay believes of the ring, for lanes that are opened later.
     ring: Option<Arc<Ring>>,
+    /// The roll, for them too.
+    roll: Option<Arc<Roll>>,
     sweep: Sweep,
     store: Box<dyn Reader>,
     /// The data of all lanes that is logged, as far as it is at hand.
@@ -107,10 +109,10 @@ impl Node {
         lanes: Vec<LaneSpec>,
     ) -> Node {
         let mut rng = Rng::new(seed);
-        // Whether events are told shifts no draw of another lane.
+        // Whether events are told, or a roll is kept, shifts no draw of another lane.
         let mut aside = Rng::new(mix(seed));
         let slot = |spec: LaneSpec| match spec.lane {
-            LaneId::EVENTS => Slot::new(spec, &mut aside),
+            LaneId::EVENTS | LaneId::ROLL => Slot::new(spec, &mut aside),
             _ => Slot::new(spec, &mut rng),
         };
         let mut slots: Vec<Slot> = lanes.into_iter().map(slot).collect();
@@ -123,6 +125,7 @@ impl Node {
             rng,
             opener: None,
             ring: None,
+            roll: None,
             sweep: Sweep::default(),
             store,
             records: RefCell::new(Records::new(CACHE_BYTES_DEFAULT)),

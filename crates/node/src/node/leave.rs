@@ -74,6 +74,10 @@ impl Node {
                 let news = News::Settled { lane, partition, since, settlement };
                 self.tell(news, Some(usize::from(from)), host);
             }
+            Held::Note(from, Note::Roll(roll)) => {
+                self.roll = Some(Arc::clone(&roll));
+                self.tell(News::Roll(&roll), Some(usize::from(from)), host);
+            }
             Held::Note(from, Note::Ring(ring)) => {
                 host.ring(&ring);
                 self.ring = Some(Arc::clone(&ring));

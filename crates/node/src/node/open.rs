@@ -77,6 +77,9 @@ impl Node {
         if let Some(ring) = self.ring.clone() {
             self.tell_one(index, News::Ring(&ring), host);
         }
+        if let Some(roll) = self.roll.clone() {
+            self.tell_one(index, News::Roll(&roll), host);
+        }
         self.tell_one(index, News::Keyspace(keyspace), host);
     }
 

@@ -1,13 +1,19 @@
-//! What is known of hosts, for seats: a rumour, which decides what is wished and nothing else.
+//! What is known of hosts, for seats: rumours, and the roll where one is kept. Both decide what is
+//! wished and nothing else.
+//!
+//! Who has failed the roll says: a host that is not on it. Rumours say it where there is no roll, or
+//! where it stands still, so that a roll without a majority keeps no group from being made up.
 
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use quorate_kernel::ids::NodeId;
 use quorate_kernel::mutant;
 use quorate_kernel::ring::{Closing, Ring, RingHost, Standing};
+use quorate_kernel::roll::Roll;
 use quorate_kernel::time::{Span, Time};
 
-/// How long a member is suspected before another host takes its seat, as a rule.
+/// How long a member is suspected, or not on the roll, before another host takes its seat, as a
+/// rule.
 pub const FAILED: Span = Span::secs(60);
 
 /// What is known of hosts, for seats.
@@ -16,6 +22,9 @@ pub struct Hosts {
     ring: Option<Arc<Ring>>,
     /// Since when hosts are suspected.
     pub(super) suspected: BTreeMap<NodeId, Time>,
+    roll: Option<Arc<Roll>>,
+    /// Since when hosts are not on the roll, as far as it was heard.
+    off: BTreeMap<NodeId, Time>,
 }
 
 impl Hosts {
@@ -26,6 +35,32 @@ impl Hosts {
             self.suspected.entry(host.who.node).or_insert(now);
         }
         self.ring = Some(Arc::clone(ring));
+        self.note_off(now);
+    }
+
+    /// The roll has changed.
+    pub fn follow(&mut self, roll: &Arc<Roll>, now: Time) {
+        self.roll = Some(Arc::clone(roll));
+        self.note_off(now);
+    }
+
+    /// The roll, if it says who is there now.
+    fn current(&self) -> Option<&Roll> {
+        let ignores = mutant!("lane_goes_by_rumours_alone");
+        self.roll.as_deref().filter(|roll| roll.goes_on && !ignores)
+    }
+
+    fn note_off(&mut self, now: Time) {
+        let (Some(roll), Some(ring)) = (&self.roll, &self.ring) else { return };
+        if !roll.goes_on {
+            // Who comes and goes meanwhile it does not say.
+            return;
+        }
+        self.off.retain(|node, _| !roll.contains(*node));
+        let hosts = ring.hosts().iter().map(|host| host.who.node);
+        for node in hosts.filter(|node| !roll.contains(*node)) {
+            self.off.entry(node).or_insert(now);
+        }
     }
 
     /// Whether the cluster is being shut down.
@@ -48,7 +83,8 @@ impl Hosts {
     pub(super) fn may_take(&self, node: NodeId) -> bool {
         let host = self.ring.as_ref().and_then(|ring| ring.host(node));
         let is_sound = |host: &RingHost| !host.is_suspected || mutant!("lane_seats_the_absent");
-        host.is_some_and(|host| host.standing == Standing::Up && is_sound(host))
+        let is_there = host.is_some_and(|host| host.standing == Standing::Up && is_sound(host));
+        is_there && self.current().is_none_or(|roll| roll.contains(node))
     }
 
     /// If so many members are suspected, or have left, that no majority of them is there: how many.
@@ -64,9 +100,13 @@ impl Hosts {
         hosts.filter(|host| host.standing != Standing::Left).map(|host| host.who.node)
     }
 
-    /// How long a host is suspected.
+    /// How long a host is thought to have failed.
     pub(super) fn silent(&self, node: NodeId, now: Time) -> Option<Span> {
-        self.suspected.get(&node).map(|since| now - *since)
+        let since = match self.current() {
+            Some(_) => self.off.get(&node),
+            None => self.suspected.get(&node),
+        };
+        since.map(|since| now - *since)
     }
 
     /// The hosts that take part.
