@@ -31,6 +31,7 @@ use quorate_kernel::operation::{Control, Outcome, Refusal};
 use quorate_kernel::part::Part;
 use quorate_kernel::process::{Inspect, Recovery, Request};
 use quorate_kernel::ring::{Closing, Ring};
+use quorate_kernel::roll::Roll;
 use quorate_kernel::rng::{Rng, mix};
 use quorate_kernel::storage::{Batch, Durable, Reader};
 use quorate_kernel::time::{Time, WallTime};

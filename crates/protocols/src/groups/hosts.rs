@@ -115,3 +115,6 @@ impl Hosts {
         hosts.filter(|host| host.standing == Standing::Up).map(|host| host.who.node)
     }
 }
+
+#[cfg(test)]
+mod tests;

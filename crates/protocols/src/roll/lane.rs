@@ -254,7 +254,7 @@ impl Process for RollLane {
 
     fn inspect(&self, into: &mut dyn Inspect) {
         into.field("number", &self.roll.roll().number.0);
-        into.field("digest", &self.roll.roll().digest.0);
+        into.field("digest", &((self.roll.roll().digest.0 >> 64) as u64));
         into.field("members", &self.configuration().members.len());
         into.field("is_member", &u8::from(self.roll.is_member()));
         into.field("goes_on", &u8::from(self.goes_on));
