@@ -32,6 +32,9 @@ impl Replica {
         }
         if message.is_of_whole() && self.head.configuration.contains(from.node) {
             self.pulse.heard.insert(from.node, cx.now);
+            if !mutant!("keeps_what_the_whole_have_told") {
+                self.recovery.without_log.remove(&from.node);
+            }
         }
         match message {
             Message::Prepare { view, from: first, entries, commit } => {
