@@ -37,4 +37,4 @@ pub use outbox::Outbox;
 pub use routes::{Hint, Routes};
 pub use seat::{Outside, Seat, counts_on};
 pub use seats::founders;
-pub use shown::{here, is_ready, part, remembers, show_log};
+pub use shown::{CHANGING, here, is_ready, part, remembers, show_log};

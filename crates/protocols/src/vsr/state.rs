@@ -337,6 +337,12 @@ impl Replica {
         self.log.members_at().filter(is_open).map(|last| last.op)
     }
 
+    /// Whether a change of its members is in its log.
+    #[must_use]
+    pub fn is_changing(&self) -> bool {
+        self.closing().is_some()
+    }
+
     /// Who the members will be if the change that is in the log is committed.
     #[must_use]
     pub fn coming(&self, table: &dyn Table) -> Option<Arc<[NodeId]>> {

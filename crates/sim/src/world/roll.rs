@@ -31,7 +31,9 @@ impl World<'_> {
         }
     }
 
-    /// Who is not on the one roll of all that take part, or does not know it.
+    /// Who is not on the one roll of all that take part, or does not know it. Where the disks of so
+    /// many members were lost that those that are left are no majority it stands still for good:
+    /// then all have to say so.
     pub(super) fn unlisted(&self) -> Option<String> {
         if !self.keeps_roll() {
             return None;
@@ -39,6 +41,15 @@ impl World<'_> {
         let joined = || self.machines.hosts.iter().enumerate().filter(|(_, it)| it.has_joined);
         let newest = joined().map(|(_, host)| of(host, "number")).max()?;
         let hosts = joined().count() as u64;
+        let knows = |(_, host): &(_, &Host)| of(host, "number") == newest;
+        let members = joined().find(knows).map(|(_, host)| of(host, "members"))?;
+        let left: u64 = joined().map(|(_, host)| of(host, "is_member")).sum();
+        if left < members / 2 + 1 {
+            let mut going = joined().filter(|(_, host)| of(host, "goes_on") == 1);
+            return going
+                .next()
+                .map(|(index, _)| format!("n{} has a roll without others", index + 1));
+        }
         joined().find_map(|(index, host)| {
             let is_up = host.running == Running::Up;
             let knows = of(host, "number") == newest && of(host, "goes_on") == 1;
