@@ -153,12 +153,6 @@ impl Node {
         Node { records: RefCell::new(Records::new(bytes_max)), ..self }
     }
 
-    /// Has lanes opened and dropped as the catalog says.
-    #[must_use]
-    pub fn with_opener(self, opener: Opener) -> Node {
-        Node { opener: Some(opener), ..self }
-    }
-
     /// Who this node is.
     #[must_use]
     pub fn me(&self) -> Incarnation {

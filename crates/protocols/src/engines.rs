@@ -1,8 +1,7 @@
 //! The engines of this build. A new one is a folder beside this file, and a line here.
 
-use crate::{
-    catalog, causal, coordination, epidemic, events, linearizable, overlay, roll, serializable,
-};
+use crate::{catalog, events, overlay, roll};
+use crate::{causal, coordination, epidemic, linearizable, serializable};
 use alloc::vec::Vec;
 use quorate_kernel::engine::{self, Engine, Opening};
 use quorate_kernel::ids::LaneId;

@@ -164,8 +164,7 @@ const ROWS: &[Row] = &[
     Row {
         path: "membership.roll",
         shape: Shape::Text,
-        doc: "Who says who takes part, for the seats of groups: all hosts together by `rapid`, set\n\
-              at every host, or `none`: then seats follow each host's own failure detector.",
+        doc: "Who says who takes part, for seats of groups: `rapid`, all hosts together, or `none`.",
         set: |config, text| assign(&mut config.membership.roll, text),
         show: |config| config.membership.roll.to_string(),
     },

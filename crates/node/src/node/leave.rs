@@ -9,8 +9,15 @@ use quorate_kernel::effects::Note;
 use quorate_kernel::ids::Lsn;
 use quorate_kernel::limits::UNSYNCED_BYTES_MAX;
 use quorate_kernel::news::News;
+use quorate_kernel::roll::Roll;
 
 impl Node {
+    /// Who is on the roll, if one is kept.
+    #[must_use]
+    pub fn roll(&self) -> Option<&Arc<Roll>> {
+        self.roll.as_ref()
+    }
+
     /// The newest batch that holds anything lanes have written, whether it has left or not.
     #[must_use]
     pub fn newest(&self) -> Lsn {

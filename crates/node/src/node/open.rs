@@ -27,6 +27,12 @@ pub type Opener = Box<dyn Fn(&Keyspace, Start) -> Option<LaneSpec>>;
 const SLOTS_MAX: usize = u16::MAX as usize;
 
 impl Node {
+    /// Has lanes opened and dropped as the catalog says.
+    #[must_use]
+    pub fn with_opener(self, opener: Opener) -> Node {
+        Node { opener: Some(opener), ..self }
+    }
+
     /// Opens, changes and drops lanes.
     pub(super) fn on_keyspaces(&mut self, keyspaces: &Arc<Keyspaces>, host: &mut dyn Host) {
         host.keyspaces(keyspaces);

@@ -1,8 +1,8 @@
 //! What is known of hosts, for seats: rumours, and the roll where one is kept. Both decide what is
 //! wished and nothing else.
 //!
-//! Who has failed the roll says: a host that is not on it. Rumours say it where there is no roll, or
-//! where it stands still, so that a roll without a majority keeps no group from being made up.
+//! Who has failed the roll says: a host that is not on it. Rumours say it where there is no roll,
+//! or where it stands still, so that a roll without a majority keeps no group from being made up.
 
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;

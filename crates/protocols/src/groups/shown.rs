@@ -55,7 +55,7 @@ pub fn here(replica: &Replica, leads: bool, now: Time) -> Here {
         role,
         moving: match waits {
             Some(waits) => format!("waits for {waits}"),
-            None if replica.is_changing() => String::from(CHANGING),
+            None if replica.closing().is_some() => String::from(CHANGING),
             None => String::from("-"),
         },
         bytes: 0,

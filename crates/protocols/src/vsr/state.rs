@@ -332,15 +332,9 @@ impl Replica {
     }
 
     /// Where the entry stands that ends the epoch, if one is in the log and not executed yet.
-    pub(super) fn closing(&self) -> Option<Op> {
+    pub(crate) fn closing(&self) -> Option<Op> {
         let is_open = |last: &Position| last.view.epoch >= self.epoch();
         self.log.members_at().filter(is_open).map(|last| last.op)
-    }
-
-    /// Whether a change of its members is in its log.
-    #[must_use]
-    pub fn is_changing(&self) -> bool {
-        self.closing().is_some()
     }
 
     /// Who the members will be if the change that is in the log is committed.
