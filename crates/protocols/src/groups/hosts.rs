@@ -23,8 +23,10 @@ pub struct Hosts {
     /// Since when hosts are suspected.
     pub(super) suspected: BTreeMap<NodeId, Time>,
     roll: Option<Arc<Roll>>,
-    /// Since when hosts are not on the roll, as far as it was heard.
+    /// Since when hosts are off the roll that were on it, without the time in which it stood still.
     off: BTreeMap<NodeId, Time>,
+    /// Since when it stands still.
+    still: Option<Time>,
 }
 
 impl Hosts {
@@ -35,32 +37,30 @@ impl Hosts {
             self.suspected.entry(host.who.node).or_insert(now);
         }
         self.ring = Some(Arc::clone(ring));
-        self.note_off(now);
+        self.off.retain(|node, _| ring.host(*node).is_some());
     }
 
-    /// The roll has changed.
+    /// The roll has changed. Who was never on it is none of its business: another build may run
+    /// there, or one that keeps no roll.
     pub fn follow(&mut self, roll: &Arc<Roll>, now: Time) {
-        self.roll = Some(Arc::clone(roll));
-        self.note_off(now);
+        if let Some(before) = self.roll.replace(Arc::clone(roll)) {
+            for node in before.nodes.iter().filter(|node| !roll.contains(**node)) {
+                self.off.entry(*node).or_insert(now);
+            }
+        }
+        self.off.retain(|node, _| !roll.contains(*node));
+        if !roll.goes_on {
+            self.still.get_or_insert(now);
+        } else if self.still.take().is_some() {
+            // Nobody could come meanwhile.
+            self.off.values_mut().for_each(|since| *since = now);
+        }
     }
 
     /// The roll, if it says who is there now.
     fn current(&self) -> Option<&Roll> {
         let ignores = mutant!("lane_goes_by_rumours_alone");
         self.roll.as_deref().filter(|roll| roll.goes_on && !ignores)
-    }
-
-    fn note_off(&mut self, now: Time) {
-        let (Some(roll), Some(ring)) = (&self.roll, &self.ring) else { return };
-        if !roll.goes_on {
-            // Who comes and goes meanwhile it does not say.
-            return;
-        }
-        self.off.retain(|node, _| !roll.contains(*node));
-        let hosts = ring.hosts().iter().map(|host| host.who.node);
-        for node in hosts.filter(|node| !roll.contains(*node)) {
-            self.off.entry(node).or_insert(now);
-        }
     }
 
     /// Whether the cluster is being shut down.
@@ -84,7 +84,7 @@ impl Hosts {
         let host = self.ring.as_ref().and_then(|ring| ring.host(node));
         let is_sound = |host: &RingHost| !host.is_suspected || mutant!("lane_seats_the_absent");
         let is_there = host.is_some_and(|host| host.standing == Standing::Up && is_sound(host));
-        is_there && self.current().is_none_or(|roll| roll.contains(node))
+        is_there && (self.current().is_none() || !self.off.contains_key(&node))
     }
 
     /// If so many members are suspected, or have left, that no majority of them is there: how many.
@@ -102,11 +102,14 @@ impl Hosts {
 
     /// How long a host is thought to have failed.
     pub(super) fn silent(&self, node: NodeId, now: Time) -> Option<Span> {
+        let suspected = self.suspected.get(&node).copied();
         let since = match self.current() {
-            Some(_) => self.off.get(&node),
-            None => self.suspected.get(&node),
+            Some(roll) if roll.contains(node) => None,
+            Some(_) => self.off.get(&node).copied().or(suspected),
+            // What was rumoured before the roll stood still was not believed.
+            None => suspected.map(|since| since.max(self.still.unwrap_or_default())),
         };
-        since.map(|since| now - *since)
+        since.map(|since| now - since)
     }
 
     /// The hosts that take part.

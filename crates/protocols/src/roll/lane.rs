@@ -29,6 +29,8 @@ pub struct RollLane {
     pub(super) ring: Arc<Ring>,
     /// When it is looked again at who should come and go.
     pub(super) wishes_at: Time,
+    /// When it came last, and how often in short order.
+    pub(super) came: Option<(Time, u32)>,
     /// What others were told last.
     told: Option<(RollId, bool)>,
     pub(super) goes_on: bool,
@@ -46,6 +48,7 @@ impl RollLane {
             names: Names::default(),
             ring: Arc::default(),
             wishes_at: Time(0),
+            came: None,
             told: None,
             goes_on: false,
         }
@@ -165,7 +168,7 @@ impl RollLane {
 
     /// Tells the other lanes what is new.
     fn announce(&mut self, cx: &mut Context<'_>) {
-        let is_going = self.roll.status(cx.now) == Status::Member;
+        let is_going = self.roll.status(cx.now) == Status::Member && self.reaches_majority();
         let goes_on = is_going || mutant!("roll_never_says_that_it_waits");
         let now = (self.roll.roll(), goes_on);
         if self.told == Some(now) {
@@ -176,8 +179,22 @@ impl RollLane {
         cx.fx.announce_roll(Arc::new(roll::Roll { number, nodes, goes_on }));
     }
 
+    /// Whether a majority of the members seems to be there. Where many fail at once nobody may be
+    /// left who observes some of them: no change is proposed then, and nothing is seen to wait.
+    fn reaches_majority(&self) -> bool {
+        let members = &self.configuration().members;
+        let is_there = |node: NodeId| !self.ring.is_suspected(node);
+        let there = members.iter().filter_map(|member| names::host(member));
+        let count = there.filter(|node| is_there(*node)).count();
+        count >= self.configuration().majority() || mutant!("roll_of_few_goes_on")
+    }
+
     fn tick(&mut self, cx: &mut Context<'_>) {
         cx.fx.arm((), cx.now + TICK);
+        if let Some((coming, former)) = &mut self.former {
+            // It takes part in nothing, and may answer as many as before.
+            on(former, *coming, (cx, &mut Vec::new()), Roll::tick);
+        }
         if self.ring.closing == Closing::No {
             self.call(cx, Roll::tick);
             self.tick_wishes(cx);
@@ -256,6 +273,7 @@ impl Process for RollLane {
         into.field("number", &self.roll.roll().number.0);
         into.field("digest", &((self.roll.roll().digest.0 >> 64) as u64));
         into.field("members", &self.configuration().members.len());
+        into.field("hosts", &names::hosts(self.configuration()).len());
         into.field("is_member", &u8::from(self.roll.is_member()));
         into.field("goes_on", &u8::from(self.goes_on));
         into.field("came", &(self.coming + 1));

@@ -13,6 +13,10 @@ use quorate_kernel::{mutant, probe};
 
 /// How often it is looked who should come and go.
 const LOOK: Span = Span::secs(1);
+/// Who was removed comes at once if it has not come again for so long.
+const CALM: Span = Span::secs(300);
+/// It waits for two to the power of this in seconds at most: longer than a group waits for a member.
+const OFTEN_MAX: u32 = 7;
 /// So many members send away who has left: any one is enough, and may be down.
 const SENDERS: usize = 3;
 
@@ -64,7 +68,15 @@ impl RollLane {
         }
         let former = self.former.as_ref().map(|(coming, _)| *coming);
         cx.fx.put_state(keys::coming_key(), keys::store_coming(self.coming, former));
-        self.wishes_at = cx.now;
+        // One that others reach now and then stays away for longer each time: it would be let in and
+        // removed without end, and its seats would never be made up.
+        let often = match self.came {
+            Some((at, often)) if cx.now - at < CALM => (often + 1).min(OFTEN_MAX),
+            _ => 0,
+        };
+        self.came = Some((cx.now, often));
+        let wait = if often == 0 || mutant!("roll_comes_at_once") { 0 } else { 1 << often };
+        self.wishes_at = cx.now + Span::secs(wait);
     }
 
     fn join(&mut self, cx: &mut Context<'_>) {

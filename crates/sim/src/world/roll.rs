@@ -31,9 +31,9 @@ impl World<'_> {
         }
     }
 
-    /// Who is not on the one roll of all that take part, or does not know it. Where the disks of so
-    /// many members were lost that those that are left are no majority it stands still for good:
-    /// then all have to say so.
+    /// Who is not on the one roll of all that take part, or does not know it. Where disks were lost,
+    /// and the members that are left are no majority, it stands still for good: then all have to say
+    /// so.
     pub(super) fn unlisted(&self) -> Option<String> {
         if !self.keeps_roll() {
             return None;
@@ -44,7 +44,7 @@ impl World<'_> {
         let knows = |(_, host): &(_, &Host)| of(host, "number") == newest;
         let members = joined().find(knows).map(|(_, host)| of(host, "members"))?;
         let left: u64 = joined().map(|(_, host)| of(host, "is_member")).sum();
-        if left < members / 2 + 1 {
+        if left < members / 2 + 1 && self.lost().next().is_some() {
             let mut going = joined().filter(|(_, host)| of(host, "goes_on") == 1);
             return going
                 .next()
@@ -53,7 +53,7 @@ impl World<'_> {
         joined().find_map(|(index, host)| {
             let is_up = host.running == Running::Up;
             let knows = of(host, "number") == newest && of(host, "goes_on") == 1;
-            let are_all = of(host, "members") == hosts;
+            let are_all = of(host, "members") == hosts && of(host, "hosts") == hosts;
             let (number, members) = (of(host, "number"), of(host, "members"));
             (!is_up || !knows || !are_all)
                 .then(|| format!("n{} is at roll {number} of {newest}, {members} on it", index + 1))

@@ -46,13 +46,26 @@ fn where_the_roll_stands_still_rumours_say_who_has_failed() {
     let mut hosts = Hosts::default();
     hosts.see(&ring(&[2]), at(1));
     assert_eq!(hosts.silent(NodeId(2), at(61)), Some(Span::secs(60)), "there is no roll");
+    hosts.follow(&roll(&[1, 2, 3, 4], true), at(2));
     hosts.follow(&roll(&[1, 2, 3], true), at(2));
-    assert_eq!(hosts.silent(NodeId(2), at(61)), None);
+    assert_eq!(hosts.silent(NodeId(2), at(61)), None, "it is on it");
     assert!(!hosts.may_take(NodeId(4)));
-    hosts.follow(&roll(&[1, 2, 3], false), at(3));
-    assert_eq!(hosts.silent(NodeId(2), at(61)), Some(Span::secs(60)));
+    hosts.follow(&roll(&[1, 2, 3], false), at(10));
+    assert_eq!(hosts.silent(NodeId(2), at(61)), Some(Span::secs(51)), "from then on");
     assert!(hosts.may_take(NodeId(4)), "who comes now can be on no roll");
-    // It goes on: who was not on it then was not meanwhile.
+    // It goes on: who could not come meanwhile has as long as others.
     hosts.follow(&roll(&[1, 2, 3], true), at(100));
-    assert_eq!(hosts.silent(NodeId(4), at(102)), Some(Span::secs(100)));
+    assert_eq!(hosts.silent(NodeId(4), at(102)), Some(Span::secs(2)));
+    assert_eq!(hosts.silent(NodeId(2), at(102)), None);
+}
+
+#[test]
+fn who_was_never_on_the_roll_is_judged_by_rumours() {
+    let mut hosts = Hosts::default();
+    hosts.see(&ring(&[]), at(1));
+    hosts.follow(&roll(&[1, 2], true), at(2));
+    assert_eq!(hosts.silent(NodeId(3), at(100)), None, "it may keep no roll");
+    assert!(hosts.may_take(NodeId(3)));
+    hosts.see(&ring(&[3]), at(100));
+    assert_eq!(hosts.silent(NodeId(3), at(130)), Some(Span::secs(30)));
 }
