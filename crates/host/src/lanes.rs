@@ -8,13 +8,13 @@ use quorate_kernel::ids::Start;
 use quorate_kernel::keyspace::{CatalogRefusal, Keyspace};
 use quorate_kernel::lane::LaneSpec;
 use quorate_kernel::process::Recovery;
-use quorate_kernel::ring::Door;
+use quorate_kernel::ring::{Door, Ring};
 use quorate_kernel::storage::Durability;
 use quorate_kernel::time::Span;
 use quorate_node::node::Opener;
 use quorate_protocols::engines::{always, open};
 use quorate_protocols::overlay::tokens::weights::Balance;
-use quorate_protocols::{catalog, overlay};
+use quorate_protocols::{catalog, overlay, roll};
 use std::net::SocketAddr;
 
 /// How often the load is told between two looks at it, and how often at most.
@@ -36,7 +36,12 @@ pub(super) fn of(
     let keyspaces = identity.keyspaces.clone();
     let founding = founding::ring(identity).map(|ring| catalog::Founding { ring, keyspaces });
     let lanes = founding::lanes(identity);
-    Ok(always(overlay, catalog::Settings { engines: engines::all(), founding, lanes }))
+    let roll = options.keeps_roll.then(|| {
+        let ring = founding.as_ref().map(|founding| &founding.ring);
+        let hosts = ring.into_iter().flat_map(Ring::hosts);
+        roll::Settings { founders: hosts.map(|host| host.who.node).collect() }
+    });
+    Ok(always(overlay, catalog::Settings { engines: engines::all(), founding, lanes }, roll))
 }
 
 /// Makes the lanes of keyspaces, each in the condition in which the directory found it.

@@ -54,6 +54,8 @@ impl LaneId {
     pub const CATALOG: LaneId = LaneId(1);
     /// Tells clients what happens to keyspaces and hosts.
     pub const EVENTS: LaneId = LaneId(2);
+    /// The lane of every node that keeps the roll, where it is kept.
+    pub const ROLL: LaneId = LaneId(3);
     /// The first lane of a keyspace; those below are kept for what every node has.
     pub const KEYSPACES: LaneId = LaneId(16);
     /// No lane: frames of it are between the two ends of a connection.

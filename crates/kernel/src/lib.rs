@@ -28,6 +28,7 @@
 //! | [`view`] | an immutable membership snapshot of a group, and what may follow it |
 //! | [`watch`] | what clients can follow |
 //! | [`ring`] | what a node believes of the hosts and their tokens |
+//! | [`roll`] | who takes part in the cluster, as its members have agreed |
 //! | [`storage`] | what may be read and written, and when it is durable |
 //! | [`entries`] | logs in the store: their keys, and how entries are given up |
 //! | [`wire`] | frames and the codec of messages |
@@ -63,7 +64,7 @@ pub mod time;
 pub use contract::{effects, entries, lane, news, observe, process, storage};
 pub use encoding::{arena, plain, rope, wire};
 pub use engines::{engine, keyspace, lacking, rules};
-pub use hosts::{part, ring, sighting, view};
+pub use hosts::{part, ring, roll, sighting, view};
 pub use operations::{
     change, cursor, evaluate, expiry, explanation, operation, path, receipt, refusal, transaction,
     tree, values, watch, write,

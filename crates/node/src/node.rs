@@ -32,6 +32,7 @@ use quorate_kernel::part::Part;
 use quorate_kernel::process::{Inspect, Recovery, Request};
 use quorate_kernel::ring::{Closing, Ring};
 use quorate_kernel::rng::{Rng, mix};
+use quorate_kernel::roll::Roll;
 use quorate_kernel::storage::{Batch, Durable, Reader};
 use quorate_kernel::time::{Time, WallTime};
 use quorate_kernel::wire::Received;
@@ -75,6 +76,8 @@ pub struct Node {
     opener: Option<Opener>,
     /// What the overlay believes of the ring, for lanes that are opened later.
     ring: Option<Arc<Ring>>,
+    /// The roll, for them too.
+    roll: Option<Arc<Roll>>,
     sweep: Sweep,
     store: Box<dyn Reader>,
     /// The data of all lanes that is logged, as far as it is at hand.
@@ -107,10 +110,10 @@ impl Node {
         lanes: Vec<LaneSpec>,
     ) -> Node {
         let mut rng = Rng::new(seed);
-        // Whether events are told shifts no draw of another lane.
+        // Whether events are told, or a roll is kept, shifts no draw of another lane.
         let mut aside = Rng::new(mix(seed));
         let slot = |spec: LaneSpec| match spec.lane {
-            LaneId::EVENTS => Slot::new(spec, &mut aside),
+            LaneId::EVENTS | LaneId::ROLL => Slot::new(spec, &mut aside),
             _ => Slot::new(spec, &mut rng),
         };
         let mut slots: Vec<Slot> = lanes.into_iter().map(slot).collect();
@@ -123,6 +126,7 @@ impl Node {
             rng,
             opener: None,
             ring: None,
+            roll: None,
             sweep: Sweep::default(),
             store,
             records: RefCell::new(Records::new(CACHE_BYTES_DEFAULT)),
@@ -147,12 +151,6 @@ impl Node {
     #[must_use]
     pub fn with_cache(self, bytes_max: usize) -> Node {
         Node { records: RefCell::new(Records::new(bytes_max)), ..self }
-    }
-
-    /// Has lanes opened and dropped as the catalog says.
-    #[must_use]
-    pub fn with_opener(self, opener: Opener) -> Node {
-        Node { opener: Some(opener), ..self }
     }
 
     /// Who this node is.

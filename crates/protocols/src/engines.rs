@@ -1,6 +1,7 @@
 //! The engines of this build. A new one is a folder beside this file, and a line here.
 
-use crate::{catalog, causal, coordination, epidemic, events, linearizable, overlay, serializable};
+use crate::{catalog, events, overlay, roll};
+use crate::{causal, coordination, epidemic, linearizable, serializable};
 use alloc::vec::Vec;
 use quorate_kernel::engine::{self, Engine, Opening};
 use quorate_kernel::ids::LaneId;
@@ -40,11 +41,16 @@ pub fn signing_key(secret: &[u8]) -> [u8; 32] {
     blake3::derive_key("quorate 2026 causal context tokens", secret)
 }
 
-/// The lanes that a node has whatever keyspaces there are: the overlay, the catalog, and the one
-/// that tells clients of both. Those of keyspaces are opened as the catalog says.
+/// The lanes that a node has whatever keyspaces there are: the overlay, the catalog, the one that
+/// tells clients of both, and the roll if there shall be one. Those of keyspaces are opened as the
+/// catalog says.
 #[must_use]
-pub fn always(overlay: overlay::Settings, catalog: catalog::Settings) -> Vec<LaneSpec> {
-    let lanes = [
+pub fn always(
+    overlay: overlay::Settings,
+    catalog: catalog::Settings,
+    roll: Option<roll::Settings>,
+) -> Vec<LaneSpec> {
+    let usual = [
         (LaneId::OVERLAY, overlay::lane(overlay)),
         (LaneId::CATALOG, catalog::lane(catalog)),
         (LaneId::EVENTS, events::lane()),
@@ -53,7 +59,8 @@ pub fn always(overlay: overlay::Settings, catalog: catalog::Settings) -> Vec<Lan
         let (durability, recovery) = (Durability::Sync, Recovery::Intact);
         LaneSpec { lane, durability, recovery, process }
     };
-    lanes.into_iter().map(spec).collect()
+    let roll = roll.map(|settings| (LaneId::ROLL, roll::lane(settings)));
+    usual.into_iter().chain(roll).map(spec).collect()
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@
 //! | [`pacing`] | background work at the pace that clients leave it |
 //! | [`reconfigure`] | consensus on the next view of a group |
 //! | [`membership`] | the roll: who takes part, in numbered configurations that all agree on (Rapid) |
+//! | [`roll`] | the lane that keeps it |
 //! | [`vsr`] | one log on several nodes, for a state machine (Viewstamped Replication) |
 //! | [`multicast`] | one order of commands over the logs of several partitions (Multi-Ring Paxos) |
 //! | [`slices`] | nodes that divide themselves into groups, by position and hearsay (DataFlasks) |
@@ -56,6 +57,7 @@ pub mod quorum;
 pub(crate) mod recent;
 pub mod reconfigure;
 pub mod ring;
+pub mod roll;
 pub mod sealed;
 pub mod serializable;
 pub mod slices;

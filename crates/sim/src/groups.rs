@@ -14,6 +14,7 @@ use quorate_kernel::ids::{GroupId, LaneId, NodeId};
 use quorate_kernel::part::{Part, PartName};
 use quorate_kernel::process::Inspect;
 use quorate_kernel::view::{Range, ViewId};
+use quorate_protocols::groups::CHANGING;
 use std::collections::BTreeMap;
 use std::fmt::Display;
 
@@ -35,6 +36,8 @@ pub struct Row {
     pub members: Vec<NodeId>,
     /// Whether the host is one of them and has not left.
     pub is_member: bool,
+    /// Whether it has the end of its view in its log.
+    pub is_ending: bool,
     /// Whether it holds all data and serves.
     pub is_ready: bool,
     /// Whether it is one of them and has all that it ever acknowledged, though it may not serve.
@@ -56,6 +59,7 @@ impl Row {
         // A learner copies data for a view that it is not in.
         let is_in = members.contains(&own);
         let is_member = is_in && matches!(here.status.as_str(), "ready" | "busy" | "forgot");
+        let is_ending = here.moving == CHANGING;
         let is_ready = is_in && here.status == "ready";
         let has_all = is_in && !part.owes;
         let has_all = has_all && matches!(here.status.as_str(), "ready" | "electing" | "waiting");
@@ -66,6 +70,7 @@ impl Row {
             range,
             members,
             is_member,
+            is_ending,
             is_ready,
             has_all,
             is_waiting,
@@ -200,10 +205,11 @@ fn alive(said: &[(HostIndex, Groups)], counts: impl Fn(&Row) -> bool) -> Vec<&Ro
 }
 
 /// Two views of one token have a majority of their members at one moment, so that two disjoint
-/// quorums could answer (I4, I8).
+/// quorums could answer (I4, I8). Who has in its log that a view ends answers in it no more without
+/// the others hearing of that.
 #[must_use]
 pub fn rivals(said: &[(HostIndex, Groups)]) -> Option<String> {
-    let alive = alive(said, |row| row.is_member);
+    let alive = alive(said, |row| row.is_member && !row.is_ending);
     let overlap = |one: Range, other: Range| one.contains(other.high) || other.contains(one.high);
     for (place, one) in alive.iter().enumerate() {
         for other in &alive[place + 1..] {
@@ -263,6 +269,7 @@ pub(crate) mod tests {
             range: Range { low: range.0, high: range.1 },
             members: members.iter().copied().map(NodeId).collect(),
             is_member: true,
+            is_ending: false,
             is_ready: true,
             has_all: true,
             is_waiting: false,

@@ -59,6 +59,7 @@ pub static SECTIONS: LazyLock<Vec<(&str, String)>> = LazyLock::new(|| {
 
 const SECTIONS_AFTER_DOORS: &[(&str, &str)] = &[
     ("cluster", "The door for the other hosts of the cluster."),
+    ("membership", "Who takes part in the cluster."),
     ("http", "The door for HTTP/JSON, health checks, metrics and status."),
     ("grpc", "The door for gRPC clients."),
     ("store", "The store in the data directory."),
@@ -159,6 +160,13 @@ const ROWS: &[Row] = &[
         doc: "How many bytes a second this host fetches at most when data moves; 0 is no limit.",
         set: |config, text| assign(&mut config.cluster.transfer_rate, text),
         show: |config| config.cluster.transfer_rate.to_string(),
+    },
+    Row {
+        path: "membership.roll",
+        shape: Shape::Text,
+        doc: "Who says who takes part, for seats of groups: `rapid`, all hosts together, or `none`.",
+        set: |config, text| assign(&mut config.membership.roll, text),
+        show: |config| config.membership.roll.to_string(),
     },
     Row {
         path: "http.bind",

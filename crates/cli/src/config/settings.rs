@@ -1,6 +1,6 @@
 //! The typed settings of a host and their defaults.
 
-use super::values::{Addresses, Length, LogFormat, LogLevel, Names, Size};
+use super::values::{Addresses, Length, LogFormat, LogLevel, Names, RollKind, Size};
 use quorate_doors::{DOORS, Door};
 use quorate_host::proof::Encrypt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -17,6 +17,8 @@ pub struct Config {
     pub doors: Vec<ClientDoor>,
     /// The door between hosts.
     pub cluster: Cluster,
+    /// Who takes part in the cluster.
+    pub membership: Membership,
     /// The HTTP door.
     pub http: Http,
     /// The gRPC door.
@@ -69,6 +71,13 @@ pub struct Cluster {
     pub balance_every: Length,
     /// How many bytes a second it fetches at most when data moves; 0 is no limit.
     pub transfer_rate: Size,
+}
+
+/// Who takes part in the cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Membership {
+    /// Who says so.
+    pub roll: RollKind,
 }
 
 /// The HTTP door.
@@ -163,6 +172,7 @@ impl Default for Config {
                 balance_every: Length(Duration::from_secs(60)),
                 transfer_rate: Size(0),
             },
+            membership: Membership { roll: RollKind::None },
             http: Http { bind: loopback(HTTP_PORT), hosts: Names::default() },
             grpc: Grpc { bind: loopback(GRPC_PORT), clients_max: 1_000 },
             store: Store {

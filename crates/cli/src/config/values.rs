@@ -114,6 +114,18 @@ macro_rules! words {
 words!(LogLevel: "expected `error`, `warn`, `info`, `debug` or `trace`" {
     Error = "error", Warn = "warn", Info = "info", Debug = "debug", Trace = "trace",
 });
+/// Who says who takes part in the cluster, for the seats of groups.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RollKind {
+    /// Nobody: seats follow what each host's failure detector says.
+    None,
+    /// All hosts together, by Rapid.
+    Rapid,
+}
+
+words!(RollKind: "expected `none` or `rapid`" {
+    None = "none", Rapid = "rapid",
+});
 words!(LogFormat: "expected `auto`, `text` or `json`" {
     Auto = "auto", Text = "text", Json = "json",
 });

@@ -88,6 +88,7 @@ mod tests {
         let report = Report {
             me: seed.node,
             ring: Arc::new(Ring::new(1, hosts)),
+            roll: None,
             numbers: seed.hosts.iter().map(|record| (record.node, record.host)).collect(),
             keyspaces: Vec::new(),
         };

@@ -153,6 +153,7 @@ impl Operators {
         Report {
             me: sight.node.me().node,
             ring: Arc::clone(&self.ring),
+            roll: sight.node.roll().cloned(),
             numbers: self.numbers.clone(),
             keyspaces: keyspaces.collect(),
         }

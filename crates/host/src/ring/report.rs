@@ -4,6 +4,7 @@ use quorate_kernel::engine::Served;
 use quorate_kernel::explanation::Explanation;
 use quorate_kernel::ids::NodeId;
 use quorate_kernel::ring::{Ring, RingHost, Standing};
+use quorate_kernel::roll::Roll;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
@@ -20,6 +21,8 @@ pub struct Report {
     pub me: NodeId,
     /// What it believes of the ring.
     pub ring: Arc<Ring>,
+    /// The roll that it knows, if one is kept.
+    pub roll: Option<Arc<Roll>>,
     /// The hosts that have numbers.
     pub numbers: Vec<(NodeId, u32)>,
     /// One for each lane that serves one here.
@@ -88,6 +91,13 @@ impl Report {
             "node": self.me.to_string(),
             "version": self.ring.version,
             "hosts": hosts,
+            "roll": self.roll.as_ref().map(|roll| {
+                json!({
+                    "number": roll.number,
+                    "members": roll.nodes.len(),
+                    "goes_on": roll.goes_on,
+                })
+            }),
             "keyspaces": self.keyspaces.iter().map(keyspace).collect::<Vec<_>>(),
         })
     }
@@ -104,6 +114,7 @@ impl Report {
             "tokens": tokens,
             "standing": standing(host.standing),
             "suspected": host.is_suspected,
+            "on_roll": self.roll.as_ref().map(|roll| roll.contains(host.who.node)),
             "doors": Value::Object(doors.collect()),
         })
     }

@@ -7,6 +7,7 @@ use crate::observe::{Every, Observation};
 use crate::operation::Outcome;
 use crate::process::Process;
 use crate::ring::{Ring, Weighed};
+use crate::roll::Roll;
 use crate::storage::Class;
 use crate::time::Time;
 use alloc::sync::Arc;
@@ -64,6 +65,8 @@ pub enum Note {
     /// What this node believes of the ring has changed. The host is told too: it finds the peers'
     /// addresses there.
     Ring(Arc<Ring>),
+    /// The roll that this node knows has changed.
+    Roll(Arc<Roll>),
     /// How much this lane has to do, for the overlay.
     Load(Arc<Weighed>),
     /// The catalog is this now: the node opens and drops lanes by it, and the host is told.
@@ -251,6 +254,12 @@ impl<P: Process + ?Sized> Effects<P> {
     /// early: it is a hint, and promises nothing that a crash could take back.
     pub fn announce_ring(&mut self, ring: Arc<Ring>) {
         self.list.push(Effect::Announce(Note::Ring(ring)));
+    }
+
+    /// Tells the other lanes who is on the roll. It leaves early: it says whom to wish for, and
+    /// promises nothing.
+    pub fn announce_roll(&mut self, roll: Arc<Roll>) {
+        self.list.push(Effect::Announce(Note::Roll(roll)));
     }
 
     /// Tells the overlay how much this lane has to do. It leaves early: it is an estimate.

@@ -7,6 +7,7 @@ use crate::ids::{Incarnation, LaneId, NodeId};
 use crate::keyspace::{Keyspace, Keyspaces, Settlement};
 use crate::observe::Observation;
 use crate::ring::{Ring, Weighed};
+use crate::roll::Roll;
 use crate::time::Time;
 use alloc::sync::Arc;
 
@@ -15,6 +16,8 @@ use alloc::sync::Arc;
 pub enum Topic {
     /// [`News::Ring`].
     Ring,
+    /// [`News::Roll`].
+    Roll,
     /// [`News::Heard`].
     Heard,
     /// [`News::Keyspace`].
@@ -42,6 +45,8 @@ pub enum Topic {
 pub enum News<'a> {
     /// What this node believes of the ring has changed. A hint: it may be wrong at any time.
     Ring(&'a Arc<Ring>),
+    /// The roll that this node knows has changed. Never told where none is kept.
+    Roll(&'a Arc<Roll>),
     /// Which hosts were heard, on any lane, since this was last told, and when. It is told before
     /// each timer of whoever hears it, which one lane may. A host that was heard was there; whether
     /// it hears is not known.
@@ -107,6 +112,7 @@ impl News<'_> {
     pub fn topic(&self) -> Topic {
         match self {
             News::Ring(_) => Topic::Ring,
+            News::Roll(_) => Topic::Roll,
             News::Heard(_) => Topic::Heard,
             News::Keyspace(_) => Topic::Keyspace,
             News::Keyspaces(_) => Topic::Keyspaces,

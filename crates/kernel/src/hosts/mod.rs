@@ -2,5 +2,6 @@
 
 pub mod part;
 pub mod ring;
+pub mod roll;
 pub mod sighting;
 pub mod view;

@@ -9,8 +9,15 @@ use quorate_kernel::effects::Note;
 use quorate_kernel::ids::Lsn;
 use quorate_kernel::limits::UNSYNCED_BYTES_MAX;
 use quorate_kernel::news::News;
+use quorate_kernel::roll::Roll;
 
 impl Node {
+    /// Who is on the roll, if one is kept.
+    #[must_use]
+    pub fn roll(&self) -> Option<&Arc<Roll>> {
+        self.roll.as_ref()
+    }
+
     /// The newest batch that holds anything lanes have written, whether it has left or not.
     #[must_use]
     pub fn newest(&self) -> Lsn {
@@ -73,6 +80,10 @@ impl Node {
                 let lane = self.slots[usize::from(from)].id;
                 let news = News::Settled { lane, partition, since, settlement };
                 self.tell(news, Some(usize::from(from)), host);
+            }
+            Held::Note(from, Note::Roll(roll)) => {
+                self.roll = Some(Arc::clone(&roll));
+                self.tell(News::Roll(&roll), Some(usize::from(from)), host);
             }
             Held::Note(from, Note::Ring(ring)) => {
                 host.ring(&ring);

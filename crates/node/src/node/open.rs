@@ -27,6 +27,12 @@ pub type Opener = Box<dyn Fn(&Keyspace, Start) -> Option<LaneSpec>>;
 const SLOTS_MAX: usize = u16::MAX as usize;
 
 impl Node {
+    /// Has lanes opened and dropped as the catalog says.
+    #[must_use]
+    pub fn with_opener(self, opener: Opener) -> Node {
+        Node { opener: Some(opener), ..self }
+    }
+
     /// Opens, changes and drops lanes.
     pub(super) fn on_keyspaces(&mut self, keyspaces: &Arc<Keyspaces>, host: &mut dyn Host) {
         host.keyspaces(keyspaces);
@@ -76,6 +82,9 @@ impl Node {
         self.call(index, host, |lane, env| lane.start(recovery, env));
         if let Some(ring) = self.ring.clone() {
             self.tell_one(index, News::Ring(&ring), host);
+        }
+        if let Some(roll) = self.roll.clone() {
+            self.tell_one(index, News::Roll(&roll), host);
         }
         self.tell_one(index, News::Keyspace(keyspace), host);
     }

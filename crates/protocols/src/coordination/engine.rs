@@ -47,8 +47,14 @@ impl Coordination {
 impl Process for Coordination {
     type Message = Message;
     type Timer = Timer;
-    const HEARS: &'static [Topic] =
-        &[Topic::Ring, Topic::Keyspace, Topic::TurnEnd, Topic::Unlinked, Topic::Unread];
+    const HEARS: &'static [Topic] = &[
+        Topic::Ring,
+        Topic::Roll,
+        Topic::Keyspace,
+        Topic::TurnEnd,
+        Topic::Unlinked,
+        Topic::Unread,
+    ];
 
     fn start(&mut self, recovery: Recovery, cx: &mut Context<'_>) {
         self.recover(recovery, cx);
@@ -116,6 +122,7 @@ impl Process for Coordination {
             News::Unlinked(peer) => self.unlinked(peer, cx),
             News::Unread(since) => self.unread = Some(since),
             News::Ring(ring) => self.hosts.see(ring, cx.now),
+            News::Roll(roll) => self.hosts.follow(roll, cx.now),
             News::Keyspace(keyspace) => {
                 self.settings.replicas = keyspace.replicas();
                 self.settings.value_bytes_max = keyspace.value_bytes_max();

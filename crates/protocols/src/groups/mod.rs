@@ -12,7 +12,7 @@
 //! |---|---|
 //! | `seats.rs` | who founds which group |
 //! | `routes.rs` | where primaries are, and who may speak for a group |
-//! | `hosts.rs` | what is rumoured of hosts |
+//! | `hosts.rs` | what is rumoured of hosts, and who is on the roll |
 //! | `choice.rs` | whom a primary wishes for |
 //! | `seat.rs` | whether a wish is kept, and whether a host is still counted on |
 //! | `examine.rs` | who holds what, as members say |
@@ -37,4 +37,4 @@ pub use outbox::Outbox;
 pub use routes::{Hint, Routes};
 pub use seat::{Outside, Seat, counts_on};
 pub use seats::founders;
-pub use shown::{here, is_ready, part, remembers, show_log};
+pub use shown::{CHANGING, here, is_ready, part, remembers, show_log};

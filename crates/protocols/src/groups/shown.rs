@@ -10,6 +10,10 @@ use quorate_kernel::process::Inspect;
 use quorate_kernel::time::Time;
 use quorate_kernel::view::{Range, ViewId};
 
+/// What is shown of a replica whose log ends with other members: it answers for the present ones
+/// no more without having committed that.
+pub const CHANGING: &str = "changes members";
+
 /// The members that a replica waits for to go on, if it stands still.
 fn waits_for(replica: &Replica, now: Time) -> Option<String> {
     let waits = replica.waits_for(now);
@@ -49,7 +53,11 @@ pub fn here(replica: &Replica, leads: bool, now: Time) -> Here {
     Here {
         status: String::from(status),
         role,
-        moving: waits.map_or_else(|| String::from("-"), |waits| format!("waits for {waits}")),
+        moving: match waits {
+            Some(waits) => format!("waits for {waits}"),
+            None if replica.closing().is_some() => String::from(CHANGING),
+            None => String::from("-"),
+        },
         bytes: 0,
         moved_keys: 0,
         moved_bytes: 0,

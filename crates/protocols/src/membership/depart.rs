@@ -48,8 +48,11 @@ impl Roll {
         if self.kicks.len() >= ROLL_KICKS_MAX {
             return Err(Denied::Busy);
         }
+        if self.kicks.is_empty() {
+            self.orders_at = cx.now;
+        }
+        // Others wait for the next time that all are told.
         self.kicks.insert(node);
-        self.orders_at = cx.now;
         self.tick_orders(cx);
         Ok(())
     }

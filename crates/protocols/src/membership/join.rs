@@ -66,6 +66,12 @@ impl Roll {
         Ok(())
     }
 
+    /// Whom one that tries to join has asked last for its observers.
+    #[must_use]
+    pub fn contact(&self) -> Option<NodeId> {
+        self.joining.as_ref().map(|joining| joining.contact)
+    }
+
     /// Other nodes to ask, for one that still tries to join: those that it was given may be gone.
     ///
     /// # Errors

@@ -42,6 +42,9 @@ pub(super) struct Head {
     pub configuration: Arc<Configuration>,
 }
 
+/// All of them.
+pub(crate) const KEYS: [&[u8]; 2] = [HEAD, ACCEPTOR];
+
 impl Head {
     pub fn key() -> Bytes {
         Bytes::from_static(HEAD)

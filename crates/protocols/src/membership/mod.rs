@@ -128,6 +128,7 @@ mod timer;
 pub use action::{Action, Context, Denied, Event, carry_out};
 pub use change::Change;
 pub use configuration::{Configuration, Member, Shape};
+pub(crate) use keys::KEYS;
 pub use message::{Alert, Body, Message, Refusal};
 pub use number::{Digest, Number, RollId, Round};
 pub use roll::{Roll, Status};

@@ -11,6 +11,7 @@ use quorate_kernel::ids::{Incarnation, NodeId};
 use quorate_kernel::limits::{VSR_IN_FLIGHT_MAX, VSR_PAGE_BYTES_MAX};
 use quorate_kernel::mutant;
 use quorate_kernel::storage::Class;
+use quorate_kernel::time::Time;
 
 /// The most pages that a tick stores: others wait meanwhile.
 const STORED_PAGES_MAX: u64 = 32;
@@ -22,6 +23,16 @@ const UNSTORED_TICKS: usize = 8;
 const UNSTORED_SHARE_MAX: usize = 8 * 1024 * 1024;
 
 impl Replica {
+    /// Notes that a member has what it has acknowledged, if its message says so.
+    fn note_whole(&mut self, from: NodeId, message: &Message, now: Time) {
+        if message.is_of_whole() && self.head.configuration.contains(from) {
+            self.pulse.heard.insert(from, now);
+            if !mutant!("keeps_what_the_whole_have_told") {
+                self.recovery.without_log.remove(&from);
+            }
+        }
+    }
+
     /// Takes a message of a peer, or of itself.
     pub fn on_message(&mut self, from: Incarnation, message: Message, cx: &mut Context<'_>) {
         if let Some(why) = self.refuses(&message) {
@@ -30,9 +41,7 @@ impl Replica {
         if !self.can_execute(&message, cx) {
             return cx.out.push(Action::Refuse("the machine can read every command of the log"));
         }
-        if message.is_of_whole() && self.head.configuration.contains(from.node) {
-            self.pulse.heard.insert(from.node, cx.now);
-        }
+        self.note_whole(from.node, &message, cx.now);
         match message {
             Message::Prepare { view, from: first, entries, commit } => {
                 self.on_prepare(from, view, first, entries, commit, cx);

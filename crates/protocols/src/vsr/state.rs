@@ -332,7 +332,7 @@ impl Replica {
     }
 
     /// Where the entry stands that ends the epoch, if one is in the log and not executed yet.
-    pub(super) fn closing(&self) -> Option<Op> {
+    pub(crate) fn closing(&self) -> Option<Op> {
         let is_open = |last: &Position| last.view.epoch >= self.epoch();
         self.log.members_at().filter(is_open).map(|last| last.op)
     }

@@ -14,7 +14,7 @@ fn start(data: &Path, more: &[&str]) -> Dev {
     Dev::start(data, &[&flags[..], more].concat())
 }
 
-fn ctl(data: &Path, order: &[&str]) -> Said {
+pub fn ctl(data: &Path, order: &[&str]) -> Said {
     let data = data.display().to_string();
     let said = quorate(&[&["dev", "ctl", "--data", &data], order].concat());
     assert_eq!(said.code, 0, "{order:?}: {said:?}");

@@ -14,6 +14,7 @@ mod net;
 mod power;
 mod promises;
 mod ranges;
+mod roll;
 mod shares;
 mod shutdown;
 mod support;

@@ -55,6 +55,9 @@ pub struct Scenario {
     /// The clocks.
     #[serde(default)]
     pub clock: ClockSection,
+    /// Whether hosts keep a roll of who takes part, which seats follow.
+    #[serde(default)]
+    pub roll: bool,
     /// How hosts even out their load, if they do.
     #[serde(default)]
     pub balance: Option<BalanceSection>,

@@ -19,7 +19,7 @@ use quorate_kernel::storage::Durability;
 use quorate_node::node::Opener;
 use quorate_protocols::catalog::{Founding, Settings};
 use quorate_protocols::engines::{always, open};
-use quorate_protocols::overlay;
+use quorate_protocols::{overlay, roll};
 use std::sync::Arc;
 
 /// What hosts know of lanes that the catalog will open.
@@ -61,7 +61,7 @@ impl Lanes {
         &self,
         host: &mut Host,
         overlay: overlay::Settings,
-        ring: Option<&Ring>,
+        (ring, keeps_roll): (Option<&Ring>, bool),
         around: &mut Surroundings<'_>,
     ) -> Result<(), Fatal> {
         let born = (LaneId::KEYSPACES.0..).map(LaneId).take(self.founding.len());
@@ -72,7 +72,11 @@ impl Lanes {
             founding: ring.cloned().map(|ring| Founding { ring, keyspaces }),
         };
         let opener = self.opener(host);
-        host.launch(always(overlay, catalog), opener, around)
+        let roll = keeps_roll.then(|| {
+            let hosts = ring.into_iter().flat_map(Ring::hosts);
+            roll::Settings { founders: hosts.map(|host| host.who.node).collect() }
+        });
+        host.launch(always(overlay, catalog, roll), opener, around)
     }
 
     /// Makes the lanes of keyspaces.
@@ -106,6 +110,6 @@ impl World<'_> {
         let overlay = Founders::overlay(founders, scenario, &machines.hosts, host);
         let ring = founders.ring(machines.hosts[host].node_id);
         let (target, mut around) = machines.lend(host);
-        lanes.launch(target, overlay, ring, &mut around)
+        lanes.launch(target, overlay, (ring, scenario.roll), &mut around)
     }
 }

@@ -31,6 +31,7 @@ mod ledger;
 mod operators;
 mod plan;
 mod quiescence;
+mod roll;
 mod tenants;
 mod turns;
 mod watch;
@@ -80,6 +81,8 @@ pub struct World<'a> {
     views: u64,
     /// How many tokens were moved, added or given up to even out the load.
     token_moves: u64,
+    /// The digests of the roll's configurations, by number, as hosts have known them.
+    rolls: BTreeMap<u64, u64>,
     /// Since when nobody wishes for a move.
     content_since: Option<u64>,
     /// What was seen of the change of a cell.
@@ -122,6 +125,7 @@ impl<'a> World<'a> {
             rng: Rng::new(seed).fork(HEALING),
             views: 0,
             token_moves: 0,
+            rolls: BTreeMap::new(),
             content_since: None,
             seen: Vec::new(),
             retiring: None,

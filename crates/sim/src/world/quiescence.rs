@@ -23,7 +23,8 @@ impl World<'_> {
             self.is_over = is_finished;
             return self.look_later();
         }
-        let restless = self.unsettled().or_else(|| self.unbalanced());
+        self.watch_roll();
+        let restless = self.unsettled().or_else(|| self.unlisted()).or_else(|| self.unbalanced());
         self.restless = restless.or_else(|| self.untold());
         if is_finished {
             self.restless = self.ask_all();

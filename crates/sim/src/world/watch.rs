@@ -53,6 +53,7 @@ impl World<'_> {
             self.machines.condemn("catalog", message);
         }
         self.show_chain(false);
+        self.watch_roll();
         self.unbalanced();
         self.note_change();
         if self.machines.hosts.iter().any(|host| host.is_wiped) && self.unsettled().is_none() {

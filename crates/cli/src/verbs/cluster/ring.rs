@@ -74,6 +74,7 @@ pub fn text(ring: &Value) -> String {
         .collect();
     let head = ["HOST", "NODE", "ADDRESS", "ZONE", "STATE", "TOKENS"];
     let mut text = columns("", &head, &hosts);
+    text.push_str(&roll(&ring["roll"]));
     for keyspace in list(&ring["keyspaces"]) {
         text.push('\n');
         text.push_str(&format!(
@@ -117,9 +118,26 @@ fn label(ring: &Value, member: &Value) -> String {
 }
 
 fn state(host: &Value) -> String {
-    match host["suspected"] == true {
-        true => format!("{}, suspected", word(&host["standing"])),
-        false => word(&host["standing"]),
+    let mut state = word(&host["standing"]);
+    if host["suspected"] == true {
+        state.push_str(", suspected");
+    }
+    if host["on_roll"] == false && host["standing"] != "left" {
+        state.push_str(", not on the roll");
+    }
+    state
+}
+
+/// What is to be said of the roll, if one is kept.
+fn roll(roll: &Value) -> String {
+    let (number, members) = (word(&roll["number"]), word(&roll["members"]));
+    match &roll["goes_on"] {
+        Value::Bool(true) => format!("Roll {number}: {members} hosts\n"),
+        Value::Bool(false) => format!(
+            "Roll {number} stands still at {members} hosts: this host is not on it, or no majority \
+             of them answers. Seats follow failure detectors meanwhile.\n"
+        ),
+        _ => String::new(),
     }
 }
 
@@ -147,7 +165,27 @@ mod tests {
         let lines: Vec<&str> = text.lines().collect();
         assert!(lines[2].contains("up, suspected"), "{text}");
         assert!(lines[3].starts_with("-     0000000000000003"), "{text}");
-        assert_eq!(lines[5], "Keyspace default: 3 replicas, hash order, atomic");
-        assert!(lines[8].contains("1 2 0000000000000003  busy"), "{text}");
+        assert!(lines[3].contains("up, not on the roll"), "{text}");
+        assert_eq!(lines[4], "Roll 4: 2 hosts");
+        assert_eq!(lines[6], "Keyspace default: 3 replicas, hash order, atomic");
+        assert!(lines[9].contains("1 2 0000000000000003  busy"), "{text}");
+    }
+
+    #[test]
+    fn a_roll_that_stands_still_says_so_and_none_says_nothing() {
+        let json = |roll: Option<(bool, &str)>| {
+            let mut report = sample();
+            report.roll = roll.map(|(goes_on, _)| {
+                let known = report.roll.clone().expect("the sample has one");
+                std::sync::Arc::new(quorate_kernel::roll::Roll { goes_on, ..(*known).clone() })
+            });
+            text(&report.json())
+        };
+        let still = json(Some((false, "")));
+        assert!(
+            still.contains("Roll 4 stands still at 2 hosts: this host is not on it"),
+            "{still}"
+        );
+        assert!(!json(None).contains("oll"), "no roll is kept");
     }
 }

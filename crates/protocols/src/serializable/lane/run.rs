@@ -101,7 +101,7 @@ impl Process for Serializable {
     type Message = Message;
     type Timer = Timer;
     const HEARS: &'static [Topic] =
-        &[Topic::Ring, Topic::Keyspace, Topic::TurnEnd, Topic::Unlinked];
+        &[Topic::Ring, Topic::Roll, Topic::Keyspace, Topic::TurnEnd, Topic::Unlinked];
 
     fn start(&mut self, recovery: Recovery, cx: &mut Context<'_>) {
         self.clients.names.begin(cx.me, cx.rng.next(), super::groups::hosted::wall(cx));
@@ -198,6 +198,7 @@ impl Process for Serializable {
                 self.clients.see(ring);
                 self.hosts.see(ring, cx.now);
             }
+            News::Roll(roll) => self.hosts.follow(roll, cx.now),
             News::Keyspace(keyspace) => {
                 self.settings.replicas = keyspace.replicas();
                 self.homes.want(keyspace.setting("groups").parse().unwrap_or(0));

@@ -4,17 +4,19 @@
 //! Nothing decides here but one seed; a test says what else happens, and judges. An engine takes
 //! part by implementing [`Simulated`].
 
+mod host;
 mod ring;
 mod runs;
 mod taken;
 
-use crate::testing::disk::Disk;
 use crate::testing::timeline::Timeline;
 use crate::vsr::{Op, Replica};
 use bytes::{Bytes, BytesMut};
+use host::Held;
+pub use host::Host;
 use quorate_kernel::effects::{Effect, Effects, Note, Recipients, Release};
 use quorate_kernel::ids::{GroupId, Incarnation, LaneId, NodeId, Start, Ticket};
-use quorate_kernel::news::News;
+use quorate_kernel::news::{News, Topic};
 use quorate_kernel::operation::{Operation, Outcome};
 use quorate_kernel::process::{Context, Process, Recovery, Request, Timer as _};
 use quorate_kernel::ring::RingHost;
@@ -22,7 +24,7 @@ use quorate_kernel::rng::Rng;
 use quorate_kernel::storage::Durability;
 use quorate_kernel::time::{Span, Time, WallTime};
 use quorate_kernel::wire::Body;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::vec::Vec;
 pub use taken::{Taken, Tap};
 
@@ -42,32 +44,6 @@ pub trait Simulated: Process<Message: Clone> {
 
     /// The logs that this node has: all nodes must execute the same.
     fn logs(&self) -> Vec<(GroupId, &Replica)>;
-}
-
-/// What a host may not let out before a sync.
-enum Held<M> {
-    Send(Recipients, M),
-    Answer(Ticket, Outcome),
-}
-
-/// One host.
-pub struct Host<P: Simulated> {
-    /// Its name, and its newest start.
-    pub me: Incarnation,
-    /// The lane, while the host is up.
-    pub process: Option<P>,
-    /// What it has stored.
-    pub disk: Disk,
-    held: Vec<(u64, Held<P::Message>)>,
-    locals: VecDeque<P::Message>,
-    timers: BTreeMap<u32, Time>,
-    peers: BTreeMap<NodeId, Start>,
-    rng: Rng,
-    /// How far its wall clock is ahead.
-    pub skew_ms: u64,
-    syncs: bool,
-    /// Up to where each group's log was noted.
-    noted: BTreeMap<GroupId, Op>,
 }
 
 /// What will happen.
@@ -121,21 +97,7 @@ impl<P: Simulated> World<P> {
     /// So many hosts, which have just started.
     pub fn new(seed: u64, hosts: u64, settings: P::Settings) -> World<P> {
         let durability = P::durability(&settings);
-        let is_memory = durability == Durability::Memory;
-        let is_periodic = matches!(durability, Durability::Periodic { .. });
-        let host = |id| Host {
-            me: Incarnation { node: NodeId(id), start: Start(0) },
-            process: None,
-            disk: Disk::new(is_memory, is_periodic),
-            held: Vec::new(),
-            locals: VecDeque::new(),
-            timers: BTreeMap::new(),
-            peers: BTreeMap::new(),
-            rng: Rng::new(seed ^ (id << 32)),
-            skew_ms: 0,
-            syncs: false,
-            noted: BTreeMap::new(),
-        };
+        let host = |id: u64| Host::new(NodeId(id), durability, Rng::new(seed ^ (id << 32)));
         let mut world = World {
             hosts: (1..=hosts).map(host).collect(),
             now: Time(1_000_000_000),
@@ -159,6 +121,15 @@ impl<P: Simulated> World<P> {
         };
         (0..hosts as usize).for_each(|at| world.start(at, Recovery::Intact));
         world
+    }
+
+    /// One host more, which has just started.
+    pub fn add(&mut self) {
+        let durability = P::durability(&self.settings);
+        let id = self.hosts.len() as u64 + 1;
+        let rng = Rng::new(self.rng.next());
+        self.hosts.push(Host::new(NodeId(id), durability, rng));
+        self.start(id as usize - 1, Recovery::Intact);
     }
 
     /// Whether a host is up.
@@ -228,7 +199,9 @@ impl<P: Simulated> World<P> {
                 let me = self.hosts[at].me;
                 self.step(at, |process, cx| process.on_message(me, message, cx));
             }
-            self.step(at, |process, cx| process.on_news(News::TurnEnd, cx));
+            if P::HEARS.contains(&Topic::TurnEnd) {
+                self.step(at, |process, cx| process.on_news(News::TurnEnd, cx));
+            }
             if self.hosts[at].locals.is_empty() {
                 break;
             }

@@ -8,9 +8,9 @@
 //!
 //! Who follows so has no vote there, though it may be the one that others need: who has the log of
 //! that epoch could give it to this member, and who has the log of this one could go on with it
-//! here. So a member asks all others, and follows only when each has said lately that it has
-//! neither: who is in that epoch, and who is in this one and was told of that, as itself. Where one
-//! is not heard it waits, as it would there.
+//! here. So a member asks all others, and follows only when each has said that it has neither, to a
+//! question of the last second and nothing else since: who is in that epoch, and who is in this one
+//! and was told of that, as itself. Where one is not heard it waits, as it would there.
 
 use crate::vsr::action::{Context, Event};
 use crate::vsr::configuration::Configuration;
@@ -68,11 +68,11 @@ impl Replica {
         cx: &mut Context<'_>,
     ) {
         let is_asked = |asked: &EntriesRequest| asked.nonce == nonce && asked.source == from.node;
-        if self.asked.take_if(|asked| is_asked(asked)).is_none() {
-            return;
-        }
+        let Some(asked) = self.asked.take_if(|asked| is_asked(asked)) else { return };
         invariant!(from.node != self.me, "no node asks itself");
-        self.recovery.without_log.insert(from.node, (configuration, cx.now));
+        // It may have been on its way for long: it is no newer than its question.
+        let told = if mutant!("old_tellings_are_new") { cx.now } else { asked.at };
+        self.recovery.without_log.insert(from.node, (configuration, told));
         let (epoch, members) = (self.epoch(), &self.head.configuration.members);
         // Others may have gone on without one that has left.
         let is_other = |node: &NodeId| members.contains(node) && !self.left.contains(node);

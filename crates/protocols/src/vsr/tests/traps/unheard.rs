@@ -4,6 +4,9 @@
 use super::super::node::Level;
 use super::super::world::World;
 use crate::vsr::{Message, Op};
+use quorate_kernel::time::Span;
+use std::cell::RefCell;
+use std::rc::Rc;
 use std::vec::Vec;
 
 fn epoch(world: &World, node: usize) -> u64 {
@@ -136,4 +139,45 @@ fn an_epoch_that_may_be_lost_is_told_to_nobody() {
     world.put_many(serving, 2);
     world.wish(&[1, 2, 3, 4]);
     world.settle();
+}
+
+/// As in the first test, up to where the others are told: what one of them is told comes long after
+/// its question, when its sender may have got the log back.
+#[test]
+fn a_telling_is_no_newer_than_its_question_and_ends_when_its_sender_is_whole() {
+    let mut world = World::calm(3, 0, Level::Memory);
+    let leader = world.order()[0];
+    world.run_ms(60);
+    world.put_many(leader, 3);
+    world.run_ms(100);
+    let first = one_begins(&mut world, false);
+    world.run_ms(5);
+    (0..3).for_each(|node| world.crash(node));
+    world.mend();
+    let late = (0..3).find(|node| *node != first).expect("there are three");
+    let told = Rc::new(RefCell::new(None));
+    let kept = Rc::clone(&told);
+    world.lose(move |from, to, message| {
+        let is_telling = matches!(message, Message::EpochWithoutLog { .. });
+        if is_telling && (from, to) == (first, late) {
+            kept.borrow_mut().get_or_insert_with(|| message.clone());
+        }
+        is_telling || kept.borrow().is_some()
+    });
+    (0..3).for_each(|node| world.start(node));
+    world.run_until("it is told", |_| told.borrow().is_some());
+    let (from, telling) = (world.nodes[first].me, told.take().expect("it was told"));
+    let hear = |world: &mut World, message: &Message| {
+        let message = message.clone();
+        world.turn(late, |replica, cx| replica.on_message(from, message, cx));
+        world.replica(late).recovery.without_log.contains_key(&from.node)
+    };
+    let asked = world.replica(late).asked.expect("it has asked");
+    assert!(hear(&mut world, &telling), "it is counted at once");
+    let view = world.replica(first).view();
+    let beat = Message::Beat { view, commit: Op(0), end: Op(0), round: 0, held: Op(0) };
+    assert!(!hear(&mut world, &beat), "who has a log says so");
+    world.turn(late, |replica, _| replica.asked = Some(asked));
+    world.now = world.now + Span::secs(2);
+    assert!(!hear(&mut world, &telling), "it is as old as the question");
 }

@@ -1,0 +1,28 @@
+//! What a node knows of the roll: who takes part, as all who do have agreed.
+//!
+//! Nothing may rest on it that must not be lost: it says whom to wish for, and who holds what is
+//! for groups to decide.
+
+use crate::ids::NodeId;
+use alloc::vec::Vec;
+
+/// The newest configuration of the roll that a node knows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Roll {
+    /// Its number; 0 before there is one.
+    pub number: u64,
+    /// Who is in it, ascending.
+    pub nodes: Vec<NodeId>,
+    /// Whether changes are decided, as far as this node knows: it is a member itself, and none
+    /// waits for members that do not answer. If not, the roll says nothing of who has come or
+    /// failed since.
+    pub goes_on: bool,
+}
+
+impl Roll {
+    /// Whether a node is on it.
+    #[must_use]
+    pub fn contains(&self, node: NodeId) -> bool {
+        self.nodes.binary_search(&node).is_ok()
+    }
+}
