@@ -19,7 +19,8 @@ help:
 	@echo "make proto               the code that is generated from the native API's schema, anew"
 	@echo "make soak SEEDS=A..B     every scenario of the simulator over many seeds"
 	@echo "make fuzz SEEDS=A..B     frames with odd contents among real ones: does a host end by one;"
-	@echo "                         then at real doors, so many clusters as ROUNDS says"
+	@echo "                         then requests of ZooKeeper's clients, changed at random, and at"
+	@echo "                         real doors, so many clusters as ROUNDS says"
 	@echo "make bench ARGS=...      quorate bench"
 	@echo "make bench-redis         quorate and one redis-server in turn, medians and the ratio"
 	@echo "make bench-zookeeper     the engine coordination and ZooKeeper 3.9 in turn, over its wire"
@@ -53,6 +54,7 @@ soak:
 fuzz:
 	cargo build --profile sim --package quorate-sim
 	$(TARGET)/sim/quorate-sim forge --seeds $(SEEDS) $(ARGS)
+	QUORATE_ZOOKEEPER_ROUNDS=$(ROUNDS) cargo test --package quorate-doors --test zookeeper fuzz::
 	QUORATE_FORGED_ROUNDS=$(ROUNDS) cargo test --package quorate-server --test it forged:: -- --nocapture
 
 bench: build

@@ -2125,6 +2125,29 @@ pub struct AuthenticateRequest {
 /// The client is who it says.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct AuthenticateResponse {}
+/// Has a session read all that was committed before.
+#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct SyncRequest {
+    /// The keyspace's name.
+    #[prost(string, tag = "1")]
+    pub keyspace: ::prost::alloc::string::String,
+    /// The session. Whoever has none reads all that was committed anyhow.
+    #[prost(message, optional, tag = "2")]
+    pub session: ::core::option::Option<Session>,
+    /// As in GetRequest.
+    #[prost(uint32, tag = "3")]
+    pub timeout_ms: u32,
+}
+/// What is read for the session from now on is no older.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
+pub struct SyncResponse {
+    /// The newest change that was committed when the call came, or a later one.
+    #[prost(uint64, tag = "1")]
+    pub zxid: u64,
+    /// Where that holds: who has asked the tree for the client.
+    #[prost(message, optional, tag = "2")]
+    pub coordinator: ::core::option::Option<Coordinator>,
+}
 /// Ends a session.
 #[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct CloseSessionRequest {
@@ -2571,6 +2594,26 @@ pub mod tree_client {
                 .insert(GrpcMethod::new("quorate.v1.Tree", "Authenticate"));
             self.inner.unary(req, path, codec).await
         }
+        /// Answers when what the session reads from then on shows all that was committed before the call.
+        /// Only where sessions read with `reads=session` may it be older than that otherwise.
+        pub async fn sync(
+            &mut self,
+            request: impl tonic::IntoRequest<super::SyncRequest>,
+        ) -> std::result::Result<tonic::Response<super::SyncResponse>, tonic::Status> {
+            self.inner
+                .ready()
+                .await
+                .map_err(|e| {
+                    tonic::Status::unknown(
+                        format!("Service was not ready: {}", e.into()),
+                    )
+                })?;
+            let codec = tonic_prost::ProstCodec::default();
+            let path = http::uri::PathAndQuery::from_static("/quorate.v1.Tree/Sync");
+            let mut req = request.into_request();
+            req.extensions_mut().insert(GrpcMethod::new("quorate.v1.Tree", "Sync"));
+            self.inner.unary(req, path, codec).await
+        }
         /// Ends a session, and with it its ephemeral nodes.
         pub async fn close_session(
             &mut self,
@@ -2735,6 +2778,12 @@ pub mod tree_server {
             tonic::Response<super::AuthenticateResponse>,
             tonic::Status,
         >;
+        /// Answers when what the session reads from then on shows all that was committed before the call.
+        /// Only where sessions read with `reads=session` may it be older than that otherwise.
+        async fn sync(
+            &self,
+            request: tonic::Request<super::SyncRequest>,
+        ) -> std::result::Result<tonic::Response<super::SyncResponse>, tonic::Status>;
         /// Ends a session, and with it its ephemeral nodes.
         async fn close_session(
             &self,
@@ -3345,6 +3394,49 @@ pub mod tree_server {
                     let inner = self.inner.clone();
                     let fut = async move {
                         let method = AuthenticateSvc(inner);
+                        let codec = tonic_prost::ProstCodec::default();
+                        let mut grpc = tonic::server::Grpc::new(codec)
+                            .apply_compression_config(
+                                accept_compression_encodings,
+                                send_compression_encodings,
+                            )
+                            .apply_max_message_size_config(
+                                max_decoding_message_size,
+                                max_encoding_message_size,
+                            );
+                        let res = grpc.unary(method, req).await;
+                        Ok(res)
+                    };
+                    Box::pin(fut)
+                }
+                "/quorate.v1.Tree/Sync" => {
+                    #[allow(non_camel_case_types)]
+                    struct SyncSvc<T: Tree>(pub Arc<T>);
+                    impl<T: Tree> tonic::server::UnaryService<super::SyncRequest>
+                    for SyncSvc<T> {
+                        type Response = super::SyncResponse;
+                        type Future = BoxFuture<
+                            tonic::Response<Self::Response>,
+                            tonic::Status,
+                        >;
+                        fn call(
+                            &mut self,
+                            request: tonic::Request<super::SyncRequest>,
+                        ) -> Self::Future {
+                            let inner = Arc::clone(&self.0);
+                            let fut = async move {
+                                <T as Tree>::sync(&inner, request).await
+                            };
+                            Box::pin(fut)
+                        }
+                    }
+                    let accept_compression_encodings = self.accept_compression_encodings;
+                    let send_compression_encodings = self.send_compression_encodings;
+                    let max_decoding_message_size = self.max_decoding_message_size;
+                    let max_encoding_message_size = self.max_encoding_message_size;
+                    let inner = self.inner.clone();
+                    let fut = async move {
+                        let method = SyncSvc(inner);
                         let codec = tonic_prost::ProstCodec::default();
                         let mut grpc = tonic::server::Grpc::new(codec)
                             .apply_compression_config(

@@ -269,6 +269,18 @@ impl Tree {
         Ok(self.write(make, call).await?.answers)
     }
 
+    /// Has what is read of this tree from now on show all that was committed before; the newest
+    /// change by then. What a session reads of a keyspace with `reads=session` may be older
+    /// otherwise; no other read is.
+    ///
+    /// # Errors
+    /// No host said so.
+    pub async fn sync(&self) -> Result<u64, ClientError> {
+        let make = |keyspace, session| v1::SyncRequest { keyspace, session, timeout_ms: 0 };
+        let call = async |mut tree: Stub, asked| tree.sync(asked).await;
+        Ok(self.read(make, call).await?.zxid)
+    }
+
     /// Follows a node, and all below it if that is said; it need not exist.
     ///
     /// # Errors

@@ -31,7 +31,7 @@ fn corpus() -> Vec<(PathBuf, Vec<u8>)> {
 }
 
 /// What an engine might tell.
-fn told(act: &Act) -> Result<Told, Failure> {
+pub fn told(act: &Act) -> Result<Told, Failure> {
     match act {
         Act::One(item) => item_told(item),
         Act::All(items) | Act::Each(items) => Ok(Told::Many(items.iter().map(item_told).collect())),

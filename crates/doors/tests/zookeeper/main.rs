@@ -2,6 +2,7 @@
 
 mod client;
 mod connect;
+mod fuzz;
 mod hostile;
 mod multi;
 mod order;

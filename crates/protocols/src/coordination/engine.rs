@@ -70,6 +70,9 @@ impl Process for Coordination {
             Message::Told(told) => self.on_told(from, told, cx),
             Message::Stand { question, leaver } => self.on_stand(from, question, leaver, cx),
             Message::Stands { question, stands } => self.on_stands(from, question, stands, cx),
+            Message::Applied { life, touch, upto } => {
+                self.on_applied(from, (life, touch, upto), cx);
+            }
         }
     }
 

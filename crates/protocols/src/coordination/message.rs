@@ -4,7 +4,7 @@ use crate::coordination::gateway::stream::ASK_MAX;
 use crate::coordination::tree::{Answer, Change, Command, LIFE_MAX, Question, Tree};
 use crate::groups::{Leads, Stands, decode_parts, encode_parts};
 use crate::smr::{Machine, sized};
-use crate::vsr::{self, ViewNumber, are_members};
+use crate::vsr::{self, Op, ViewNumber, are_members};
 use alloc::vec::Vec;
 use quorate_kernel::error::WireError;
 use quorate_kernel::ids::{GroupId, NodeId};
@@ -41,6 +41,17 @@ pub enum Message {
         question: u64,
         /// How the sender stands.
         stands: Stands,
+    },
+    /// A primary to the gateway of a member, where hosts answer what sessions read, in front of the
+    /// first `Told` that names a touch. A replica that has applied as much shows all that was
+    /// acknowledged before that touch was sent.
+    Applied {
+        /// The life of the tree, in which all numbers count.
+        life: u64,
+        /// The newest `touch` after which the sender has led.
+        touch: u64,
+        /// The last entry of the log that the sender had applied when it knew that.
+        upto: Op,
     },
 }
 
@@ -130,6 +141,7 @@ impl Message {
             Message::Told(_) => "Told",
             Message::Stand { .. } => "Stand",
             Message::Stands { .. } => "Stands",
+            Message::Applied { .. } => "Applied",
         }
     }
 }
@@ -144,6 +156,7 @@ const ASK: u8 = 3;
 const TOLD: u8 = 4;
 const STAND: u8 = 5;
 const STANDS: u8 = 6;
+const APPLIED: u8 = 7;
 
 fn value_of<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, WireError> {
     match postcard::take_from_bytes(bytes) {
@@ -187,6 +200,10 @@ impl Wire for Message {
                 out.raw(&[STANDS]);
                 out.head(&(question, stands));
             }
+            Message::Applied { life, touch, upto } => {
+                out.raw(&[APPLIED]);
+                out.head(&(life, touch, upto));
+            }
         }
     }
 
@@ -222,6 +239,11 @@ impl Wire for Message {
                 let is_sound = are_members(&stands.members) && stands.epoch.0 > 0;
                 let stands = is_sound.then_some(Message::Stands { question, stands });
                 stands.ok_or_else(|| malformed("members of a group"))
+            }
+            APPLIED => {
+                let (life, touch, upto): (u64, u64, Op) = Decoder::value(head)?;
+                let applied = (life <= LIFE_MAX).then_some(Message::Applied { life, touch, upto });
+                applied.ok_or_else(|| malformed("life of a tree"))
             }
             _ => Err(malformed("tag of a message")),
         }

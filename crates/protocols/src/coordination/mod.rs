@@ -8,6 +8,7 @@
 //! client ─▶ host, its gateway ── Ask ──▶ primary     commands and questions of a turn, and that
 //!                             ◀─ Told ──                    the host is there; changes and answers
 //! primary ── Log ──▶ members                         one entry for all commands of a turn
+//! members ◀─ Applied ── primary                      how far the tree is, for who reads here
 //! host    ◀─ Leads ──                                a hint of where the primary is
 //! ```
 //!

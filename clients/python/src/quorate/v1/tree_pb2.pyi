@@ -391,6 +391,24 @@ class AuthenticateResponse(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...
 
+class SyncRequest(_message.Message):
+    __slots__ = ("keyspace", "session", "timeout_ms")
+    KEYSPACE_FIELD_NUMBER: _ClassVar[int]
+    SESSION_FIELD_NUMBER: _ClassVar[int]
+    TIMEOUT_MS_FIELD_NUMBER: _ClassVar[int]
+    keyspace: str
+    session: Session
+    timeout_ms: int
+    def __init__(self, keyspace: _Optional[str] = ..., session: _Optional[_Union[Session, _Mapping]] = ..., timeout_ms: _Optional[int] = ...) -> None: ...
+
+class SyncResponse(_message.Message):
+    __slots__ = ("zxid", "coordinator")
+    ZXID_FIELD_NUMBER: _ClassVar[int]
+    COORDINATOR_FIELD_NUMBER: _ClassVar[int]
+    zxid: int
+    coordinator: _common_pb2.Coordinator
+    def __init__(self, zxid: _Optional[int] = ..., coordinator: _Optional[_Union[_common_pb2.Coordinator, _Mapping]] = ...) -> None: ...
+
 class CloseSessionRequest(_message.Message):
     __slots__ = ("keyspace", "session")
     KEYSPACE_FIELD_NUMBER: _ClassVar[int]

@@ -102,6 +102,11 @@ class TreeStub:
                 request_serializer=quorate_dot_v1_dot_tree__pb2.AuthenticateRequest.SerializeToString,
                 response_deserializer=quorate_dot_v1_dot_tree__pb2.AuthenticateResponse.FromString,
                 _registered_method=True)
+        self.Sync = channel.unary_unary(
+                '/quorate.v1.Tree/Sync',
+                request_serializer=quorate_dot_v1_dot_tree__pb2.SyncRequest.SerializeToString,
+                response_deserializer=quorate_dot_v1_dot_tree__pb2.SyncResponse.FromString,
+                _registered_method=True)
         self.CloseSession = channel.unary_unary(
                 '/quorate.v1.Tree/CloseSession',
                 request_serializer=quorate_dot_v1_dot_tree__pb2.CloseSessionRequest.SerializeToString,
@@ -216,6 +221,14 @@ class TreeServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Sync(self, request, context):
+        """Answers when what the session reads from then on shows all that was committed before the call.
+        Only where sessions read with `reads=session` may it be older than that otherwise.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def CloseSession(self, request, context):
         """Ends a session, and with it its ephemeral nodes.
         """
@@ -294,6 +307,11 @@ def add_TreeServicer_to_server(servicer, server):
                     servicer.Authenticate,
                     request_deserializer=quorate_dot_v1_dot_tree__pb2.AuthenticateRequest.FromString,
                     response_serializer=quorate_dot_v1_dot_tree__pb2.AuthenticateResponse.SerializeToString,
+            ),
+            'Sync': grpc.unary_unary_rpc_method_handler(
+                    servicer.Sync,
+                    request_deserializer=quorate_dot_v1_dot_tree__pb2.SyncRequest.FromString,
+                    response_serializer=quorate_dot_v1_dot_tree__pb2.SyncResponse.SerializeToString,
             ),
             'CloseSession': grpc.unary_unary_rpc_method_handler(
                     servicer.CloseSession,
@@ -638,6 +656,33 @@ class Tree:
             '/quorate.v1.Tree/Authenticate',
             quorate_dot_v1_dot_tree__pb2.AuthenticateRequest.SerializeToString,
             quorate_dot_v1_dot_tree__pb2.AuthenticateResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Sync(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/quorate.v1.Tree/Sync',
+            quorate_dot_v1_dot_tree__pb2.SyncRequest.SerializeToString,
+            quorate_dot_v1_dot_tree__pb2.SyncResponse.FromString,
             options,
             channel_credentials,
             insecure,

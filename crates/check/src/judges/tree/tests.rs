@@ -40,6 +40,11 @@ impl Story {
         Time(self.now)
     }
 
+    /// From now on hosts answer what sessions read, or do not.
+    fn read_here(&mut self, has_session_reads: bool) {
+        self.record = core::mem::take(&mut self.record).with_session_reads(has_session_reads);
+    }
+
     /// A client opens a session by this change.
     fn open(&mut self, id: u32, zxid: u64) -> Client {
         let session = SessionId(zxid);

@@ -10,8 +10,8 @@ use quorate_api::v1::{
     GetNodeAclRequest, GetNodeAclResponse, GetNodeRequest, GetNodeResponse, KeepAliveRequest,
     KeepAliveResponse, MultiRequest, MultiResponse, NodeChildrenRequest, NodeChildrenResponse,
     NodeExistsRequest, NodeExistsResponse, OpenSessionRequest, OpenSessionResponse,
-    SetNodeAclRequest, SetNodeAclResponse, SetNodeRequest, SetNodeResponse, WatchNodeRequest,
-    WatchNodeResponse,
+    SetNodeAclRequest, SetNodeAclResponse, SetNodeRequest, SetNodeResponse, SyncRequest,
+    SyncResponse, WatchNodeRequest, WatchNodeResponse,
 };
 use std::pin::Pin;
 use tokio_stream::{Stream, StreamExt};
@@ -91,6 +91,12 @@ impl Tree for Native {
     ) -> Answered<AuthenticateResponse> {
         let asking = asking(&request);
         let done = Native::authenticate(self, request.into_inner(), &asking).await;
+        done.map(Response::new).map_err(|problem| self.status_of(problem))
+    }
+
+    async fn sync(&self, request: Request<SyncRequest>) -> Answered<SyncResponse> {
+        let asking = asking(&request);
+        let done = Native::sync_session(self, request.into_inner(), &asking).await;
         done.map(Response::new).map_err(|problem| self.status_of(problem))
     }
 

@@ -99,15 +99,26 @@ impl Native {
     /// Reads something of one node.
     async fn read_node(
         &self,
-        (keyspace, session): (&str, Option<v1::Session>),
+        of: (&str, Option<v1::Session>),
         item: Item,
         timeout_ms: u32,
         asking: &Asking,
     ) -> Result<TreeReply, Problem> {
         check_path(item.path())?;
+        self.read_tree(of, Act::One(item), timeout_ms, asking).await
+    }
+
+    /// Asks a tree something that changes nothing.
+    async fn read_tree(
+        &self,
+        (keyspace, session): (&str, Option<v1::Session>),
+        act: Act,
+        timeout_ms: u32,
+        asking: &Asking,
+    ) -> Result<TreeReply, Problem> {
         let keyspace = self.find_tree(keyspace)?;
         let whose = self.session_of(keyspace.keyspace().lane, session.as_ref(), false)?;
-        let operation = whose.asks(Act::One(item));
+        let operation = whose.asks(act);
         let deadline = self.deadline(timeout_ms, asking);
         let (outcome, _) = self.call(&keyspace, operation, deadline, None).await?;
         reply(outcome)
@@ -298,5 +309,20 @@ impl Native {
         let Told::Many(told) = told else { return Err(problem::mismatch()) };
         let answers = words::answers(told)?;
         Ok(v1::MultiResponse { answers, zxid, coordinator: Some(self.me()), is_repeated })
+    }
+
+    /// `Tree.Sync`.
+    ///
+    /// # Errors
+    /// See [`Native::create_node`].
+    pub async fn sync_session(
+        &self,
+        request: v1::SyncRequest,
+        asking: &Asking,
+    ) -> Result<v1::SyncResponse, Problem> {
+        let v1::SyncRequest { keyspace, session, timeout_ms } = request;
+        let (act, of) = (Act::Sync { path: String::from("/") }, (&keyspace[..], session));
+        let (_, zxid) = done(self.read_tree(of, act, timeout_ms, asking).await?)?;
+        Ok(v1::SyncResponse { zxid, coordinator: Some(self.me()) })
     }
 }

@@ -6,10 +6,11 @@
 //!
 //! - What it has asked before is answered, also by the primary: `sync` is, and whatever a session
 //!   has moved here with was executed before the command that has moved it.
-//! - Nothing is older than what any client of this host was told, nor than what the primary has
-//!   said that there is: it says so all the time, and where it has not for [`SURE`], or where that
-//!   does not rest on a majority, this host answers nothing by itself. That a replica is left
-//!   behind, or a host halted or cut off, shows for so long at most.
+//! - Nothing is older than what any client of this host was told.
+//! - Nothing is older than [`SURE`]. The primary says all the time how far it had applied the log
+//!   after this host had said that it is there. Where the replica here has not applied as much, or
+//!   this host had said so longer ago, it answers nothing by itself: that a replica is left behind,
+//!   or a host halted or cut off, shows for so long at most.
 //! - Who follows something was told of all that the answer may show. The primary tells of changes
 //!   in their order, as for who reads there, so what the replica has executed and the primary has
 //!   not told yet is not shown to followers.
@@ -24,11 +25,14 @@
 
 use super::tick::SURE;
 use super::{Asking, Then};
-use crate::coordination::Coordination;
+use crate::coordination::hosted::Hosted;
 use crate::coordination::tree::{self, Answer, Change, Question, Tree, whole};
+use crate::coordination::{Context, Coordination};
 use crate::groups::is_ready;
 use crate::smr::Replicated;
-use quorate_kernel::ids::Ticket;
+use crate::vsr::Op;
+use quorate_kernel::ids::{Incarnation, Ticket};
+use quorate_kernel::invariant;
 use quorate_kernel::mutant;
 use quorate_kernel::probe;
 use quorate_kernel::time::Time;
@@ -42,6 +46,9 @@ const TURN_BYTES_MAX: usize = 8 * 1024 * 1024;
 pub struct Here {
     /// The newest change that an answer may have shown.
     shown: Zxid,
+    /// How far the primary had applied the log when this host had said that it is there, and when
+    /// it had.
+    applied: Option<(Time, Op)>,
     /// How much work this turn's answers were, in bytes.
     bytes: usize,
     /// How many there were in this start.
@@ -52,9 +59,33 @@ impl Here {
     pub(super) fn turn_end(&mut self) {
         self.bytes = 0;
     }
+
+    /// Entries of another life count from here on.
+    pub(super) fn begin_life(&mut self) {
+        self.applied = None;
+    }
 }
 
 impl Coordination {
+    /// The primary says how far it has applied the log: in which life, after which touch, up to
+    /// which entry.
+    pub(in crate::coordination) fn on_applied(
+        &mut self,
+        from: Incarnation,
+        (life, touch, upto): (u64, u64, Op),
+        cx: &mut Context<'_>,
+    ) {
+        invariant!(self.gateway.stream.is_in_order(), "what is answered was asked");
+        let stream = &self.gateway.stream;
+        let is_heard = stream.is_asked(from.node) && stream.life() == Some(life);
+        let Some(sent_at) = stream.sent(touch).filter(|_| is_heard) else { return };
+        let known = self.gateway.here.applied.map_or(Time(0), |(at, _)| at);
+        if sent_at >= known {
+            self.gateway.here.applied = Some((sent_at, upto));
+        }
+        invariant!(sent_at <= cx.now, "what is confirmed was sent");
+    }
+
     /// What the replica here answers to a session's question behind a command of this gateway, if
     /// it can be told.
     pub(super) fn found_here(
@@ -68,9 +99,10 @@ impl Coordination {
             return None;
         }
         let client = asking.client?;
-        let machine = self.settled_tree()?;
+        let hosted = self.settled()?;
+        let machine = &hosted.machine;
         let is_next = self.is_next_of(client, after);
-        let is_new = self.is_new_enough(machine, now);
+        let is_new = self.is_new_enough(hosted, now);
         let begins = !matches!(asking.then, Then::Nothing);
         let is_told = self.was_told(client, begins, machine);
         let has_room = self.gateway.here.bytes < TURN_BYTES_MAX;
@@ -81,7 +113,9 @@ impl Coordination {
         let answer = machine.look(|on| tree::ask(question, on));
         let Answer::Told(TreeReply { zxid, told }) = &answer else { return None };
         let is_over = matches!(told, Err(Failure::SessionExpired | Failure::SessionMoved));
-        if is_over && !mutant!("session_read_while_copying") {
+        // While the tree is copied sessions come last, so this alone shows nothing of it mostly.
+        let shows_all = mutant!("session_read_while_copying") || mutant!("session_read_ends_it");
+        if is_over && !shows_all {
             // Its client is told so by the change that has done it.
             return None;
         }
@@ -96,24 +130,30 @@ impl Coordination {
         Some(answer)
     }
 
-    /// The tree, if there is one here that some entry of the log has left, in the life in which
+    /// The group here, if it has a tree that some entry of the log has left, in the life in which
     /// this gateway counts.
-    fn settled_tree(&self) -> Option<&Replicated<Tree>> {
+    fn settled(&self) -> Option<&Hosted> {
         let hosted = self.hosted.as_ref()?;
         let is_settled = is_ready(&hosted.replica) || mutant!("session_read_while_copying");
         let is_of_life = self.gateway.stream.life() == Some(hosted.life());
-        (is_settled && is_of_life).then_some(&hosted.machine)
+        (is_settled && is_of_life).then_some(hosted)
     }
 
     /// Whether the tree here is no older than what clients here were told, nor than what the
-    /// primary has said that there is, and that was lately.
-    fn is_new_enough(&self, machine: &Replicated<Tree>, now: Time) -> bool {
+    /// primary had applied lately.
+    fn is_new_enough(&self, hosted: &Hosted, now: Time) -> bool {
         let shown = self.gateway.zxid.max(self.gateway.here.shown);
-        let is_behind = machine.changes().last() < self.gateway.seen;
-        let is_unsure = now - self.gateway.stream.confirmed >= SURE;
-        let is_new = whole(machine.objects()).zxid >= shown
-            && (!is_behind || mutant!("session_read_left_behind"));
-        (is_new || mutant!("session_read_goes_back"))
+        let goes_back = whole(hosted.machine.objects()).zxid < shown;
+        let Some((sent_at, applied)) = self.gateway.here.applied else { return false };
+        let is_behind = hosted.replica.applied() < applied;
+        let heard = if mutant!("session_read_relies_on_words") {
+            self.gateway.stream.confirmed
+        } else {
+            sent_at
+        };
+        let is_unsure = now - heard >= SURE;
+        (!goes_back || mutant!("session_read_goes_back"))
+            && (!is_behind || mutant!("session_read_left_behind"))
             && (!is_unsure || mutant!("session_read_unsure"))
     }
 

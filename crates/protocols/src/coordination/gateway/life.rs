@@ -25,6 +25,7 @@ impl Coordination {
         }
         self.gateway.seen = 0;
         self.gateway.stream.begin_life(life, done);
+        self.gateway.here.begin_life();
         invariant!(self.gateway.stream.is_in_order(), "what is left of it was asked");
     }
 

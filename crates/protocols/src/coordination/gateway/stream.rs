@@ -99,7 +99,9 @@ pub struct Stream<O> {
     touch: u64,
     /// When those were sent that no answer has named.
     touches: VecDeque<(u64, Time)>,
-    /// When the newest that an answer has named was sent.
+    /// The newest that an answer has named, and when it was sent.
+    named: u64,
+    /// See there.
     pub confirmed: Time,
     /// When something was last sent, and when the primary has last said something that rests on a
     /// majority.
@@ -133,6 +135,7 @@ impl<O> Stream<O> {
             unsaid: 0,
             touch: 0,
             touches: VecDeque::new(),
+            named: 0,
             confirmed: now,
             sent_at: Time(0),
             heard_at: now,

@@ -7,6 +7,7 @@ use crate::coordination::timer::Timer;
 use crate::coordination::tree::{Command, Tree};
 use crate::coordination::{Context, Coordination};
 use crate::smr::{Entry, Executed, Origin, Part, Replicated};
+use crate::vsr::Op;
 use alloc::vec::Vec;
 use quorate_kernel::ids::{Incarnation, NodeId, Ticket};
 use quorate_kernel::invariant;
@@ -136,7 +137,9 @@ impl Coordination {
         let Some(primary) = &mut hosted.primary else { return };
         if primary.touched.take_if(|it| *it == ticket).is_some() {
             primary.confirm(cx.now);
-            return primary.gateways.values_mut().for_each(Served::confirm_touch);
+            let applied = hosted.replica.applied();
+            let gateways = primary.gateways.values_mut();
+            return gateways.for_each(|served| served.confirm_touch(applied));
         }
         let Some((node, number)) = primary.tickets.remove(&ticket) else { return };
         let Some(served) = primary.gateways.get_mut(&node) else { return };
@@ -308,10 +311,12 @@ impl Served {
         Some((Part { from: Some(from), commands: taken }, bytes))
     }
 
-    /// This node has led after the touches that were heard when that was asked.
-    fn confirm_touch(&mut self) {
+    /// This node has led after the touches that were heard when that was asked, and has applied all
+    /// that was acknowledged before.
+    fn confirm_touch(&mut self, applied: Op) {
         if self.touch_asked > self.touch_confirmed {
             (self.touch_confirmed, self.is_owed) = (self.touch_asked, true);
+            self.applied = Some(applied);
         }
     }
 }

@@ -60,6 +60,8 @@ struct Served {
     touch: u64,
     touch_asked: u64,
     touch_confirmed: u64,
+    /// How far the log was applied here when that was confirmed, until it is said.
+    applied: Option<Op>,
     /// It has asked something since it was told something, and when that was.
     is_owed: bool,
     told_at: Time,
@@ -159,6 +161,7 @@ impl Served {
             touch: 0,
             touch_asked: 0,
             touch_confirmed: 0,
+            applied: None,
             is_owed: true,
             told_at: Time(0),
             turn: 0,

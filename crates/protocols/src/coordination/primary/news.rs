@@ -31,6 +31,7 @@ impl Coordination {
         let life = hosted.life();
         let Some(primary) = &mut hosted.primary else { return };
         let changes = hosted.machine.changes();
+        let members = &hosted.replica.configuration().members;
         let mut room = done::TURN_BYTES_MAX;
         for node in primary.in_turn() {
             let Some(served) = primary.gateways.get_mut(&node) else { continue };
@@ -39,7 +40,14 @@ impl Coordination {
                 primary.first = Some(node);
                 cx.fx.arm(Timer::Again, cx.now);
             }
-            for told in served.told(changes, cx.now) {
+            let all = served.told(changes, cx.now);
+            let answers = self.settings.session_reads && members.contains(&node);
+            if let Some(upto) = served.applied.take_if(|_| answers && !all.is_empty()) {
+                let touch = served.touch_confirmed;
+                // It was applied, so a majority has it.
+                cx.fx.send_early(served.client, Message::Applied { life, touch, upto });
+            }
+            for told in all {
                 let told = GatewayNews { view: primary.view, life, ..told };
                 // It rests on a majority: nothing waits for this node's disk.
                 cx.fx.send_early(served.client, Message::Told(told));

@@ -270,7 +270,7 @@ impl World {
             Message::WhoLeads { .. } | Message::Stand { .. } | Message::Stands { .. } => {
                 format!("{message:?}")
             }
-            Message::Log(_) | Message::Leads(_) => return,
+            Message::Log(_) | Message::Leads(_) | Message::Applied { .. } => return,
         };
         let _ = writeln!(self.out, "> {} -> {} {}: {text}", from + 1, to + 1, message.name());
     }

@@ -4,14 +4,16 @@
 use super::order::place;
 use super::world::{Client, SOON, World, data_of, led, settings};
 use crate::coordination::Message;
-use crate::coordination::tree::tests::world::{create, get, set};
+use crate::coordination::tree::tests::world::{create, digest, get, set};
 use crate::groups::is_ready;
 use bytes::Bytes;
 use quorate_kernel::ids::Ticket;
-use quorate_kernel::operation::Outcome;
+use quorate_kernel::operation::{Outcome, Refusal};
 use quorate_kernel::storage::Durability;
 use quorate_kernel::time::{Span, Time};
-use quorate_kernel::tree::{Act, Failure, Followed, Item, SessionEvent, Told, TreeReply, What};
+use quorate_kernel::tree::{
+    Acl, Act, Failure, Followed, Item, SessionEvent, Told, TreeReply, What,
+};
 use quorate_kernel::watch::Event;
 use std::format;
 use std::string::String;
@@ -172,6 +174,41 @@ fn a_replica_that_is_left_behind_answers_nothing_older_than_its_host_has_heard_o
 }
 
 #[test]
+fn a_replica_that_is_left_behind_by_what_nobody_can_watch_answers_nothing_either() {
+    let (mut world, leader, other) = world(3);
+    let client = client(&mut world, other);
+    starve(&mut world, other);
+    let acl = Vec::from([Acl { permissions: 31, id: digest("somebody else") }]);
+    assert!(world.anyone(leader, Item::SetAcl { path: "/a".into(), acl, version: None }).is_ok());
+    let read = world.send_one(&client, get("/a"));
+    assert_eq!(value(at_once(&world, read)), Some("old".into()), "nobody here knows yet");
+    world.run(Span::secs(1));
+    let read = world.send_one(&client, get("/a"));
+    assert_eq!(at_once(&world, read), None);
+    assert_eq!(world.reply(read), Err(Failure::NoAuth), "it may not read it any more");
+}
+
+#[test]
+fn a_host_whose_primary_does_not_say_how_far_it_is_soon_answers_nothing_by_itself() {
+    let (mut world, _, other) = world(3);
+    let client = client(&mut world, other);
+    let is_said = |message: &Message| matches!(message, Message::Applied { .. });
+    world.take(move |_, to, message| to == other && is_said(message));
+    world.run(Span::secs(3));
+    let read = world.send_one(&client, get("/a"));
+    assert_eq!(at_once(&world, read), None, "its replica may lag");
+    assert_eq!(data_of(world.reply(read)), Some("old".into()));
+    // What comes late says how far it was then.
+    let said = world.taken();
+    world.let_come(&said[0]);
+    let read = world.send_one(&client, get("/a"));
+    assert_eq!(at_once(&world, read), None);
+    world.run(Span::secs(1));
+    let read = world.send_one(&client, get("/a"));
+    assert_eq!(value(at_once(&world, read)), Some("old".into()));
+}
+
+#[test]
 fn a_host_that_hears_nothing_of_a_majority_soon_answers_nothing_by_itself() {
     let (mut world, _, other) = world(3);
     let client = client(&mut world, other);
@@ -243,6 +280,22 @@ fn who_follows_a_node_is_told_before_it_reads_the_change() {
 fn is_change(outcome: &Outcome) -> bool {
     let is_of_node = |event: &Event| matches!(event, Event::Session(SessionEvent::Changed(_)));
     matches!(outcome, Outcome::More(events) if events.iter().any(is_of_node))
+}
+
+#[test]
+fn that_a_session_is_elsewhere_is_told_by_no_read() {
+    let (mut world, leader, other) = world(3);
+    let client = client(&mut world, other);
+    world.take(move |_, to, message| to == other && is_told(message));
+    world.attach(&client, leader);
+    settle(&mut world);
+    let read = world.send_one(&client, get("/a"));
+    assert_eq!(at_once(&world, read), None, "its host does not know yet");
+    for told in world.taken() {
+        world.let_come(&told);
+    }
+    settle(&mut world);
+    assert_eq!(world.ended(&client), Some(Refusal::NoSession));
 }
 
 #[test]

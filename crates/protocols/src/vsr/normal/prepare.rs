@@ -137,7 +137,8 @@ impl Replica {
     pub fn tell_commit(&mut self, cx: &mut Context<'_>) {
         let (commit, others) = (self.commit, self.others());
         let Some(primary) = &mut self.primary else { return };
-        if primary.told < commit && !others.is_empty() {
+        let is_news = primary.told < commit && !mutant!("commit_told_late");
+        if is_news && !others.is_empty() {
             primary.told = commit;
             // A beat promises nothing.
             cx.send(&others, self.beat(), Release::Early);

@@ -14,12 +14,18 @@ const SILENCE: Duration = Duration::from_secs(30);
 
 /// A cluster with a tree that all of its hosts know.
 pub fn cluster() -> (Cluster, Vec<String>) {
+    cluster_with(&[])
+}
+
+/// The same with further settings.
+fn cluster_with(more: &[(&str, &str)]) -> (Cluster, Vec<String>) {
     let cluster = Cluster::start("memory");
     let hosts: Vec<String> = (1..=3).map(|host| cluster.grpc(host)).collect();
     block_on(async {
         let admin = client(&hosts).admin();
-        let timeouts = [("durability", "memory"), ("timeout_min", "2000")];
-        admin.create("config", "coordination", &timeouts).await.expect("it is made");
+        let usual = [("durability", "memory"), ("timeout_min", "2000")];
+        let settings = [&usual[..], more].concat();
+        admin.create("config", "coordination", &settings).await.expect("it is made");
     });
     for host in &hosts {
         until("every host serves the tree", || {
@@ -167,6 +173,30 @@ fn what_was_shown_lets_a_session_do_what_others_may_not() {
         );
         let read = session.tree().get("/own").await.expect("it is its own");
         assert_eq!(read.data.as_deref(), Some(&b"mine"[..]));
+    });
+}
+
+#[test]
+fn behind_a_sync_a_session_reads_all_that_was_committed_before() {
+    let (_cluster, hosts) = cluster_with(&[("reads", "session")]);
+    block_on(async {
+        let others: Vec<Tree> = hosts[1..]
+            .iter()
+            .map(|host| client(std::slice::from_ref(host)).tree("config"))
+            .collect();
+        others[0].create(node("/a", "")).await.expect("it is made");
+        let session = open(&client(&hosts[..1])).await;
+        for round in 0..20 {
+            let other = &others[round % 2];
+            let set = other.set("/a", round.to_string(), None).await.expect("it is set");
+            let zxid = session.tree().sync().await.expect("it is answered");
+            assert!(zxid >= set.mzxid, "it tells how far that is");
+            let read = session.tree().get("/a").await.expect("it is there");
+            assert_eq!(read.stat.mzxid, set.mzxid, "round {round}");
+            // Without a session there is nothing to wait for, and it may be asked all the same.
+            assert!(other.sync().await.expect("it is answered") >= set.mzxid);
+        }
+        session.close().await.expect("it is closed");
     });
 }
 

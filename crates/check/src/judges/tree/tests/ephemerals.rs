@@ -51,7 +51,7 @@ fn a_session_that_was_not_silent_does_not_end() {
 fn what_a_host_answers_by_itself_keeps_no_session() {
     for has_session_reads in [true, false] {
         let (mut story, one, other) = begun();
-        story.record = core::mem::take(&mut story.record).with_session_reads(has_session_reads);
+        story.read_here(has_session_reads);
         story.wait(50);
         story.tell(one, exists("/e", false), 3, Ok(Told::Stat(of(1, 3))));
         story.wait(50);

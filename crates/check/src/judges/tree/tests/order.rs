@@ -276,7 +276,7 @@ fn the_time_of_changes_does_not_run_back() {
 /// The same as [`begun`], where hosts answer what sessions read.
 fn begun_with_session_reads() -> (Story, Client, Client) {
     let (mut story, one, other) = begun();
-    story.record = core::mem::take(&mut story.record).with_session_reads(true);
+    story.read_here(true);
     (story, one, other)
 }
 

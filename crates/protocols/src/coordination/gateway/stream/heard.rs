@@ -80,10 +80,19 @@ impl<O> Stream<O> {
         while let Some((number, at)) = self.touches.front().copied()
             && number <= touch
         {
-            (self.confirmed, self.heard_at) = (self.confirmed.max(at), now);
+            (self.named, self.confirmed) = (number, self.confirmed.max(at));
+            self.heard_at = now;
             self.patience = PATIENCE;
             self.touches.pop_front();
         }
+    }
+
+    /// When a touch was sent, or the newest before it of which that is known: of those before the
+    /// newest that an answer has named it is not.
+    pub fn sent(&self, touch: u64) -> Option<Time> {
+        let until = self.touches.iter().take_while(|(number, _)| *number <= touch);
+        let named = (0 < self.named && self.named <= touch).then_some(self.confirmed);
+        until.last().map(|(_, at)| *at).or(named)
     }
 
     /// What was asked long ago is asked again. Answers whether the primary has said nothing for

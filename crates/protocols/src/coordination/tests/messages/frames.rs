@@ -125,7 +125,8 @@ fn messages() -> Vec<Message> {
         | Message::Ask(_)
         | Message::Told(_)
         | Message::Stand { .. }
-        | Message::Stands { .. } => (),
+        | Message::Stands { .. }
+        | Message::Applied { .. } => (),
     };
     let (group, members) = (GroupId(1), [1, 2, 3].map(NodeId).into());
     let entry = Entry::command(VIEW, Bytes::from_static(b"one"));
@@ -175,6 +176,7 @@ fn messages() -> Vec<Message> {
         Message::Told(told),
         Message::Stand { question: 77, leaver },
         Message::Stands { question: 77, stands },
+        Message::Applied { life, touch, upto: Op(90) },
     ]);
     all.iter().for_each(tag);
     all
@@ -222,7 +224,7 @@ fn what_is_cut_short_or_longer_is_refused() {
         };
         assert!(longer.is_err(), "one byte more than {message:?}");
     }
-    for tag in 7..=u8::MAX {
+    for tag in 8..=u8::MAX {
         assert!(read(&[tag], &[]).is_err());
     }
 }
@@ -300,6 +302,11 @@ fn no_primary_tells_of_more_than_there_can_be() {
     assert!(told(LIFE_MAX, 1 << 48).is_ok());
     assert!(told(LIFE_MAX + 1, 0).is_err(), "numbers of its changes would not fit");
     assert!(told(0, (1 << 48) + 1).is_err() && told(u64::MAX, u64::MAX).is_err());
+    let applied = |life| {
+        let message = Message::Applied { life, touch: u64::MAX, upto: Op(u64::MAX) };
+        body(&message).decode::<Message>()
+    };
+    assert!(applied(LIFE_MAX).is_ok() && applied(LIFE_MAX + 1).is_err());
 }
 
 #[test]
@@ -323,7 +330,8 @@ fn what_a_host_gone_wrong_says_stops_nobody() {
     world.crash(3);
     let mut rng = Rng::new(11);
     let said = messages().into_iter().filter(|message| {
-        matches!(message, Message::Ask(_) | Message::Told(_) | Message::WhoLeads { .. })
+        let is_told = matches!(message, Message::Told(_) | Message::Applied { .. });
+        is_told || matches!(message, Message::Ask(_) | Message::WhoLeads { .. })
     });
     let mut heard = 0;
     for message in said.cycle().take(3000) {
