@@ -82,6 +82,7 @@ impl Epidemic {
         self.state.epto.on_round(elapsed.max(1), &targets, &mut actions);
         self.on_actions(actions, cx);
         self.on_pending_round(cx);
+        self.on_listings_round(cx);
         self.on_holes_round(cx);
         if self.state.round.is_multiple_of(self.settings.repair_rounds) {
             self.on_repair_round(cx);
@@ -259,6 +260,8 @@ impl Process for Epidemic {
             Message::SnapshotB(page) => self.on_page(from, page, cx),
             Message::MissingA(wanted) => self.on_missing(from, &wanted, cx),
             Message::MissingB(found) => self.on_found(from, found, cx),
+            Message::ListA(asked) => self.on_list(from, &asked, cx),
+            Message::ListB(page) => self.on_page_of_keys(from, page, cx),
         }
     }
 
@@ -269,6 +272,9 @@ impl Process for Epidemic {
             cx.fx.answer_early(ticket, Outcome::Refused(why));
         };
         let (key, what, name, after) = match request.operation {
+            Operation::Scan { from, limit } => {
+                return self.list(ticket, (&from, limit), request.deadline, cx);
+            }
             Operation::Get { key, which, .. } => match which {
                 Which::One => (key, What::Get, None, None),
                 Which::After(token) => (key, What::Get, None, Some(token)),

@@ -1,6 +1,7 @@
 //! The messages. New variants are only appended.
 
 use super::keys::is_wire_key;
+use super::listings::{ListA, ListB, Listed};
 use super::repair::behind::Heard;
 use super::replica::range::{Leaf, PARTS_MAX, Range};
 use super::replica::seen::Done;
@@ -143,6 +144,10 @@ pub enum Message {
     MissingA(Vec<(Incarnation, Sequence)>),
     /// The answer, of those that the sender has delivered.
     MissingB(Vec<Found>),
+    /// The entry of a listing to a member of a slice: which keys are there from a place on?
+    ListA(ListA),
+    /// The answer, of keys whose versions are durable at the sender.
+    ListB(ListB),
 }
 
 /// What a node has listed of a leaf, and is answered: a part of it may look like the whole, and an
@@ -349,6 +354,8 @@ impl Message {
                 event.is_sound() && results.len() <= RECORDS_MAX && are_sound
             }
             Message::Flasked { result, .. } => result.is_sound(),
+            Message::ListA(asked) => asked.is_sound(),
+            Message::ListB(page) => page.listed.as_ref().is_none_or(Listed::is_sound),
         }
     }
 }

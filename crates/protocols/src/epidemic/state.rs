@@ -3,6 +3,7 @@
 use super::adapt::Measured;
 use super::flask::Passed;
 use super::keys::LAST;
+use super::listings::Listings;
 use super::ordered::batch::Waiting;
 use super::ordered::holes::Holes;
 use super::ordered::past::Past;
@@ -75,6 +76,8 @@ pub struct State {
     pub(super) pending: BTreeMap<RequestId, Pending>,
     /// Those of them that no clock was moved behind yet as far as their clients had seen.
     pub(super) unplaced: BTreeSet<RequestId>,
+    /// The pages of keys that clients wait for.
+    pub(super) listings: Listings,
     /// How many requests without order this node has sent on their way in this start.
     pub(super) tries: u64,
     pub(super) passed: Passed,
@@ -173,6 +176,7 @@ impl State {
             waiting: Waiting::default(),
             pending: BTreeMap::new(),
             unplaced: BTreeSet::new(),
+            listings: Listings::default(),
             tries: 0,
             passed: Passed::default(),
             writes: Vec::new(),

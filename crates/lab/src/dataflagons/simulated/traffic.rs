@@ -48,7 +48,7 @@ impl Kind {
                 Kind::View
             }
             Message::Did { .. } | Message::Flasked { .. } => Kind::Answer,
-            Message::Flask(_) => Kind::Flask,
+            Message::Flask(_) | Message::ListA(_) | Message::ListB(_) => Kind::Flask,
             Message::Compare { .. }
             | Message::Leaves { .. }
             | Message::Equal { .. }

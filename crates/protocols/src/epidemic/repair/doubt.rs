@@ -55,6 +55,12 @@ impl Doubt {
         word.is_some_and(|word| word & (1 << (leaf.0 % 64)) != 0)
     }
 
+    /// Whether any of the leaves from the first to the last is.
+    #[must_use]
+    pub fn has_any(&self, first: Leaf, last: Leaf) -> bool {
+        !self.words.is_empty() && (first.0..=last.0).any(|leaf| self.has(Leaf(leaf)))
+    }
+
     /// How many leaves are.
     #[must_use]
     pub fn count(&self) -> u32 {

@@ -1,6 +1,7 @@
 //! Messages as bytes.
 
 use crate::epidemic::keys::wire_key;
+use crate::epidemic::listings::{ListA, ListB, Listed};
 use crate::epidemic::message::{
     Came, Flask, FlaskAct, Found, LISTED_MAX, Message, Page, Rest, SnapshotB,
 };
@@ -116,7 +117,17 @@ fn all() -> Vec<Message> {
         Message::SnapshotB(page),
         Message::MissingA(Vec::from([(source, sequence)])),
         Message::MissingB(Vec::from([found])),
+        list_of(wire_key(b"k")),
+        page_of_keys(Vec::from([wire_key(b"k")])),
     ])
+}
+
+fn list_of(from: Bytes) -> Message {
+    Message::ListA(ListA { number: 6, from, limit: 9, takes_doubtful: true })
+}
+
+fn page_of_keys(keys: Vec<Bytes>) -> Message {
+    Message::ListB(ListB { number: 6, listed: Some(Listed { keys, next: None }) })
 }
 
 fn back(message: &Message) -> Result<Message, quorate_kernel::error::WireError> {
@@ -144,6 +155,9 @@ fn what_no_correct_node_says_is_refused() {
         compare(std::vec![0; 65], None),
         Message::Listed { page: page_of(Leaf(0)), after: Some(strange.clone()), held: Vec::new() },
         Message::Listed { page: page_of(Leaf(0)), after: None, held },
+        list_of(Bytes::from_static(b"short")),
+        list_of(strange.clone()),
+        page_of_keys(Vec::from([strange.clone()])),
         Message::Records {
             page: None,
             heard: LogicalTime(8),
@@ -230,7 +244,7 @@ fn of_the_far_future() -> Vec<Message> {
 proptest! {
     /// Bytes of a message with some of them changed are a message, or are refused.
     #[test]
-    fn damaged_bytes_do_not_panic(which in 0..17_usize, at: u16, to: u8, cut: u16) {
+    fn damaged_bytes_do_not_panic(which in 0..19_usize, at: u16, to: u8, cut: u16) {
         let mut bytes = postcard::to_allocvec(&all()[which]).expect("plain data");
         let place = usize::from(at) % bytes.len();
         bytes[place] = to;
