@@ -249,7 +249,7 @@ impl Process for Epidemic {
             Message::Leaves { number, parts, sums, ids } => {
                 self.on_leaves(from, (number, &parts), sums, ids, cx);
             }
-            Message::Equal { number } => self.on_equal(from, number),
+            Message::Equal { number } => self.on_equal(from, number, cx),
             Message::Listed { page, after, held } => self.on_listed(from, page, after, held, cx),
             Message::Records { page, heard, records, ids, wanted } => {
                 self.on_records(from, (page, heard, records), ids, &wanted, cx);
@@ -257,7 +257,10 @@ impl Process for Epidemic {
             Message::SnapshotA { number, range, after, ids_below } => {
                 self.on_snapshot(from, (number, range), &after, &ids_below, cx);
             }
-            Message::SnapshotB(page) => self.on_page(from, page, cx),
+            Message::SnapshotB(page) => self.on_page(from, (page, Vec::new()), cx),
+            Message::SnapshotC { page, lost } => self.on_page(from, (page, lost), cx),
+            Message::CopyA { number, range } => self.on_copy(from, (number, range), cx),
+            Message::CopyB { number, parts } => self.on_copies(from, (number, parts), cx),
             Message::MissingA(wanted) => self.on_missing(from, &wanted, cx),
             Message::MissingB(found) => self.on_found(from, found, cx),
             Message::ListA(asked) => self.on_list(from, &asked, cx),

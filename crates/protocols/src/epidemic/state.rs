@@ -29,7 +29,8 @@ use quorate_kernel::plain::PlainData;
 use quorate_kernel::storage::Class;
 use quorate_kernel::time::{Span, Time};
 
-/// What one node knows of one keyspace. Stored are `store`, `seen`, `behind` and `last`.
+/// What one node knows of one keyspace. Stored are `store`, `seen`, `behind`,
+/// `last`, and what is lost of `doubt`.
 #[derive(Debug)]
 pub struct State {
     pub(super) me: Incarnation,
@@ -243,6 +244,7 @@ impl State {
         self.seen.forget_range(range, &mut self.writes);
         self.store.drop_range(range, usize::MAX, &mut self.writes);
         self.behind.drop(range, &mut self.writes);
+        self.forget_lost(range);
     }
 
     /// Nothing is here of ranges for which this node does not answer, but for what is noted.
@@ -306,6 +308,7 @@ impl Epidemic {
         state.store.check();
         state.seen.check();
         state.holes.check();
+        state.doubt.check();
         state.past.check();
         state.measured.check();
         state.behind.check(state.ready);

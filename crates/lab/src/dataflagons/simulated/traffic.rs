@@ -52,9 +52,13 @@ impl Kind {
             Message::Compare { .. }
             | Message::Leaves { .. }
             | Message::Equal { .. }
+            | Message::CopyA { .. }
+            | Message::CopyB { .. }
             | Message::Listed { .. }
             | Message::Records { .. } => Kind::Repair,
-            Message::SnapshotA { .. } | Message::SnapshotB(_) => Kind::Join,
+            Message::SnapshotA { .. } | Message::SnapshotB(_) | Message::SnapshotC { .. } => {
+                Kind::Join
+            }
             Message::MissingA(_) | Message::MissingB(_) => Kind::Hole,
         }
     }

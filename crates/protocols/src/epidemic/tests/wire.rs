@@ -50,6 +50,20 @@ fn page_of(leaf: Leaf) -> Page {
     Page { number: 8, leaf, until: None }
 }
 
+fn snapshot() -> SnapshotB {
+    SnapshotB {
+        number: 4,
+        is_ready: true,
+        horizon: Horizon { last: Some(event()), ..Horizon::default() },
+        noted: Vec::from([(Range::ALL, Heard::Taken(LogicalTime(7)))]),
+        records: Vec::from([record()]),
+        forgotten: Some(event()),
+        ids: Vec::from([done()]),
+        after: Rest::Behind(wire_key(b"k")),
+        ids_below: Rest::Behind(event()),
+    }
+}
+
 /// One message of each kind.
 fn all() -> Vec<Message> {
     let (key, version) = (wire_key(b"k"), Version::Explicit(4));
@@ -60,17 +74,6 @@ fn all() -> Vec<Message> {
     let act = FlaskAct::Put(4, Bytes::from_static(b"v"));
     let flask = Flask { id: RequestId(1), attempt: 2, entry: who(), number: 9, hops: 3, key, act };
     let (range, key, ids) = (Range::ALL, wire_key(b"k"), Vec::from([done()]));
-    let page = SnapshotB {
-        number: 4,
-        is_ready: true,
-        horizon: Horizon { last: Some(event()), ..Horizon::default() },
-        noted: Vec::from([(Range::ALL, Heard::Taken(LogicalTime(7)))]),
-        records: Vec::from([record()]),
-        forgotten: Some(event()),
-        ids: ids.clone(),
-        after: Rest::Behind(key.clone()),
-        ids_below: Rest::Behind(event()),
-    };
     let (source, sequence) = (who(), Sequence(4));
     let left = Vec::from([(key.clone(), version)]);
     let (records, ids) = (Vec::from([record()]), Vec::from([done()]));
@@ -114,11 +117,14 @@ fn all() -> Vec<Message> {
             wanted: Vec::from([(key.clone(), version)]),
         },
         Message::SnapshotA { number: 4, range, after: Rest::Behind(key), ids_below: Rest::Nothing },
-        Message::SnapshotB(page),
+        Message::SnapshotB(snapshot()),
         Message::MissingA(Vec::from([(source, sequence)])),
         Message::MissingB(Vec::from([found])),
         list_of(wire_key(b"k")),
         page_of_keys(Vec::from([wire_key(b"k")])),
+        Message::SnapshotC { page: snapshot(), lost: Vec::from([range]) },
+        Message::CopyA { number: 6, range },
+        Message::CopyB { number: 6, parts: Vec::from([range]) },
     ])
 }
 
@@ -155,6 +161,9 @@ fn what_no_correct_node_says_is_refused() {
         compare(std::vec![0; 65], None),
         Message::Listed { page: page_of(Leaf(0)), after: Some(strange.clone()), held: Vec::new() },
         Message::Listed { page: page_of(Leaf(0)), after: None, held },
+        Message::CopyA { number: 6, range },
+        Message::CopyB { number: 6, parts: Vec::from([range]) },
+        Message::CopyB { number: 6, parts: std::vec![Range::ALL; 65] },
         list_of(Bytes::from_static(b"short")),
         list_of(strange.clone()),
         page_of_keys(Vec::from([strange.clone()])),
@@ -244,7 +253,7 @@ fn of_the_far_future() -> Vec<Message> {
 proptest! {
     /// Bytes of a message with some of them changed are a message, or are refused.
     #[test]
-    fn damaged_bytes_do_not_panic(which in 0..19_usize, at: u16, to: u8, cut: u16) {
+    fn damaged_bytes_do_not_panic(which in 0..22_usize, at: u16, to: u8, cut: u16) {
         let mut bytes = postcard::to_allocvec(&all()[which]).expect("plain data");
         let place = usize::from(at) % bytes.len();
         bytes[place] = to;
