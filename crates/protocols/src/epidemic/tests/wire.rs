@@ -73,7 +73,7 @@ fn all() -> Vec<Message> {
     let forgotten = Vec::from([(RequestId(1), Came::Forgotten), (RequestId(2), Came::Overloaded)]);
     let act = FlaskAct::Put(4, Bytes::from_static(b"v"));
     let flask = Flask { id: RequestId(1), attempt: 2, entry: who(), number: 9, hops: 3, key, act };
-    let (range, key, ids) = (Range::ALL, wire_key(b"k"), Vec::from([done()]));
+    let (range, key) = (Range::ALL, wire_key(b"k"));
     let (source, sequence) = (who(), Sequence(4));
     let left = Vec::from([(key.clone(), version)]);
     let (records, ids) = (Vec::from([record()]), Vec::from([done()]));
