@@ -8,11 +8,15 @@
 //! With high probability: a read shows the last write before its place that was acknowledged before
 //! it began, and nothing from behind its place, as what is done at two places is. How many do not
 //! is counted ([`Rates`]). Each write has a value of its own.
+//!
+//! A listing names no key twice, and none that nobody had begun to write; in the end each host
+//! lists the keys that have values, and no others. A key that is there throughout, and was for
+//! long, is missing as rarely as a read is stale.
 
 #[cfg(test)]
 mod tests;
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -84,6 +88,19 @@ pub struct History {
     writes: Vec<Write>,
     reads: Vec<Read>,
     last: Vec<Read>,
+    listings: Vec<Listing>,
+    last_listings: Vec<Vec<Bytes>>,
+}
+
+/// All keys, as a client was told them page by page.
+#[derive(Clone, Debug)]
+pub struct Listing {
+    /// The keys, in the order in which they came.
+    pub keys: Vec<Bytes>,
+    /// When its first page was asked for.
+    pub begun: u64,
+    /// When its last page came.
+    pub ended: u64,
 }
 
 impl History {
@@ -128,8 +145,19 @@ impl History {
             reads.all(|read| *said.entry(&read.key).or_insert(&read.value) == &read.value);
         if !is_agreed {
             self.last.clear();
+            self.last_listings.clear();
         }
         is_agreed
+    }
+
+    /// A client has listed all keys.
+    pub fn list(&mut self, listing: Listing) {
+        self.listings.push(listing);
+    }
+
+    /// A host has listed all keys when all was quiet.
+    pub fn list_at_quiescence(&mut self, keys: Vec<Bytes>) {
+        self.last_listings.push(keys);
     }
 
     /// A host was asked when all was quiet.
@@ -256,8 +284,45 @@ pub fn judge(history: &History) -> Result<Rates, String> {
         let expected = key.last_before(Some(place), read.begun);
         rates.stale += u64::from(expected.is_some_and(|(at, write)| shown.is_before(at, write)));
     }
+    for listing in &history.listings {
+        judge_listing(listing, &keys, &mut rates)?;
+    }
     at_quiescence(history, &keys)?;
     Ok(rates)
+}
+
+/// Whether a listing names what was written, and each key once; and how many keys it lacks that
+/// were there before for long, and throughout.
+fn judge_listing(
+    listing: &Listing,
+    keys: &BTreeMap<&Bytes, Key<'_>>,
+    rates: &mut Rates,
+) -> Result<(), String> {
+    let listed: BTreeSet<&Bytes> = listing.keys.iter().collect();
+    if listed.len() < listing.keys.len() {
+        return Err(format!("{:?} was listed, with a key twice", listing.keys));
+    }
+    let has_begun = |write: &&Write| write.begun <= listing.ended;
+    let is_put = |key: &Key<'_>| {
+        let mut begun = key.writes.iter().copied().filter(has_begun);
+        begun.any(|write| write.value.is_some() && write.ending != Ending::Refused)
+    };
+    if let Some(strange) = listed.iter().find(|key| !keys.get(**key).is_some_and(is_put)) {
+        return Err(format!("{strange:?} was listed, which nobody had written"));
+    }
+    for (key, its) in keys {
+        let begun = || its.writes.iter().copied().filter(has_begun);
+        let is_settled = |write: &Write| write.ended.saturating_add(LATE_NS) < listing.begun;
+        // Of one that was given up nobody knows when it is done.
+        let is_there = begun().all(|write| {
+            is_settled(write) && write.value.is_some() && matches!(write.ending, Ending::Placed(_))
+        });
+        if is_there && begun().next().is_some() {
+            rates.reads += 1;
+            rates.stale += u64::from(!listed.contains(key));
+        }
+    }
+    Ok(())
 }
 
 /// Whether all hosts say the same in the end, and what was given the last place.
@@ -280,6 +345,14 @@ fn at_quiescence(history: &History, keys: &BTreeMap<&Bytes, Key<'_>>) -> Result<
                 "{:?} has {value:?} in the end: {lost:?} at {place:?} is lost",
                 read.key
             ));
+        }
+    }
+    let there = said.iter().filter(|(_, read)| read.value.is_some());
+    let there: BTreeSet<&Bytes> = there.map(|(key, _)| *key).collect();
+    for listed in &history.last_listings {
+        let is_once = listed.iter().collect::<BTreeSet<_>>().len() == listed.len();
+        if !is_once || listed.iter().collect::<BTreeSet<_>>() != there {
+            return Err(format!("{listed:?} is listed in the end, and {there:?} is there"));
         }
     }
     Ok(())

@@ -82,6 +82,7 @@ impl Epidemic {
         self.state.epto.on_round(elapsed.max(1), &targets, &mut actions);
         self.on_actions(actions, cx);
         self.on_pending_round(cx);
+        self.on_listings_round(cx);
         self.on_holes_round(cx);
         if self.state.round.is_multiple_of(self.settings.repair_rounds) {
             self.on_repair_round(cx);
@@ -248,7 +249,7 @@ impl Process for Epidemic {
             Message::Leaves { number, parts, sums, ids } => {
                 self.on_leaves(from, (number, &parts), sums, ids, cx);
             }
-            Message::Equal { number } => self.on_equal(from, number),
+            Message::Equal { number } => self.on_equal(from, number, cx),
             Message::Listed { page, after, held } => self.on_listed(from, page, after, held, cx),
             Message::Records { page, heard, records, ids, wanted } => {
                 self.on_records(from, (page, heard, records), ids, &wanted, cx);
@@ -256,9 +257,14 @@ impl Process for Epidemic {
             Message::SnapshotA { number, range, after, ids_below } => {
                 self.on_snapshot(from, (number, range), &after, &ids_below, cx);
             }
-            Message::SnapshotB(page) => self.on_page(from, page, cx),
+            Message::SnapshotB(page) => self.on_page(from, (page, Vec::new()), cx),
+            Message::SnapshotC { page, lost } => self.on_page(from, (page, lost), cx),
+            Message::CopyA { number, range } => self.on_copy(from, (number, range), cx),
+            Message::CopyB { number, parts } => self.on_copies(from, (number, parts), cx),
             Message::MissingA(wanted) => self.on_missing(from, &wanted, cx),
             Message::MissingB(found) => self.on_found(from, found, cx),
+            Message::ListA(asked) => self.on_list(from, &asked, cx),
+            Message::ListB(page) => self.on_page_of_keys(from, page, cx),
         }
     }
 
@@ -269,6 +275,9 @@ impl Process for Epidemic {
             cx.fx.answer_early(ticket, Outcome::Refused(why));
         };
         let (key, what, name, after) = match request.operation {
+            Operation::Scan { from, limit } => {
+                return self.list(ticket, (&from, limit), request.deadline, cx);
+            }
             Operation::Get { key, which, .. } => match which {
                 Which::One => (key, What::Get, None, None),
                 Which::After(token) => (key, What::Get, None, Some(token)),

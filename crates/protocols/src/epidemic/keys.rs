@@ -6,6 +6,7 @@
 //! | data | `i`, request id (16) | postcard of [`Done`](super::replica::seen::Done) | with the write that it names | when the window has passed it |
 //! | data | `f` | postcard of the [`EventKey`](crate::epto::EventKey) up to which requests were forgotten as there were too many | with the removal of the last of them | never |
 //! | data | `b` | postcard of [`Behind`](crate::epidemic::repair::behind::Behind) | with what is given up, taken over, or taken of who is not ready | never |
+//! | data | `d` | postcard of the leaves that were [lost](crate::epidemic::repair) when they were taken over, as runs | with what is taken over, compared or dropped | when nothing is lost |
 //! | data | `l` | postcard of the last [`EventKey`](crate::epto::EventKey) | each delivery, in the batch of what it wrote | never |
 //!
 //! Integers are big-endian. All that one input writes is one batch, so a value, its version, the id
@@ -31,6 +32,9 @@ pub const FORGOTTEN: Bytes = Bytes::from_static(b"f");
 
 /// Where it stands what was heard of ranges for which the node does not answer.
 pub const BEHIND: Bytes = Bytes::from_static(b"b");
+
+/// Where it stands what was taken over without a copy.
+pub const LOST: Bytes = Bytes::from_static(b"d");
 
 /// What stands under a key and a version.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

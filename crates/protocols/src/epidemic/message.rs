@@ -1,7 +1,9 @@
 //! The messages. New variants are only appended.
 
 use super::keys::is_wire_key;
+use super::listings::{ListA, ListB, Listed};
 use super::repair::behind::Heard;
+pub use super::repair::rest::Rest;
 use super::replica::range::{Leaf, PARTS_MAX, Range};
 use super::replica::seen::Done;
 use super::replica::store::{Entry, Record};
@@ -143,6 +145,32 @@ pub enum Message {
     MissingA(Vec<(Incarnation, Sequence)>),
     /// The answer, of those that the sender has delivered.
     MissingB(Vec<Found>),
+    /// The entry of a listing to a member of a slice: which keys are there from a place on?
+    ListA(ListA),
+    /// The answer, of keys whose versions are durable at the sender.
+    ListB(ListB),
+    /// A page of a snapshot, of who is in doubt of what it sends.
+    SnapshotC {
+        /// The page.
+        page: SnapshotB,
+        /// The parts of the range that the sender took over without a copy: it is none of them.
+        lost: Vec<Range>,
+    },
+    /// A node that has taken something over without a copy, to a member that it compares with: of
+    /// what of this range have you all?
+    CopyA {
+        /// Names the question.
+        number: u64,
+        /// The range.
+        range: Range,
+    },
+    /// The answer, of who is ready there.
+    CopyB {
+        /// Names the question.
+        number: u64,
+        /// Those parts of the range of which the sender is not in doubt itself.
+        parts: Vec<Range>,
+    },
 }
 
 /// What a node has listed of a leaf, and is answered: a part of it may look like the whole, and an
@@ -214,42 +242,6 @@ pub struct SnapshotB {
     pub ids_below: Rest<EventKey>,
 }
 
-/// What is left of a list that comes in pages.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Rest<T> {
-    /// Everything: no page has come.
-    #[default]
-    All,
-    /// What is behind the last of the page.
-    Behind(T),
-    /// Nothing: the list has ended, though another one may not.
-    Nothing,
-}
-
-impl<T> Rest<T> {
-    /// What is behind the last of a page; nothing without.
-    #[must_use]
-    pub fn behind(last: Option<T>) -> Rest<T> {
-        last.map_or(Rest::Nothing, Rest::Behind)
-    }
-
-    /// Where it begins, unless nothing is left: behind this.
-    #[must_use]
-    pub fn begin(&self) -> Option<Option<&T>> {
-        match self {
-            Rest::All => Some(None),
-            Rest::Behind(last) => Some(Some(last)),
-            Rest::Nothing => None,
-        }
-    }
-
-    /// Whether nothing is left.
-    #[must_use]
-    pub fn is_nothing(&self) -> bool {
-        matches!(self, Rest::Nothing)
-    }
-}
-
 /// What an event did at a member of the slice.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Found {
@@ -299,6 +291,22 @@ fn are_keys(held: &[(Bytes, Version)]) -> bool {
     held.iter().all(|(key, version)| is_wire_key(key) && version.is_sound())
 }
 
+fn are_parts(parts: &[Range]) -> bool {
+    parts.len() <= PARTS_MAX && parts.iter().all(Range::is_sound)
+}
+
+fn is_page(page: &SnapshotB) -> bool {
+    let is_below = page.ids_below.begin().flatten().is_none_or(|event| event.is_sound());
+    let are_noted =
+        page.noted.len() <= PARTS_MAX && page.noted.iter().all(|(part, _)| part.is_sound());
+    are_sound(&page.records, &page.ids)
+        && are_noted
+        && page.forgotten.is_none_or(EventKey::is_sound)
+        && is_rest(&page.after)
+        && is_below
+        && page.horizon.is_sound()
+}
+
 impl Message {
     fn is_sound(&self) -> bool {
         match self {
@@ -328,18 +336,10 @@ impl Message {
                 are_sound(records, ids) && wanted.len() <= 16 * LISTED_MAX && are_keys(wanted)
             }
             Message::SnapshotA { range, after, .. } => range.is_sound() && is_rest(after),
-            Message::SnapshotB(page) => {
-                let is_below =
-                    page.ids_below.begin().flatten().is_none_or(|event| event.is_sound());
-                let are_noted = page.noted.len() <= PARTS_MAX
-                    && page.noted.iter().all(|(part, _)| part.is_sound());
-                are_sound(&page.records, &page.ids)
-                    && are_noted
-                    && page.forgotten.is_none_or(EventKey::is_sound)
-                    && is_rest(&page.after)
-                    && is_below
-                    && page.horizon.is_sound()
-            }
+            Message::SnapshotC { page, lost } => is_page(page) && are_parts(lost),
+            Message::CopyA { number: _, range } => range.is_sound(),
+            Message::CopyB { number: _, parts } => are_parts(parts),
+            Message::SnapshotB(page) => is_page(page),
             Message::MissingA(wanted) => wanted.len() <= RECORDS_MAX,
             Message::MissingB(found) => {
                 found.len() <= RECORDS_MAX && found.iter().all(Found::is_sound)
@@ -349,6 +349,8 @@ impl Message {
                 event.is_sound() && results.len() <= RECORDS_MAX && are_sound
             }
             Message::Flasked { result, .. } => result.is_sound(),
+            Message::ListA(asked) => asked.is_sound(),
+            Message::ListB(page) => page.listed.as_ref().is_none_or(Listed::is_sound),
         }
     }
 }

@@ -35,6 +35,8 @@
 //! repair   a     ── Compare ────▶ b             Equal, or Leaves, Listed, Records both ways
 //! holes    node  ── MissingA ───▶ a member      MissingB: what missing events did
 //! join     node  ── SnapshotA ──▶ two members   SnapshotB, page by page
+//! copies   node  ── CopyA ──────▶ a member      CopyB: of what it has a copy ([`repair`])
+//! lists    entry ── ListA ──────▶ a member      ListB: a page of keys ([`listings`])
 //! views    node  ── Shuffle ────▶ a neighbour   ShuffleReply; Members to two of the slice
 //! ```
 //!
@@ -69,6 +71,7 @@ pub mod adapt;
 pub mod engine;
 pub mod flask;
 pub mod keys;
+pub mod listings;
 pub mod message;
 pub mod ordered;
 pub mod pending;

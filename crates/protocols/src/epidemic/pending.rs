@@ -22,7 +22,7 @@ use quorate_kernel::time::{Span, Time};
 use quorate_kernel::{mutant, probe};
 
 /// The most requests in hand.
-const PENDING_MAX: usize = 4096;
+pub(super) const PENDING_MAX: usize = 4096;
 /// The longest value that is written in the one order: with the longest key it fits an event.
 pub const ORDERED_VALUE_BYTES_MAX: usize = EPTO_PAYLOAD_BYTES_MAX - KEY_BYTES_MAX - 64;
 /// How long a repeated write may be on its way from its client: by so much it may be older than it
@@ -115,7 +115,7 @@ impl Epidemic {
             pending.tickets.push(ticket);
             return;
         }
-        if self.state.pending.len() >= PENDING_MAX {
+        if self.state.pending.len() + self.state.listings.len() >= PENDING_MAX {
             return refuse(cx, Refusal::Overloaded);
         }
         let since = (ask.age > Span(0)).then(|| self.since(ask.age, cx.now));

@@ -22,7 +22,9 @@ pub(super) fn load(state: &mut State, level: Level, table: &dyn Table) {
     table.scan(Class::Data, &[], &mut |key, value| {
         let is_behind = state.behind.load(key, value);
         is_noted |= is_behind;
-        let is_known = is_behind || state.store.load(key, value) || state.seen.load(key, value);
+        let is_lost = state.doubt.load(key, value);
+        let is_known =
+            is_behind || is_lost || state.store.load(key, value) || state.seen.load(key, value);
         if !is_known {
             assert_eq!(key, &LAST[..], "the store returns the keys that were put into it");
             state.last = Some(EventKey::from_bytes(value).expect("this lane wrote it"));

@@ -21,8 +21,15 @@ const VALUE_BYTES_MAX: u64 = 512 * 1024;
 pub const ENGINE: Engine = Engine {
     name: "epidemic",
     placement: Placement::Everywhere,
-    can: &[Capability::Values, Capability::Receipts],
-    listing: Listing { is_complete: false, text: "there are no listings" },
+    can: &[Capability::Values, Capability::Receipts, Capability::Listing],
+    listing: Listing {
+        // What one replica has not heard of yet is not listed, however long ago it was written.
+        is_complete: false,
+        text: "each part of the listing is what one replica has: a write that it has not heard of \
+               yet may be missing, and a key that is deleted elsewhere may be listed; a key that \
+               all its replicas have throughout is listed, also while hosts come and go; the \
+               listing as a whole is no snapshot, and each key's value is read by itself",
+    },
     // Whoever has it hands it on.
     quorum: |_| 1,
     token: |_, key| position(&wire_key(key)).0,

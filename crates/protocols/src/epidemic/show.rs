@@ -13,6 +13,7 @@ impl Epidemic {
         };
         let (epto, counters) = (state.epto.counters(), &state.counters);
         let slices = state.slices.groups().map_or(0, |groups| groups.number());
+        let doubtful = state.range().map_or(0, |range| state.doubt.count_within(&range));
         into.field("standing", &standing);
         into.field("places_ahead", &state.ahead);
         into.field("slices", &slices);
@@ -24,7 +25,7 @@ impl Epidemic {
         let share = state.measured.surviving_ppm().map_or(0, |ppm| ppm / 1_000);
         into.field("messages_arriving_permille", &share);
         into.field("latency_p99_us", &(state.measured.latency().0 / 1_000));
-        into.field("doubtful_leaves", &state.doubt.count());
+        into.field("doubtful_leaves", &doubtful);
         into.field("keys", &state.store.len());
         into.field("requests_remembered", &state.seen.len());
         into.field("events_waiting", &state.epto.waiting());

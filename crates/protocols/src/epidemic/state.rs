@@ -3,6 +3,7 @@
 use super::adapt::Measured;
 use super::flask::Passed;
 use super::keys::LAST;
+use super::listings::Listings;
 use super::ordered::batch::Waiting;
 use super::ordered::holes::Holes;
 use super::ordered::past::Past;
@@ -28,7 +29,8 @@ use quorate_kernel::plain::PlainData;
 use quorate_kernel::storage::Class;
 use quorate_kernel::time::{Span, Time};
 
-/// What one node knows of one keyspace. Stored are `store`, `seen`, `behind` and `last`.
+/// What one node knows of one keyspace. Stored are `store`, `seen`, `behind`,
+/// `last`, and what is lost of `doubt`.
 #[derive(Debug)]
 pub struct State {
     pub(super) me: Incarnation,
@@ -75,6 +77,8 @@ pub struct State {
     pub(super) pending: BTreeMap<RequestId, Pending>,
     /// Those of them that no clock was moved behind yet as far as their clients had seen.
     pub(super) unplaced: BTreeSet<RequestId>,
+    /// The pages of keys that clients wait for.
+    pub(super) listings: Listings,
     /// How many requests without order this node has sent on their way in this start.
     pub(super) tries: u64,
     pub(super) passed: Passed,
@@ -173,6 +177,7 @@ impl State {
             waiting: Waiting::default(),
             pending: BTreeMap::new(),
             unplaced: BTreeSet::new(),
+            listings: Listings::default(),
             tries: 0,
             passed: Passed::default(),
             writes: Vec::new(),
@@ -239,6 +244,7 @@ impl State {
         self.seen.forget_range(range, &mut self.writes);
         self.store.drop_range(range, usize::MAX, &mut self.writes);
         self.behind.drop(range, &mut self.writes);
+        self.forget_lost(range);
     }
 
     /// Nothing is here of ranges for which this node does not answer, but for what is noted.
@@ -302,6 +308,7 @@ impl Epidemic {
         state.store.check();
         state.seen.check();
         state.holes.check();
+        state.doubt.check();
         state.past.check();
         state.measured.check();
         state.behind.check(state.ready);

@@ -11,6 +11,7 @@ mod growth;
 mod holes;
 mod joining;
 mod judge;
+mod listings;
 mod names;
 mod tokens;
 mod traps;

@@ -5,6 +5,7 @@ use crate::native::http::ask;
 use crate::support::client::Client;
 use crate::support::cluster::{Cluster, until};
 use crate::support::run::quorate;
+use bytes::Bytes;
 use quorate_doors::resp::client::RespReply;
 use serde_json::{Value, json};
 
@@ -57,6 +58,27 @@ fn writes_are_read_at_every_host_and_outlive_all_of_them() {
     let mut third = client(&cluster, 3, "fleet");
     assert_eq!(third.told(&[b"GET", b"k0"]), "new");
     assert_eq!(third.ask(&[b"EXISTS", b"k1"]).expect("it answers"), RespReply::Integer(0));
+    // What it took over it lists, in pages of one key, and nothing that was deleted.
+    let mut listed = Vec::new();
+    let mut cursor = Bytes::from_static(b"0");
+    loop {
+        let page = third.ask(&[b"SCAN", &cursor, b"COUNT", b"1"]).expect("it answers");
+        let RespReply::Array(page) = page else { panic!("{page:?}") };
+        let [RespReply::Bulk(next), RespReply::Array(keys)] = &page[..] else { panic!("{page:?}") };
+        listed.extend(keys.iter().map(|key| match key {
+            RespReply::Bulk(key) => key.clone(),
+            other => panic!("{other:?} is no key"),
+        }));
+        cursor = next.clone();
+        if cursor == "0" {
+            break;
+        }
+    }
+    listed.sort();
+    assert_eq!(listed, ["k0", "k2"]);
+    assert_eq!(third.ask(&[b"DBSIZE"]).expect("it answers"), RespReply::Integer(2));
+    let page = ask(&cluster.http(2), "GET /v1/kv/fleet\nA: b", b"").json();
+    assert_eq!(page["entries"].as_array().map(Vec::len), Some(2), "{page}");
     cluster.kill(&[1, 2, 3]);
     cluster.start_all();
     let mut first = client(&cluster, 1, "fleet");

@@ -147,3 +147,50 @@ fn what_should_be_rare_is_counted() {
     history.read(read(Some("b"), Some("2"), "", 100));
     assert_eq!(judge(&history).map(|rates| rates.early), Ok(1), "before it was written");
 }
+
+#[test]
+fn listings_name_what_was_written_once_and_lack_what_was_there_seldom() {
+    let listing = |keys: &[&str], begun| {
+        let keys = keys.iter().map(|key| bytes(key)).collect();
+        Listing { keys, begun, ended: begun + 5 }
+    };
+    let late = 100 + LATE_NS;
+    let written = [(Some("a"), "1", "")];
+    for (keys, begun, is_right) in [
+        (&["k"][..], late, Ok((1, 0))),
+        (&[], late, Ok((1, 1))),
+        (&[], 5, Ok((0, 0))),
+        (&["k", "k"], late, Err("twice")),
+        (&["other"], late, Err("nobody had written")),
+    ] {
+        let mut history = wrote(&written);
+        history.list(listing(keys, begun));
+        match (told(&history), is_right) {
+            (Err(what), Err(part)) => assert!(what.contains(part), "{what}"),
+            (told, right) => assert_eq!(told.map_err(|_| ""), right, "{keys:?} at {begun}"),
+        }
+    }
+    // What was refused is not there; of what may yet be deleted nothing is known.
+    let mut history = wrote(&[(Some("a"), "!", "")]);
+    history.list(listing(&["k"], late));
+    assert!(told(&history).is_err());
+    let mut history = wrote(&[(Some("a"), "1", ""), (None, "?", "")]);
+    history.list(listing(&[], late));
+    assert_eq!(told(&history), Ok((0, 0)));
+}
+
+#[test]
+fn in_the_end_all_that_is_there_is_listed_and_nothing_else() {
+    for (value, keys, is_right) in [
+        (Some("a"), &["k"][..], true),
+        (Some("a"), &[], false),
+        (Some("a"), &["k", "k"], false),
+        (None, &["k"], false),
+        (None, &[], true),
+    ] {
+        let mut history = wrote(&[(Some("a"), "1", ""), (None, "?", "")]);
+        history.read_at_quiescence(read(value, None, "", 100));
+        history.list_at_quiescence(keys.iter().map(|key| bytes(key)).collect());
+        assert_eq!(told(&history).is_ok(), is_right, "{value:?} {keys:?}");
+    }
+}

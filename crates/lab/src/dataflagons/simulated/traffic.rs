@@ -48,13 +48,17 @@ impl Kind {
                 Kind::View
             }
             Message::Did { .. } | Message::Flasked { .. } => Kind::Answer,
-            Message::Flask(_) => Kind::Flask,
+            Message::Flask(_) | Message::ListA(_) | Message::ListB(_) => Kind::Flask,
             Message::Compare { .. }
             | Message::Leaves { .. }
             | Message::Equal { .. }
+            | Message::CopyA { .. }
+            | Message::CopyB { .. }
             | Message::Listed { .. }
             | Message::Records { .. } => Kind::Repair,
-            Message::SnapshotA { .. } | Message::SnapshotB(_) => Kind::Join,
+            Message::SnapshotA { .. } | Message::SnapshotB(_) | Message::SnapshotC { .. } => {
+                Kind::Join
+            }
             Message::MissingA(_) | Message::MissingB(_) => Kind::Hole,
         }
     }

@@ -68,16 +68,24 @@ impl Epidemic {
     /// A period of repair has passed.
     pub(in crate::epidemic) fn on_repair_round(&mut self, cx: &mut Context<'_>) {
         let Some(range) = self.state.range().filter(|_| self.state.is_whole()) else { return };
+        self.end_if_nobody_has_it(range, cx);
         if let Some(member) = self.state.member(cx.rng) {
-            self.compare(range, member, cx);
+            self.compare(range, member, Vec::new(), cx);
+            self.ask_for_copy(range, member, cx);
         }
     }
 
-    /// Asks a node whether it has the same in a range.
-    fn compare(&mut self, range: Range, with: NodeId, cx: &mut Context<'_>) {
+    /// Asks a node whether it has the same in a range, of which it has a copy of these parts.
+    pub(super) fn compare(
+        &mut self,
+        range: Range,
+        with: NodeId,
+        copies: Vec<Range>,
+        cx: &mut Context<'_>,
+    ) {
         self.state.questions += 1;
         let number = self.state.questions;
-        self.state.doubt.ask(with, range, number);
+        self.state.doubt.ask_copy(with, range, number, copies);
         let sums = self.sums(&range, range.parts_usual());
         let (ids, last) = (self.state.seen.sum(&range), self.state.last);
         let forgotten = self.state.seen.forgotten();
@@ -141,11 +149,17 @@ impl Epidemic {
     }
 
     /// A node has the same.
-    pub(in crate::epidemic) fn on_equal(&mut self, from: Incarnation, number: u64) {
+    pub(in crate::epidemic) fn on_equal(
+        &mut self,
+        from: Incarnation,
+        number: u64,
+        cx: &mut Context<'_>,
+    ) {
         let before = self.state.doubt.count();
         self.state.doubt.end_equal(from.node, number);
         invariant!(self.state.doubt.count() <= before, "an answer raises no doubt");
-        invariant!(self.state.writes.is_empty(), "a comparison writes nothing");
+        self.flush_doubt(cx);
+        invariant!(self.state.writes.is_empty(), "all that was changed was written");
     }
 
     /// A node has other sums: what this one has there is listed.
@@ -169,6 +183,7 @@ impl Epidemic {
         let differing = all.into_iter().filter(|leaf| mine.get(leaf) != theirs.get(leaf));
         let mut leaves: Vec<Leaf> = differing.collect();
         self.state.doubt.end_leaves((from.node, number), parts, &leaves, is_whole);
+        self.flush_doubt(cx);
         for _ in 0..LEAVES_MAX.min(leaves.len()) {
             let leaf = leaves.swap_remove(cx.rng.below(leaves.len() as u64) as usize);
             let range = Range::of_leaf(leaf);
@@ -236,6 +251,7 @@ impl Epidemic {
         if let Some(Page { number, leaf, until: None }) = page.filter(|_| is_all) {
             self.state.doubt.end_listed(from.node, leaf, number);
         }
+        self.state.doubt.store(&mut self.state.writes);
         self.merge_answer(heard, records, ids);
         self.flush(cx);
         // Nor does who has lost its place hand out what it has.

@@ -49,18 +49,31 @@ impl Said {
     pub fn hear(&mut self, noted: &[(Range, Heard)]) {
         for (part, heard) in noted {
             // How far what was taken goes tells nothing of what is missing.
-            let heard = match heard {
-                Heard::Taken(_) => Heard::Taken(LogicalTime(0)),
-                other => *other,
+            let noted = match heard {
+                Heard::Taken(_) => taken(*part),
+                other => (*part, *other),
             };
-            if !self.noted.contains(&(*part, heard)) {
-                self.noted.push((*part, heard));
+            if !self.noted.contains(&noted) {
+                self.noted.push(noted);
             }
         }
         if self.noted.len() > PARTS_MAX {
             self.noted = Vec::from([(Range::ALL, Heard::Nothing)]);
         }
     }
+}
+
+impl Said {
+    /// It has taken these parts over without a copy: it has some of them, however far it has come.
+    pub fn hear_lost(&mut self, lost: Vec<Range>) {
+        let lost: Vec<(Range, Heard)> = lost.into_iter().map(taken).collect();
+        self.hear(&lost);
+    }
+}
+
+/// What is noted of a part of which something may be missing.
+pub(super) fn taken(part: Range) -> (Range, Heard) {
+    (part, Heard::Taken(LogicalTime(0)))
 }
 
 impl Donor {
@@ -83,10 +96,9 @@ impl Donor {
         self.whole.as_ref().is_some_and(|said| said.lags)
     }
 
-    /// What it has noted of what it was asked for; nothing if it is ready.
+    /// What it has noted of what it was asked for; nothing if it is ready, and in no doubt.
     pub fn noted(&self) -> &[(Range, Heard)] {
-        let said = self.whole.as_ref().filter(|said| !said.is_ready);
-        said.map_or(&[], |said| &said.noted)
+        self.whole.as_ref().map_or(&[], |said| &said.noted)
     }
 
     /// Whether it had all of a part.
@@ -117,7 +129,7 @@ impl Donor {
     /// Whether it sends what it had all of in a part that some lack.
     pub fn sends(&self, part: &Range, round: u64) -> bool {
         let said = self.begun.as_ref().filter(|_| !self.is_silent(round));
-        said.is_some_and(|said| said.is_ready || had_all(&said.noted, part))
+        said.is_some_and(|said| had_all(&said.noted, part))
     }
 
     /// Whether some of it has come, and more is to come.

@@ -1,28 +1,37 @@
-//! Doubt: where a node may lack what others have, since a hole was given up.
+//! Doubt: where a node may lack what others have.
 //!
-//! What the missing event wrote is not known, so everything is in doubt at first. It ends leaf by
-//! leaf, with the first comparison in which a member had no more there: its sum was the same, or it
-//! has told all that is newer. Members that are written to are hardly ever equal as a whole; their
-//! leaves are, but for those of the last writes.
+//! **Open** is what may be missing since a hole was given up. What the missing event wrote is not
+//! known, so everything is in doubt at first. It ends leaf by leaf, with the first comparison in
+//! which a member had no more there: its sum was the same, or it has told all that is newer.
+//! Members that are written to are hardly ever equal as a whole; their leaves are, but for those of
+//! the last writes.
+//!
+//! **Lost** is what was taken over without a copy. Siblings that lack the same are equal, so only
+//! comparisons with one that had a copy end it. It is stored, as in [`lost`](super::lost).
 
+use super::leaf_set::LeafSet;
 use crate::epidemic::replica::range::{Leaf, Range};
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 use quorate_kernel::ids::NodeId;
 use quorate_kernel::mutant;
 
-/// How many words of 64 leaves there are.
-const WORDS: usize = 1 << 10;
 /// How many comparisons may be under way.
 const COMPARISONS_MAX: usize = 8;
 
 /// The leaves that are in doubt, and the comparison that may end it.
 #[derive(Clone, Debug, Default)]
 pub struct Doubt {
-    /// A bit for each leaf; no words where none is in doubt.
-    words: Vec<u64>,
+    open: LeafSet,
+    pub(super) lost: LeafSet,
+    /// What is stored of `lost`: the same, or more in fewer runs.
+    pub(super) stored: Vec<(Leaf, Leaf)>,
     /// The last ones, the newest at the end: an answer may take longer than a period of repair.
     asked: VecDeque<Comparison>,
+    /// Who was asked last of what it has a copy, and the number of that question.
+    pub(super) copy_asked: Option<(NodeId, u64)>,
+    /// Who has said since anything was lost that it has no copy of that either.
+    pub(super) lacks_too: BTreeSet<NodeId>,
 }
 
 /// A comparison that was begun after the doubt.
@@ -32,6 +41,8 @@ struct Comparison {
     range: Range,
     /// Names the question: what answers an earlier one was true before the doubt.
     number: u64,
+    /// Of what it has said just before that it has a copy.
+    copies: Vec<Range>,
     /// The leaves of which all was listed, and the answer has not come, with the number of the
     /// question.
     listed: BTreeMap<Leaf, u64>,
@@ -40,61 +51,107 @@ struct Comparison {
 impl Doubt {
     /// All of a range is in doubt. What members say to earlier questions ends nothing.
     pub fn begin(&mut self, range: &Range) {
-        self.words.resize(WORDS, 0);
+        self.open.insert(range.leaves());
         self.asked.clear();
+    }
+
+    /// A range was taken over without a copy.
+    pub(super) fn begin_lost(&mut self, range: &Range) {
+        self.lost.insert(range.leaves());
+        self.asked.clear();
+        self.lacks_too.clear();
+    }
+
+    /// A range is not lost any more: a copy was taken over, or nothing of it is here.
+    pub(super) fn end_lost(&mut self, range: &Range) {
         let (first, last) = range.leaves();
-        for leaf in first.0..=last.0 {
-            self.words[usize::from(leaf / 64)] |= 1 << (leaf % 64);
-        }
+        self.lost.remove(first.0..=last.0);
+    }
+
+    /// The node joins anew: what it has missed comes with what it takes over, but for what is lost.
+    pub(super) fn join_anew(&mut self) {
+        let (lost, stored) = match mutant!("epidemic_loss_is_forgotten") {
+            true => (LeafSet::default(), Vec::new()),
+            false => (core::mem::take(&mut self.lost), core::mem::take(&mut self.stored)),
+        };
+        *self = Doubt { lost, stored, ..Doubt::default() };
     }
 
     /// Whether a leaf is in doubt.
     #[must_use]
     pub fn has(&self, leaf: Leaf) -> bool {
-        let word = self.words.get(usize::from(leaf.0 / 64));
-        word.is_some_and(|word| word & (1 << (leaf.0 % 64)) != 0)
+        self.open.has(leaf) || self.lost.has(leaf)
+    }
+
+    /// Whether any of the leaves from the first to the last is.
+    #[must_use]
+    pub fn has_any(&self, first: Leaf, last: Leaf) -> bool {
+        self.open.has_any((first, last)) || self.lost.has_any((first, last))
     }
 
     /// How many leaves are.
     #[must_use]
     pub fn count(&self) -> u32 {
-        self.words.iter().map(|word| word.count_ones()).sum()
+        self.count_within(&Range::ALL)
     }
 
-    fn end(&mut self, leaves: impl Iterator<Item = u16>) {
-        for leaf in leaves {
-            self.words[usize::from(leaf / 64)] &= !(1 << (leaf % 64));
+    /// How many leaves of a range are.
+    #[must_use]
+    pub fn count_within(&self, range: &Range) -> u32 {
+        if self.is_none() {
+            return 0;
         }
-        if self.words.iter().all(|word| *word == 0) {
-            self.words.clear();
+        let (first, last) = range.leaves();
+        (first.0..=last.0).map(|leaf| u32::from(self.has(Leaf(leaf)))).sum()
+    }
+
+    fn is_none(&self) -> bool {
+        self.open.is_empty() && self.lost.is_empty()
+    }
+
+    fn end(&mut self, leaves: impl Iterator<Item = u16> + Clone, copies: &[Range]) {
+        let is_copied = |leaf: &u16| {
+            let of_leaf = Range::of_leaf(Leaf(*leaf));
+            copies.iter().any(|copy| copy.covers(&of_leaf))
+                || mutant!("epidemic_who_lacks_the_same_ends_doubt")
+        };
+        self.open.remove(leaves.clone());
+        self.lost.remove(leaves.filter(is_copied));
+        if self.is_none() {
             self.asked.clear();
         }
     }
 
     /// A member is asked whether it has the same.
     pub fn ask(&mut self, with: NodeId, range: Range, number: u64) {
-        if !self.words.is_empty() {
+        self.ask_copy(with, range, number, Vec::new());
+    }
+
+    /// The same of one that has said that it has a copy of these parts.
+    pub(super) fn ask_copy(&mut self, with: NodeId, range: Range, number: u64, copies: Vec<Range>) {
+        if !self.is_none() {
             if self.asked.len() == COMPARISONS_MAX {
                 self.asked.pop_front();
             }
-            self.asked.push_back(Comparison { with, range, number, listed: BTreeMap::new() });
+            let listed = BTreeMap::new();
+            self.asked.push_back(Comparison { with, range, number, copies, listed });
         }
     }
 
-    /// The range of the question that this node answers.
-    fn asked(&self, from: NodeId, number: u64) -> Option<Range> {
+    /// The range of the question that this node answers, and of what it has a copy there.
+    fn asked(&self, from: NodeId, number: u64) -> Option<(Range, Vec<Range>)> {
         let is_it = |asked: &&Comparison| {
             let is_late = asked.number != number && !mutant!("epidemic_late_comparison_ends_doubt");
             asked.with == from && !is_late
         };
-        self.asked.iter().rev().find(is_it).map(|asked| asked.range)
+        self.asked.iter().rev().find(is_it).map(|asked| (asked.range, asked.copies.clone()))
     }
 
     /// It has.
     pub fn end_equal(&mut self, from: NodeId, number: u64) {
-        if let Some(range) = self.asked(from, number) {
+        if let Some((range, copies)) = self.asked(from, number) {
             let (first, last) = range.leaves();
-            self.end(first.0..=last.0);
+            self.end(first.0..=last.0, &copies);
         }
     }
 
@@ -108,7 +165,9 @@ impl Doubt {
         is_whole: bool,
     ) {
         let asked = self.asked(from, number);
-        let Some(range) = asked.filter(|_| !mutant!("epidemic_doubts_until_all_is_equal")) else {
+        let Some((range, copies)) =
+            asked.filter(|_| !mutant!("epidemic_doubts_until_all_is_equal"))
+        else {
             return;
         };
         let differing: BTreeSet<Leaf> = differing.iter().copied().collect();
@@ -118,16 +177,15 @@ impl Doubt {
         let all = [range.leaves()];
         let known = if is_whole { &all[..] } else { parts };
         let known = known.iter().flat_map(|(first, last)| first.0..=last.0);
-        self.end(known.filter(|leaf| !differing.contains(&Leaf(*leaf))));
+        self.end(known.filter(|leaf| !differing.contains(&Leaf(*leaf))), &copies);
     }
 
-    /// Nothing else is this node's to answer for any more.
+    /// Nothing else is this node's to answer for any more; what was lost of the rest is still.
     pub fn keep_within(&mut self, range: &Range) {
-        if !self.words.is_empty() {
-            let (first, last) = range.leaves();
-            self.end((0..=u16::MAX).filter(|leaf| !(first.0..=last.0).contains(leaf)));
-            self.asked.clear();
-        }
+        let (first, last) = range.leaves();
+        self.open.remove((0..=u16::MAX).filter(|leaf| !(first.0..=last.0).contains(leaf)));
+        self.asked.clear();
+        self.lacks_too.clear();
     }
 
     /// It is told all that this node has in a leaf.
@@ -146,7 +204,8 @@ impl Doubt {
         };
         if let Some(asked) = self.asked.iter_mut().find(is_listed) {
             asked.listed.remove(&leaf);
-            self.end(core::iter::once(leaf.0));
+            let copies = asked.copies.clone();
+            self.end(core::iter::once(leaf.0), &copies);
         }
     }
 }
@@ -182,7 +241,7 @@ mod tests {
         doubt.end_listed(other, Leaf(3), 7);
         assert!(!doubt.has(Leaf(3)) && doubt.has(Leaf(5)));
         doubt.end_equal(other, 2);
-        assert!(doubt.count() == 0 && doubt.words.is_empty());
+        assert!(doubt.count() == 0 && doubt.is_none());
     }
 
     #[test]
@@ -203,6 +262,28 @@ mod tests {
         doubt.ask(other, half, 2);
         doubt.end_equal(other, 2);
         doubt.keep_within(&Range::ALL);
-        assert!(doubt.words.is_empty());
+        assert!(doubt.is_none());
+    }
+
+    /// Who lacks the same is equal, too.
+    #[test]
+    fn what_was_lost_ends_where_one_that_had_it_has_no_more() {
+        let (mut doubt, other, half) = (Doubt::default(), NodeId(2), Range::ALL.half(false));
+        doubt.begin_lost(&Range::ALL);
+        doubt.begin(&Range::of_leaf(Leaf(1)));
+        doubt.ask(other, Range::ALL, 1);
+        doubt.end_equal(other, 1);
+        assert_eq!(doubt.count(), 1 << 16, "it may lack the same");
+        doubt.ask_copy(other, Range::ALL, 2, Vec::from([half]));
+        doubt.end_leaves((other, 2), &[(Leaf(0), Leaf(9))], &[Leaf(3)], true);
+        assert_eq!(doubt.count(), (1 << 15) + 1, "of the other half it has no copy");
+        doubt.list(other, Leaf(3), 7);
+        doubt.end_listed(other, Leaf(3), 7);
+        assert!(!doubt.has(Leaf(3)) && doubt.has(Leaf(1 << 15)));
+        doubt.join_anew();
+        doubt.keep_within(&half);
+        assert_eq!((doubt.count(), doubt.count_within(&half)), (1 << 15, 0), "it stays");
+        doubt.end_lost(&Range::ALL);
+        assert!(doubt.is_none());
     }
 }

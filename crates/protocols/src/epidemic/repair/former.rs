@@ -162,6 +162,7 @@ impl Epidemic {
             probe!("epidemic/range_dropped");
             state.former.remove(place);
             state.behind.drop(&range, &mut state.writes);
+            state.forget_lost(&range);
         }
         self.flush(cx);
     }

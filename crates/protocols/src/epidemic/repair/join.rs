@@ -14,8 +14,7 @@
 
 use super::behind::Heard;
 use super::deferred::Deferred;
-use super::donor::Donor;
-use super::doubt::Doubt;
+use super::donor::{Donor, taken};
 use super::enough::{Around, Had};
 use super::snapshot::time;
 use crate::epidemic::replica::range::Range;
@@ -125,11 +124,11 @@ impl Epidemic {
         self.state.standing = Standing::joining(true, None);
         self.state.ready = None;
         self.state.holes.clear();
-        self.state.doubt = Doubt::default();
+        self.state.doubt.join_anew();
     }
 
     /// This node was wrong to take a place: it joins anew.
-    pub(super) fn leave_place(&mut self, cx: &mut Context<'_>) {
+    pub(in crate::epidemic) fn leave_place(&mut self, cx: &mut Context<'_>) {
         let mut actions = Vec::new();
         self.state.epto.leave_place(&mut actions);
         self.on_actions(actions, cx);
@@ -234,8 +233,9 @@ impl Epidemic {
     fn had(&self, range: Range) -> Had {
         let (state, is_unordered) = (&self.state, self.settings.level == Level::None);
         let Standing::Joining(joining) = &state.standing else { panic!("it joins") };
+        let lost = state.doubt.lost_within(&range).into_iter();
         let noted = match joining.takes_place {
-            true => state.behind.told(&range),
+            true => lost.map(taken).chain(state.behind.told(&range)).collect(),
             false => Vec::from([(range, Heard::Nothing)]),
         };
         // Without an order nothing tells it but what is here.
@@ -264,7 +264,7 @@ impl Epidemic {
             !had_any && joining.done(false).all(|donor| donor.lags() || !donor.is_member);
         let heard = joining.heard.map_or(LogicalTime(0), |furthest| furthest.time);
         let mut horizon = joining.horizon(own, &had);
-        let lost = if has_ready { Vec::new() } else { joining.in_doubt(&had) };
+        let lost = if has_ready { joining.lost(&had) } else { joining.in_doubt(&had) };
         let takes_place = joining.takes_place;
         // Who has no place has none: nothing has its turn there.
         let (deferred, cuts) = (core::mem::take(&mut joining.deferred), joining.cuts);
@@ -296,7 +296,7 @@ impl Epidemic {
         }
         self.state.behind.end(&target, &mut self.state.writes);
         self.perform_deferred(deferred, &target);
-        self.doubt_of(&lost);
+        self.begin_doubt(&target, &lost);
         self.state.counters.joins += 1;
         let ready = self.state.ready.unwrap_or(target);
         let (first, last) = (ready.first.min(target.first), ready.last.max(target.last));
@@ -314,14 +314,6 @@ impl Epidemic {
         };
         self.flush(cx);
         invariant!(self.state.epto.has_place(), "who is ready knows its place in the order");
-    }
-
-    /// These parts are taken over without a copy: others may have what is missing here.
-    fn doubt_of(&mut self, lost: &[Range]) {
-        for part in lost.iter().filter(|_| !mutant!("epidemic_lost_is_not_there")) {
-            probe!("epidemic/joined_without_a_copy");
-            self.state.doubt.begin(part);
-        }
     }
 
     /// Takes a place in the order, or begins anew; returns whether there is one.

@@ -10,4 +10,7 @@ mod enough;
 pub mod former;
 mod horizons;
 pub mod join;
+mod leaf_set;
+mod lost;
+pub mod rest;
 mod snapshot;

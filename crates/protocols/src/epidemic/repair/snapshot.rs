@@ -96,27 +96,34 @@ impl Epidemic {
         invariant!(records.len() <= RECORDS_MAX, "a page is bounded");
         let forgotten = state.seen.forgotten();
         let noted = state.behind.told(&range);
-        cx.fx.send(
-            from,
-            Message::SnapshotB(SnapshotB {
-                number,
-                is_ready,
-                horizon,
-                noted,
-                records,
-                forgotten,
-                ids,
-                after,
-                ids_below,
-            }),
-        );
+        let page = SnapshotB {
+            number,
+            is_ready,
+            horizon,
+            noted,
+            records,
+            forgotten,
+            ids,
+            after,
+            ids_below,
+        };
+        let mut lost = state.doubt.lost_within(&range);
+        if mutant!("epidemic_loss_is_not_told") {
+            lost.clear();
+        }
+        // Who is in no doubt is understood by builds that know of none.
+        let page = match lost.is_empty() {
+            true => Message::SnapshotB(page),
+            false => Message::SnapshotC { page, lost },
+        };
+        cx.fx.send(from, page);
     }
 
     /// A page of a snapshot.
     pub(in crate::epidemic) fn on_page(
         &mut self,
         from: Incarnation,
-        page: SnapshotB,
+        (page, lost): (SnapshotB, Vec<Range>),
         cx: &mut Context<'_>,
     ) {
         invariant!(self.state.writes.is_empty(), "an input begins without writes");
@@ -180,7 +187,7 @@ impl Epidemic {
             return self.ask_anew(from.node);
         }
         donor.asked_at = round;
-        self.weigh_page(from, (range, page), time(furthest), cx);
+        self.weigh_page(from, (range, page, lost), time(furthest), cx);
         invariant!(self.state.writes.is_empty(), "all that was changed was written");
     }
 
@@ -189,7 +196,7 @@ impl Epidemic {
     fn weigh_page(
         &mut self,
         from: Incarnation,
-        (range, page): (Range, SnapshotB),
+        (range, page, lost): (Range, SnapshotB, Vec<Range>),
         furthest: u64,
         cx: &mut Context<'_>,
     ) {
@@ -211,7 +218,7 @@ impl Epidemic {
             return;
         }
         let has_any = !(page.records.is_empty() && page.ids.is_empty());
-        self.take_page(from, (range, page), has_any.then_some(heard), cx);
+        self.take_page(from, (range, page, lost), has_any.then_some(heard), cx);
     }
 
     /// Whether a donor that is ready has stood still, and does not know that yet: others that are
@@ -239,7 +246,7 @@ impl Epidemic {
     fn take_page(
         &mut self,
         from: Incarnation,
-        (range, page): (Range, SnapshotB),
+        (range, page, lost): (Range, SnapshotB, Vec<Range>),
         heard: Option<u64>,
         cx: &mut Context<'_>,
     ) {
@@ -257,6 +264,7 @@ impl Epidemic {
         begun.is_ready = page.is_ready;
         if !mutant!("epidemic_first_page_tells_all") {
             begun.hear(&page.noted);
+            begun.hear_lost(lost);
         }
         if page.after.is_nothing() && page.ids_below.is_nothing() {
             donor.whole = donor.begun.take();

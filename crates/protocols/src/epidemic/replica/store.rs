@@ -11,7 +11,10 @@ pub use super::record::{Entry, Held, Record};
 use super::seen::Write;
 use super::version::Version;
 use crate::epidemic::keys::{Stored, record_key, record_of};
+use crate::epidemic::listings::{Listed, cut_before};
+use crate::epidemic::message::PAGE_BYTES;
 use crate::epto::LogicalTime;
+use crate::slices::position::Position;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use bytes::Bytes;
@@ -212,6 +215,29 @@ impl Store {
         }
         let has_more = in_range.next().is_some();
         (listed, last.filter(|_| has_more))
+    }
+
+    /// Keys that are not deleted from a place on to the last of these positions, ascending: so many
+    /// are looked at at most, until they are as long as a page; and the place behind them, if more
+    /// follow. One key always fits.
+    #[must_use]
+    pub fn page(&self, from: &Bytes, last: Position, limit: usize) -> Listed {
+        let (mut listed, mut bytes) = (Listed::default(), 0);
+        let mut before: Option<&Bytes> = None;
+        let all = self.keys.range::<Bytes, _>(from..).take_while(|(key, _)| position(key) <= last);
+        for (count, (key, versions)) in all.enumerate() {
+            if let Some(before) = before.filter(|_| count >= limit || bytes >= PAGE_BYTES) {
+                listed.next = Some(cut_before(key, before));
+                break;
+            }
+            before = Some(key);
+            let is_there = versions.last().is_some_and(|held| !held.is_deleted);
+            if is_there || mutant!("epidemic_lists_tombstones") {
+                bytes += key.len();
+                listed.keys.push(key.clone());
+            }
+        }
+        listed
     }
 
     /// Drops the tombstones of events before this time.

@@ -6,11 +6,13 @@
 //! | `show NAME…` | messages of these names are shown from now on, and no others |
 //! | `put H KEY VALUE`, `get H KEY`, `delete H KEY` | a client asks node H |
 //! | `vput H KEY VERSION VALUE`, `vget H KEY VERSION` | the same, of a version that it has chosen |
+//! | `list H LIMIT` | a client asks node H for the next page of keys |
 //! | `cut H`, `heal` | all that goes to or from node H is lost; no more |
 //! | `stop H`, `start H` | the node stops; it starts again, with its disk |
 //! | `run R` | so many rounds pass |
 //! | `holds H KEY` | what the node has of the key |
 
+use super::listings::list;
 use super::world::{World, put};
 use crate::epidemic::keys::wire_key;
 use crate::epidemic::message::Message;
@@ -21,7 +23,7 @@ use crate::testing::compare_scripts;
 use bytes::Bytes;
 use core::fmt::Write;
 use quorate_kernel::ids::{NodeId, Ticket};
-use quorate_kernel::operation::Outcome;
+use quorate_kernel::operation::{Cursor, Outcome};
 use quorate_kernel::receipt::Receipt;
 use quorate_kernel::time::Span;
 use std::boxed::Box;
@@ -46,6 +48,8 @@ struct Script {
     nodes: Vec<NodeId>,
     told: Rc<RefCell<Told>>,
     asked: Vec<(usize, Ticket)>,
+    /// Where the listing goes on.
+    next: Cursor,
 }
 
 fn name(message: &Message) -> String {
@@ -81,11 +85,16 @@ impl Script {
             told.cut.contains(&from) || told.cut.contains(&to)
         }));
         world.settle();
-        Script { world, nodes, told, asked: Vec::new() }
+        Script { world, nodes, told, asked: Vec::new(), next: Cursor::default() }
     }
 
     fn ask(&mut self, host: usize, key: &str, what: What) {
         let ticket = self.world.ask(self.nodes[host - 1], key, what);
+        self.asked.push((host, ticket));
+    }
+
+    fn list(&mut self, host: usize, limit: u32) {
+        let ticket = list(&mut self.world, self.nodes[host - 1], &self.next, limit);
         self.asked.push((host, ticket));
     }
 
@@ -97,10 +106,13 @@ impl Script {
                 let to: Vec<String> = to.iter().map(ToString::to_string).collect();
                 let _ = writeln!(out, "> {round}: {from} -> {} {name}", to.join(" "));
             }
-            let World { answers, .. } = &mut self.world;
+            let (World { answers, .. }, next) = (&mut self.world, &mut self.next);
             self.asked.retain(|(host, ticket)| match answers.get(ticket) {
                 None => true,
                 Some(outcome) => {
+                    if let Outcome::Page { next: Some(behind), .. } = outcome {
+                        *next = behind.clone();
+                    }
                     let _ = writeln!(out, "> {round}: {host} answers {}", shown(outcome));
                     false
                 }
@@ -124,6 +136,11 @@ fn shown(outcome: &Outcome) -> String {
         Outcome::Written { context } => format!("written, {}", acks(context)),
         Outcome::Deleted { existed, context } => format!("deleted {existed}, {}", acks(context)),
         Outcome::Refused(refusal) => format!("refused: {refusal}"),
+        Outcome::Page { keys, next } => {
+            let keys: Vec<String> = keys.iter().map(|key| key.escape_ascii().to_string()).collect();
+            let next = next.as_ref().map_or("the end".to_string(), ToString::to_string);
+            format!("keys {}, then {next}", keys.join(" "))
+        }
         other => panic!("{other:?} is no answer of this engine"),
     }
 }
@@ -160,6 +177,7 @@ fn run(script: &str) -> String {
             "delete" => all.ask(host, words[2], What::Delete),
             "vput" => all.ask(host, words[2], What::PutVersion(number(3), value(4))),
             "vget" => all.ask(host, words[2], What::GetVersion(number(3))),
+            "list" => all.list(host, u32::try_from(number(2)).expect("few")),
             "cut" => _ = all.told.borrow_mut().cut.insert(node()),
             "heal" => all.told.borrow_mut().cut.clear(),
             "stop" => all.world.stop(node()),

@@ -1,6 +1,7 @@
 //! Messages as bytes.
 
 use crate::epidemic::keys::wire_key;
+use crate::epidemic::listings::{ListA, ListB, Listed};
 use crate::epidemic::message::{
     Came, Flask, FlaskAct, Found, LISTED_MAX, Message, Page, Rest, SnapshotB,
 };
@@ -49,6 +50,20 @@ fn page_of(leaf: Leaf) -> Page {
     Page { number: 8, leaf, until: None }
 }
 
+fn snapshot() -> SnapshotB {
+    SnapshotB {
+        number: 4,
+        is_ready: true,
+        horizon: Horizon { last: Some(event()), ..Horizon::default() },
+        noted: Vec::from([(Range::ALL, Heard::Taken(LogicalTime(7)))]),
+        records: Vec::from([record()]),
+        forgotten: Some(event()),
+        ids: Vec::from([done()]),
+        after: Rest::Behind(wire_key(b"k")),
+        ids_below: Rest::Behind(event()),
+    }
+}
+
 /// One message of each kind.
 fn all() -> Vec<Message> {
     let (key, version) = (wire_key(b"k"), Version::Explicit(4));
@@ -58,18 +73,7 @@ fn all() -> Vec<Message> {
     let forgotten = Vec::from([(RequestId(1), Came::Forgotten), (RequestId(2), Came::Overloaded)]);
     let act = FlaskAct::Put(4, Bytes::from_static(b"v"));
     let flask = Flask { id: RequestId(1), attempt: 2, entry: who(), number: 9, hops: 3, key, act };
-    let (range, key, ids) = (Range::ALL, wire_key(b"k"), Vec::from([done()]));
-    let page = SnapshotB {
-        number: 4,
-        is_ready: true,
-        horizon: Horizon { last: Some(event()), ..Horizon::default() },
-        noted: Vec::from([(Range::ALL, Heard::Taken(LogicalTime(7)))]),
-        records: Vec::from([record()]),
-        forgotten: Some(event()),
-        ids: ids.clone(),
-        after: Rest::Behind(key.clone()),
-        ids_below: Rest::Behind(event()),
-    };
+    let (range, key) = (Range::ALL, wire_key(b"k"));
     let (source, sequence) = (who(), Sequence(4));
     let left = Vec::from([(key.clone(), version)]);
     let (records, ids) = (Vec::from([record()]), Vec::from([done()]));
@@ -113,10 +117,23 @@ fn all() -> Vec<Message> {
             wanted: Vec::from([(key.clone(), version)]),
         },
         Message::SnapshotA { number: 4, range, after: Rest::Behind(key), ids_below: Rest::Nothing },
-        Message::SnapshotB(page),
+        Message::SnapshotB(snapshot()),
         Message::MissingA(Vec::from([(source, sequence)])),
         Message::MissingB(Vec::from([found])),
+        list_of(wire_key(b"k")),
+        page_of_keys(Vec::from([wire_key(b"k")])),
+        Message::SnapshotC { page: snapshot(), lost: Vec::from([range]) },
+        Message::CopyA { number: 6, range },
+        Message::CopyB { number: 6, parts: Vec::from([range]) },
     ])
+}
+
+fn list_of(from: Bytes) -> Message {
+    Message::ListA(ListA { number: 6, from, limit: 9, takes_doubtful: true })
+}
+
+fn page_of_keys(keys: Vec<Bytes>) -> Message {
+    Message::ListB(ListB { number: 6, listed: Some(Listed { keys, next: None }) })
 }
 
 fn back(message: &Message) -> Result<Message, quorate_kernel::error::WireError> {
@@ -144,6 +161,12 @@ fn what_no_correct_node_says_is_refused() {
         compare(std::vec![0; 65], None),
         Message::Listed { page: page_of(Leaf(0)), after: Some(strange.clone()), held: Vec::new() },
         Message::Listed { page: page_of(Leaf(0)), after: None, held },
+        Message::CopyA { number: 6, range },
+        Message::CopyB { number: 6, parts: Vec::from([range]) },
+        Message::CopyB { number: 6, parts: std::vec![Range::ALL; 65] },
+        list_of(Bytes::from_static(b"short")),
+        list_of(strange.clone()),
+        page_of_keys(Vec::from([strange.clone()])),
         Message::Records {
             page: None,
             heard: LogicalTime(8),
@@ -230,7 +253,7 @@ fn of_the_far_future() -> Vec<Message> {
 proptest! {
     /// Bytes of a message with some of them changed are a message, or are refused.
     #[test]
-    fn damaged_bytes_do_not_panic(which in 0..17_usize, at: u16, to: u8, cut: u16) {
+    fn damaged_bytes_do_not_panic(which in 0..22_usize, at: u16, to: u8, cut: u16) {
         let mut bytes = postcard::to_allocvec(&all()[which]).expect("plain data");
         let place = usize::from(at) % bytes.len();
         bytes[place] = to;

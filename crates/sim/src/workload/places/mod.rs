@@ -2,9 +2,11 @@
 //!
 //! Each client asks one thing at a time, and changes hosts. It keeps the largest place that it was
 //! given, and hands it back with half of what it asks. A put has a name now and then, under which
-//! it is sent again to another host while nobody says what became of it. When nothing moves any
-//! more every host is asked for every key, until all say the same.
+//! it is sent again to another host while nobody says what became of it. Where keys are listed, the
+//! pages of a listing come of whichever host the client is at. When nothing moves any more every
+//! host is asked for every key, and to list them, until all say the same.
 
+mod listings;
 mod promise;
 mod shown;
 
@@ -16,6 +18,7 @@ use crate::host::Running;
 use crate::hosts::machines::Scene;
 use crate::queue::HostIndex;
 use bytes::Bytes;
+use listings::Walk;
 use quorate_check::Judges;
 use quorate_check::places::{self, Ending, History, Read, WriteNumber};
 use quorate_kernel::operation::{Operation, Outcome, Which};
@@ -41,6 +44,7 @@ const FEW: u64 = 3;
 enum Open {
     Read { key: Bytes, after: Bytes, begun: u64 },
     Write { number: WriteNumber, named: Option<Named> },
+    List(Walk),
 }
 
 /// A put with a name.
@@ -59,6 +63,8 @@ struct Client {
     seen: Bytes,
     /// What it sends again as soon as it has a host.
     again: Option<(WriteNumber, Named)>,
+    /// A listing that goes on.
+    walk: Option<Walk>,
 }
 
 /// What the clients of such a keyspace do, and what they saw.
@@ -70,6 +76,8 @@ pub struct Places {
     unanswered: Option<usize>,
     /// How often they were asked.
     rounds: u32,
+    /// The listings of hosts in the end.
+    last_walks: Vec<(HostIndex, Walk)>,
     /// The history since everything was lost, if it ever was.
     history: History,
     /// The histories before.
@@ -87,6 +95,7 @@ impl Places {
             clients: (0..section.clients).map(|_| Client::default()).collect(),
             unanswered: None,
             rounds: 0,
+            last_walks: Vec::new(),
             history: History::default(),
             past: Vec::new(),
         }
@@ -101,7 +110,11 @@ impl Places {
         let key = self.keys[at].clone();
         let after = if rng.chance_ppm(AFTER_PPM) { client.seen.clone() } else { Bytes::new() };
         let (get, put) = (u64::from(self.section.get), u64::from(self.section.put));
-        let drawn = rng.below(get + put + u64::from(self.section.delete));
+        let delete = u64::from(self.section.delete);
+        let drawn = rng.below(get + put + delete + u64::from(self.section.scan));
+        if drawn >= get + put + delete {
+            return client.go_on_listing(Walk::begin(now));
+        }
         if drawn < get {
             client.open = Some(Open::Read { key: key.clone(), after: after.clone(), begun: now });
             let which = if after.is_empty() { Which::One } else { Which::After(after) };
@@ -180,7 +193,10 @@ impl Places {
                 let ending = if is_sure { Ending::Refused } else { Ending::Unknown };
                 self.history.end(number, ending, now);
             }
-            (Open::Read { .. }, _) => {}
+            (Open::List(walk), Some(Outcome::Page { keys, next })) => {
+                self.clients[index].walk = walk.on_page(keys, next, now, &mut self.history);
+            }
+            (Open::Read { .. } | Open::List(_), _) => {}
         }
     }
 
@@ -210,9 +226,13 @@ impl Places {
             }
         }
         self.unanswered = Some(hosts.len() * self.keys.len());
+        self.list_all(hosts, fleet);
     }
 
     fn on_last(&mut self, key: usize, outcome: Outcome, now: u64, fleet: &mut Fleet) {
+        if let Some(place) = key.checked_sub(self.keys.len()) {
+            return self.on_last_page(place, outcome, fleet);
+        }
         let key = self.keys[key].clone();
         *self.unanswered.as_mut().expect("it was asked") -= 1;
         match outcome {
@@ -244,9 +264,11 @@ impl Workload for Places {
     }
 
     fn on_client(&mut self, index: usize, fleet: &mut Fleet, scene: &mut Scene<'_>) {
-        let (ask, is_again) = match self.clients[index].again.take() {
-            Some((number, named)) => (self.repeat(index, number, named, scene.now), true),
-            None => {
+        let client = &mut self.clients[index];
+        let (ask, is_again) = match (client.again.take(), client.walk.take()) {
+            (Some((number, named)), _) => (self.repeat(index, number, named, scene.now), true),
+            (None, Some(walk)) => (client.go_on_listing(walk), false),
+            (None, None) => {
                 fleet.seats[index].left -= 1;
                 (self.draw(index, fleet, scene.now), false)
             }
@@ -312,7 +334,7 @@ impl Workload for Places {
         for client in &mut self.clients {
             assert!(client.open.is_none(), "every connection is broken");
             client.seen.clear();
-            client.again = None;
+            (client.again, client.walk) = (None, None);
         }
     }
 

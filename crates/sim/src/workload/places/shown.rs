@@ -20,10 +20,8 @@ pub(super) fn shown(ask: &Operation) -> String {
         Operation::Delete { key, replaces } => {
             format!("delete {}{}", key.escape_ascii(), after(*replaces != Replaces::Whatever))
         }
-        Operation::Scan { .. }
-        | Operation::Transact { .. }
-        | Operation::Tree(_)
-        | Operation::HowEnded { .. } => {
+        Operation::Scan { from, limit } => format!("scan {from} {limit}"),
+        Operation::Transact { .. } | Operation::Tree(_) | Operation::HowEnded { .. } => {
             unreachable!("these clients ask for one key at a time")
         }
     }
@@ -45,6 +43,7 @@ pub(super) fn told(outcome: &Outcome) -> String {
         Outcome::Written { context } | Outcome::Deleted { context, .. } => {
             format!("stored {}", receipt(context))
         }
+        Outcome::Page { keys, next } => format!("{keys:?}, then {next:?}"),
         Outcome::Refused(refusal) => refusal.to_string(),
         other => format!("{other:?}"),
     }
@@ -61,6 +60,10 @@ pub(super) fn word(outcome: &Outcome) -> u64 {
         }
         Outcome::Written { context } => fold(context, 2),
         Outcome::Deleted { existed, context } => fold(context, 3 + u64::from(*existed)),
+        Outcome::Page { keys, next } => {
+            let end = next.as_ref().map_or(6, |next| next.token);
+            keys.iter().fold(end, |word, key| fold(key, word))
+        }
         _ => 5,
     }
 }

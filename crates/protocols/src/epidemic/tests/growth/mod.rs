@@ -2,3 +2,4 @@
 
 mod counted;
 mod deferred;
+mod lost;
