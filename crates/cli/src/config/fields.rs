@@ -164,7 +164,7 @@ const ROWS: &[Row] = &[
     Row {
         path: "membership.roll",
         shape: Shape::Text,
-        doc: "Who says who takes part, for seats of groups: `rapid`, all hosts together, or `none`.",
+        doc: "Who says who takes part, for seats of groups: `rapid`, all together, or `none`.",
         set: |config, text| assign(&mut config.membership.roll, text),
         show: |config| config.membership.roll.to_string(),
     },

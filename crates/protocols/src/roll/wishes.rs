@@ -15,7 +15,7 @@ use quorate_kernel::{mutant, probe};
 const LOOK: Span = Span::secs(1);
 /// Who was removed comes at once if it has not come again for so long.
 const CALM: Span = Span::secs(300);
-/// It waits for two to the power of this in seconds at most: longer than a group waits for a member.
+/// It waits for two to the power of this in seconds at most: longer than groups wait for members.
 const OFTEN_MAX: u32 = 7;
 /// So many members send away who has left: any one is enough, and may be down.
 const SENDERS: usize = 3;
@@ -68,8 +68,8 @@ impl RollLane {
         }
         let former = self.former.as_ref().map(|(coming, _)| *coming);
         cx.fx.put_state(keys::coming_key(), keys::store_coming(self.coming, former));
-        // One that others reach now and then stays away for longer each time: it would be let in and
-        // removed without end, and its seats would never be made up.
+        // One that others reach now and then stays away for longer each time: it would be let in
+        // and removed without end, and its seats would never be made up.
         let often = match self.came {
             Some((at, often)) if cx.now - at < CALM => (often + 1).min(OFTEN_MAX),
             _ => 0,

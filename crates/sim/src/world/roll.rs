@@ -31,9 +31,9 @@ impl World<'_> {
         }
     }
 
-    /// Who is not on the one roll of all that take part, or does not know it. Where disks were lost,
-    /// and the members that are left are no majority, it stands still for good: then all have to say
-    /// so.
+    /// Who is not on the one roll of all that take part, or does not know it. Where disks were
+    /// lost, and the members that are left are no majority, it stands still for good: then all have
+    /// to say so.
     pub(super) fn unlisted(&self) -> Option<String> {
         if !self.keeps_roll() {
             return None;
