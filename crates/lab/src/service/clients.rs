@@ -1,6 +1,6 @@
 //! Who asks a simulated cluster.
 
-use super::{Load, Told};
+use super::{Hearing, Load};
 use bytes::Bytes;
 use quorate_kernel::operation::Operation;
 use quorate_kernel::rng::Rng;
@@ -15,7 +15,7 @@ pub trait Clients {
     fn next(&mut self, client: usize, rng: &mut Rng) -> Operation;
 
     /// What a client is told of that.
-    fn told(&mut self, client: usize, told: &Told<'_>);
+    fn told(&mut self, client: usize, told: &Hearing<'_>);
 
     /// Whether all have done what comes before anything can count.
     fn are_ready(&self) -> bool {
@@ -54,5 +54,5 @@ impl Clients for Registers {
         }
     }
 
-    fn told(&mut self, _client: usize, _told: &Told<'_>) {}
+    fn told(&mut self, _client: usize, _told: &Hearing<'_>) {}
 }

@@ -1,7 +1,7 @@
 //! Clients, and hosts whose cores do one thing at a time.
 
 use super::scenario::prepared;
-use super::{Clients, Costs, Load, Served, Told};
+use super::{Clients, Costs, Hearing, Load, Served};
 use quorate_kernel::error::Fatal;
 use quorate_kernel::ids::{LaneId, Ticket};
 use quorate_kernel::operation::Outcome;
@@ -221,7 +221,7 @@ impl<'a> Cluster<'a> {
             let client = ticket.0 as usize;
             let back = self.machines.now + self.load.network_us * 1000;
             let is_counted = (self.opens..self.closes).contains(&back);
-            self.clients.told(client, &Told { outcome: &outcome, at: back, is_counted });
+            self.clients.told(client, &Hearing { outcome: &outcome, at: back, is_counted });
             if is_counted {
                 match outcome {
                     Outcome::Refused(_) => self.served.refused += 1,

@@ -82,7 +82,7 @@ pub struct Load {
 
 /// What a client is told.
 #[derive(Debug)]
-pub struct Told<'a> {
+pub struct Hearing<'a> {
     /// What became of its operation.
     pub outcome: &'a Outcome,
     /// When it hears of it, in nanoseconds.
