@@ -22,7 +22,7 @@ use crate::tpcc::TERMINALS_PER_CLIENT;
 /// Runs the clients, and reports.
 ///
 /// # Errors
-/// See [`BenchError`]: without a single commit there is no report.
+/// See [`BenchError`]: if all have failed there is no report. Where nothing has ended, there is one.
 pub fn transactions(config: &TransactionsConfig) -> Result<TransactionsReport, BenchError> {
     let runtime = Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(BenchError::system("start a runtime"))?;
@@ -58,7 +58,7 @@ async fn measure(config: &TransactionsConfig) -> Result<TransactionsReport, Benc
     }
     let recorder = floor.recorder.borrow();
     let report = TransactionsReport::new(config, &recorder, &watch);
-    if report.committed == 0 {
+    if report.committed + report.aborted == 0 && report.failed() > 0 {
         let (errors, first) = most_frequent(&recorder);
         return Err(BenchError::NothingSucceeded { errors, first });
     }
