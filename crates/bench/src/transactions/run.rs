@@ -22,7 +22,7 @@ use crate::tpcc::TERMINALS_PER_CLIENT;
 /// Runs the clients, and reports.
 ///
 /// # Errors
-/// See [`BenchError`]: if all have failed there is no report. Where nothing has ended, there is one.
+/// See [`BenchError`]: if all have failed there is no report. If none has ended there is one.
 pub fn transactions(config: &TransactionsConfig) -> Result<TransactionsReport, BenchError> {
     let runtime = Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(BenchError::system("start a runtime"))?;
