@@ -20,6 +20,7 @@
 //! | `compare`, `ceiling` | two of them side by side; what an operation costs on each |
 //! | `zookeeper/` | ZooKeeper's wire, an ensemble to compare with, its table, and fail-over |
 //! | `tpcc/` | TPC-C's tables and transactions; it shares records, reports and progress |
+//! | `transactions/` | YCSB's mixes in transactions of several operations, also through the native client |
 //!
 //! It runs on Linux only: it waits with epoll and timerfd and reads `/proc`.
 
@@ -34,6 +35,7 @@ mod rounds;
 mod run;
 mod scanner;
 mod tpcc;
+mod transactions;
 mod zookeeper;
 
 pub use args::{BenchArgs, BenchCommand, DataArgs, Format};
@@ -57,6 +59,11 @@ pub use tpcc::config::{TpccArgs, TpccConfig};
 pub use tpcc::report::{KindReport, TpccReport};
 pub use tpcc::run::tpcc;
 pub use tpcc::{AuditReport, Kind as TpccKind, Rule, Sizes, Violation};
+pub use transactions::config::{Asking, TransactionsConfig};
+pub use transactions::draws::{Draws, Step, key};
+pub use transactions::gathering::{Gathered, Gathering};
+pub use transactions::report::TransactionsReport;
+pub use transactions::run::transactions;
 pub use zookeeper::args::{Measured, ZooKeeperArgs};
 pub use zookeeper::ensemble::EnsembleConfig;
 pub use zookeeper::failover::{Failover, FailoverRow};

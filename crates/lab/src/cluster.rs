@@ -107,6 +107,12 @@ impl Cluster {
         self.founders.iter().map(|line| line.resp()).collect()
     }
 
+    /// The gRPC doors of the hosts that founded the cluster.
+    #[must_use]
+    pub fn grpc(&self) -> Vec<String> {
+        self.founders.iter().map(|line| line.grpc.to_string()).collect()
+    }
+
     /// The processes of the hosts that founded the cluster.
     #[must_use]
     pub fn processes(&self) -> Vec<u32> {
@@ -169,6 +175,18 @@ impl Cluster {
             .map_err(|error| Failure::of_connection(&address, &error))?;
         serde_json::from_str(&answer.body)
             .map_err(|_| Failure::failed(format!("{address}: the answer is no status")))
+    }
+
+    /// What a host shows of a keyspace.
+    ///
+    /// # Errors
+    /// It does not answer, or has no such keyspace.
+    pub fn state(&self, number: u32, keyspace: &str) -> Result<Value, Failure> {
+        let mut status = self.status(number)?;
+        let all = status["keyspaces"].as_array_mut().into_iter().flatten();
+        let found = all.into_iter().find(|one| one["name"] == keyspace);
+        let missing = || Failure::failed(format!("a host shows no {keyspace}"));
+        Ok(found.ok_or_else(missing)?["state"].take())
     }
 
     /// Whether nothing moves and nothing waits to move, as far as every host said last: hosts renew

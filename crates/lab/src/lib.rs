@@ -10,6 +10,7 @@
 //! | [`dotteddb`] | the evaluation of DottedDB, simulated, and a part of it on real hosts |
 //! | [`dataflagons`] | the evaluation of DataFlagons, simulated: what it costs, and what it misses |
 //! | [`rapid`] | the evaluation of Rapid, simulated, with our roll |
+//! | [`sconekv`] | the evaluation of SCONEKV, on real hosts and simulated |
 //! | [`load`] | Fig. 3: latency against throughput as load grows |
 //! | [`scale`], [`calibrate`] | Fig. 4: many servers, simulated at costs measured on real ones |
 //! | [`service`] | hosts with one core each, as it simulates them |
@@ -37,6 +38,7 @@ pub mod moved;
 pub mod page;
 pub mod quorums;
 pub mod rapid;
+pub mod sconekv;
 pub mod service;
 pub mod statistics;
 
@@ -49,7 +51,7 @@ use quorate_sim::args::SimArgs;
 use std::process::ExitCode;
 
 /// What the hosts that are measured serve beside the engines of the product.
-pub const ENGINES: &[&Engine] = &[&quorums::ENGINE];
+pub const ENGINES: &[&Engine] = &[&quorums::ENGINE, &sconekv::engine::ENGINE];
 
 /// What scenarios can name beside the engines of the product.
 pub const SIMULATED: &[&Engine] = &[&quorums::ENGINE, &quorate_merkle::rules::MERKLE];
@@ -74,6 +76,8 @@ enum Command {
     Dataflagons(dataflagons::FlagonArgs),
     /// Repeat the evaluation of the Rapid paper in the simulator: mass joins, crashes, one-way loss
     Rapid(rapid::RapidArgs),
+    /// Repeat the evaluation of the SCONEKV paper: transactions on real hosts, and simulated
+    Sconekv(sconekv::SconekvArgs),
     /// Have one host join, or drain one, under load: what clients see, and how long it takes
     Join(moved::JoinArgs),
     /// What the proof and the encryption between hosts cost
@@ -95,6 +99,7 @@ pub fn run() -> ExitCode {
         Command::Dotteddb(args) => dotteddb::run(args),
         Command::Dataflagons(args) => dataflagons::run(args),
         Command::Rapid(args) => rapid::run(args),
+        Command::Sconekv(args) => sconekv::run(args),
         Command::Join(args) => moved::run(args),
         Command::Door(args) => door::run(args),
         Command::Kill(args) => killed::run(args),

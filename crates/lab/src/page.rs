@@ -1,8 +1,10 @@
 //! What a measurement leaves behind: tables as Markdown and CSV, pictures as SVG.
 
+use clap::ValueEnum;
 use quorate_cli::exit::Failure;
 use quorate_cli::output::columns;
 use std::fmt::Write as _;
+use std::io::{Write as _, stdout};
 use std::path::Path;
 
 /// A table.
@@ -105,6 +107,57 @@ impl Page {
     }
 }
 
+/// The pages of one paper: a folder.
+#[derive(Clone, Copy, Debug)]
+pub struct Pages<'a> {
+    /// Where it is.
+    pub directory: &'a Path,
+    /// The pages that there may be: file, name, and what it shows.
+    pub list: &'a [(&'a str, &'a str, &'a str)],
+}
+
+impl Pages<'_> {
+    /// Shows a page's tables and writes the page; `origin` says where and how it was run.
+    ///
+    /// # Errors
+    /// A file cannot be written.
+    pub fn keep(&self, page: &Page, origin: &str) -> Result<(), Failure> {
+        for table in &page.tables {
+            writeln!(stdout(), "{}", table.text())?;
+        }
+        page.write(self.directory, origin)
+    }
+
+    /// Writes `README.md`: what comes first, the list of the pages that are there, and what comes
+    /// last.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn index(&self, first: &str, last: &str) -> Result<(), Failure> {
+        let is_there = |file: &str| self.directory.join(format!("{file}.md")).exists();
+        let there = self.list.iter().filter(|(file, ..)| is_there(file));
+        let lines = there.map(|(file, name, what)| format!("- [{name}]({file}.md): {what}\n"));
+        let text = format!("{first}{}{last}", lines.collect::<String>());
+        put(self.directory, "README.md", &text)?;
+        writeln!(stdout(), "written to {}", self.directory.display())?;
+        Ok(())
+    }
+}
+
+/// An option of a command line with its values, if there are any.
+pub fn option<T: ToString>(words: &mut String, name: &str, values: &[T]) {
+    if !values.is_empty() {
+        let values: Vec<String> = values.iter().map(T::to_string).collect();
+        // Writing to a string cannot fail.
+        let _ = write!(words, " --{name} {}", values.join(","));
+    }
+}
+
+/// The word of a value on the command line.
+pub fn word<T: ValueEnum>(value: &T) -> String {
+    value.to_possible_value().map_or(String::new(), |value| value.get_name().to_owned())
+}
+
 /// Writes one file.
 ///
 /// # Errors
@@ -125,6 +178,21 @@ pub fn fixed(number: f64, digits: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_there_is_listed() {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let list = [("fig1", "Figure 1", "all"), ("fig2", "Figure 2", "more")];
+        put(place.path(), "fig2.md", "").expect("written");
+        let pages = Pages { directory: place.path(), list: &list };
+        pages.index("# Head\n\n", "\nEnd\n").expect("written");
+        let text = std::fs::read_to_string(place.path().join("README.md")).expect("it is there");
+        assert_eq!(text, "# Head\n\n- [Figure 2](fig2.md): more\n\nEnd\n");
+        let mut words = String::new();
+        option(&mut words, "nodes", &[1, 2]);
+        option::<u8>(&mut words, "none", &[]);
+        assert_eq!(words, " --nodes 1,2");
+    }
 
     #[test]
     fn a_page_is_written_in_all_its_forms() {

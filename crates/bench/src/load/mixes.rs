@@ -60,7 +60,7 @@ impl Workload {
     }
 
     /// How many of 100 operations are reads, and what the others are.
-    fn mix(self) -> (u64, Kind) {
+    pub(crate) fn mix(self) -> (u64, Kind) {
         match self {
             Workload::A => (50, Kind::Update),
             Workload::B => (95, Kind::Update),

@@ -33,3 +33,5 @@ pub use audit::AuditReport;
 pub use audit::violations::{Rule, Violation};
 pub use data::sizes::Sizes;
 pub use inputs::Kind;
+pub(super) use run::TERMINALS_PER_CLIENT;
+pub(super) use tables::word;

@@ -29,7 +29,7 @@ use crate::tpcc::tables::Tables;
 use crate::tpcc::terminals::{Floor, Terminal, date};
 
 /// Terminals that share the connections of one client: a host takes 128 calls on each.
-const TERMINALS_PER_CLIENT: usize = 64;
+pub const TERMINALS_PER_CLIENT: usize = 64;
 
 /// Loads the tables if asked to, runs the terminals, checks the conditions, and reports.
 ///

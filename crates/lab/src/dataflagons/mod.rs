@@ -30,13 +30,11 @@ pub mod simulated;
 pub mod size;
 
 use super::cats::machine;
-use super::page::{self, Page, fixed};
+use super::page::{Page, Pages, fixed, option, word};
 use clap::ValueEnum;
 use quorate_cli::exit::Failure;
 use simulated::Network;
 use size::Size;
-use std::fmt::Write as _;
-use std::io::{Write as _, stdout};
 use std::path::PathBuf;
 
 /// The arguments of `lab dataflagons`.
@@ -171,12 +169,7 @@ pub fn run(args: &FlagonArgs) -> Result<(), Failure> {
         false => args.figures.contains(&figure),
     };
     let origin = origin(args);
-    let keep = |page: Page| -> Result<(), Failure> {
-        for table in &page.tables {
-            writeln!(stdout(), "{}", table.text())?;
-        }
-        page.write(&args.output, &origin)
-    };
+    let pages = Pages { directory: &args.output, list: &PAGES };
     type Make = fn(&Size) -> Page;
     let figures: [(Figure, Make); 7] = [
         (Figure::Memory, memory::figure),
@@ -189,43 +182,31 @@ pub fn run(args: &FlagonArgs) -> Result<(), Failure> {
     ];
     for (figure, make) in figures {
         if is_wanted(figure) {
-            keep(make(&size))?;
+            pages.keep(&make(&size), &origin)?;
         }
     }
-    page::put(&args.output, "README.md", &index(args))?;
-    writeln!(stdout(), "written to {}", args.output.display())?;
-    Ok(())
+    pages.index(FIRST, NOTES)
 }
 
 /// How a figure was made.
 fn origin(args: &FlagonArgs) -> String {
     let mut words = String::new();
-    fn list<T: ToString>(words: &mut String, name: &str, values: &[T]) {
-        if !values.is_empty() {
-            let values: Vec<String> = values.iter().map(T::to_string).collect();
-            // Writing to a string cannot fail.
-            let _ = write!(words, " --{name} {}", values.join(","));
-        }
-    }
-    fn name<T: ValueEnum>(value: &T) -> String {
-        value.to_possible_value().map_or(String::new(), |value| value.get_name().to_owned())
-    }
-    list(&mut words, "figure", &args.figures.iter().map(name).collect::<Vec<_>>());
+    option(&mut words, "figure", &args.figures.iter().map(word).collect::<Vec<_>>());
     for (flag, is_set) in [(" --grid", args.grid), (" --quick", args.quick)] {
         words.push_str(if is_set { flag } else { "" });
     }
-    list(&mut words, "nodes", &args.nodes);
-    list(&mut words, "seeds", &args.seeds.map_or(Vec::new(), |seeds| vec![seeds]));
-    list(&mut words, "seconds", &args.seconds.map_or(Vec::new(), |seconds| vec![seconds]));
-    list(&mut words, "clients", &args.clients.map_or(Vec::new(), |clients| vec![clients]));
-    list(&mut words, "keys", &if args.keys == 100 { Vec::new() } else { vec![args.keys] });
-    list(&mut words, "fanout", &args.fanouts);
-    list(&mut words, "ttl", &args.ttls);
-    list(&mut words, "loss", &args.losses);
-    list(&mut words, "churn", &args.churns);
-    list(&mut words, "acks", &if args.acks == 1 { Vec::new() } else { vec![args.acks] });
+    option(&mut words, "nodes", &args.nodes);
+    option(&mut words, "seeds", args.seeds.as_slice());
+    option(&mut words, "seconds", args.seconds.as_slice());
+    option(&mut words, "clients", args.clients.as_slice());
+    option(&mut words, "keys", Some(args.keys).filter(|keys| *keys != 100).as_slice());
+    option(&mut words, "fanout", &args.fanouts);
+    option(&mut words, "ttl", &args.ttls);
+    option(&mut words, "loss", &args.losses);
+    option(&mut words, "churn", &args.churns);
+    option(&mut words, "acks", Some(args.acks).filter(|acks| *acks != 1).as_slice());
     let network = if args.network == Place::Wide { Vec::new() } else { vec![args.network] };
-    list(&mut words, "network", &network.iter().map(name).collect::<Vec<_>>());
+    option(&mut words, "network", &network.iter().map(word).collect::<Vec<_>>());
     let small = match args.quick {
         true => " These runs were so small and short that they show nothing but that they work.",
         false => "",
@@ -248,24 +229,12 @@ fn quantile(times: &super::dotteddb::simulated::run::Times, share: f64) -> Strin
     times.quantile(share).map_or("-".to_owned(), |micros| fixed(micros as f64 / 1e3, 0))
 }
 
-/// The list of the figures that are there.
-fn index(args: &FlagonArgs) -> String {
-    let mut text = String::from(
-        "# The evaluation of DataFlagons, repeated\n\n\
-         `quorate-lab dataflagons` writes these pages from the simulator. The engine is the one \
-         that hosts run; no host is around it, and the network is made up: log-normal latencies \
-         with the median and the tail of the paper's traces (120 ms, one in a hundred above \
-         480 ms), unless another one is named. Nodes have as much time as they need.\n\n",
-    );
-    for (file, name, what) in PAGES {
-        if args.output.join(format!("{file}.md")).exists() {
-            // Writing to a string cannot fail.
-            let _ = writeln!(text, "- [{name}]({file}.md): {what}");
-        }
-    }
-    text.push_str(NOTES);
-    text
-}
+/// What comes before the list of the figures.
+const FIRST: &str = "# The evaluation of DataFlagons, repeated\n\n\
+    `quorate-lab dataflagons` writes these pages from the simulator. The engine is the one that \
+    hosts run; no host is around it, and the network is made up: log-normal latencies with the \
+    median and the tail of the paper's traces (120 ms, one in a hundred above 480 ms), unless \
+    another one is named. Nodes have as much time as they need.\n\n";
 
 /// What all pages have in common.
 const NOTES: &str = "

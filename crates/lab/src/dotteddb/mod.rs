@@ -37,12 +37,10 @@ pub mod updates;
 pub mod workers;
 
 use super::cats::machine;
-use super::page::{self, Page};
+use super::page::{Page, Pages, option, word};
 use hosts::Extent;
 use quorate_cli::exit::Failure;
 use size::Size;
-use std::fmt::Write as _;
-use std::io::{Write as _, stdout};
 use std::path::PathBuf;
 
 /// The arguments of `lab dotteddb`.
@@ -123,12 +121,10 @@ pub fn run(args: &DottedArgs) -> Result<(), Failure> {
     let threads = usize::from(args.threads);
     let is_wanted = |figure: Figure| args.figures.is_empty() || args.figures.contains(&figure);
     let (origin, before, small) = (origin(args), machine("clients"), small(args));
+    let pages = Pages { directory: &args.output, list: &PAGES };
     let keep = |page: Page| -> Result<(), Failure> {
-        for table in &page.tables {
-            writeln!(stdout(), "{}", table.text())?;
-        }
         let place = if page.name == "real" { &before } else { "in the simulator." };
-        page.write(&args.output, &format!("{origin}{place}{small}"))
+        pages.keep(&page, &format!("{origin}{place}{small}"))
     };
     if is_wanted(Figure::Entries) {
         keep(entries::figure(&size, threads))?;
@@ -159,25 +155,15 @@ pub fn run(args: &DottedArgs) -> Result<(), Failure> {
         let page = real::figure(args.port_base, &Extent::of(args.quick))?;
         keep(page)?;
     }
-    page::put(&args.output, "README.md", &index(args))?;
-    writeln!(stdout(), "written to {}", args.output.display())?;
-    Ok(())
+    pages.index(FIRST, &last())
 }
 
 /// How a figure was made.
 fn origin(args: &DottedArgs) -> String {
     let quick = if args.quick { " --quick" } else { "" };
     let keys = args.keys.map(|keys| format!(" --keys {keys}")).unwrap_or_default();
-    let names: Vec<String> = args
-        .figures
-        .iter()
-        .filter_map(clap::ValueEnum::to_possible_value)
-        .map(|value| value.get_name().to_owned())
-        .collect();
-    let figures = match names.is_empty() {
-        true => String::new(),
-        false => format!(" --figure {}", names.join(",")),
-    };
+    let mut figures = String::new();
+    option(&mut figures, "figure", &args.figures.iter().map(word).collect::<Vec<_>>());
     format!("Made by `quorate-lab dotteddb{figures}{quick}{keys}`, ")
 }
 
@@ -189,27 +175,15 @@ fn small(args: &DottedArgs) -> &'static str {
     }
 }
 
-/// The list of the figures that are there.
-fn index(args: &DottedArgs) -> String {
-    let mut text = String::from(
-        "# The evaluation of DottedDB, repeated\n\n\
-         `quorate-lab dotteddb` writes these pages, all but that of real hosts from the \
-         simulator: the engines are those that run, the machines and the network are made up. Of \
-         two engines side by side the difference can be compared with the paper's; milliseconds \
-         cannot. MerkleDB, the baseline, is part of the code for this only \
-         (`crates/merkle`).\n\n",
-    );
-    for (file, name, what) in PAGES {
-        if args.output.join(format!("{file}.md")).exists() {
-            // Writing to a string cannot fail.
-            let _ = writeln!(text, "- [{name}]({file}.md): {what}");
-        }
-    }
-    let _ = write!(
-        text,
-        "\n## The model\n\n{}\n\n## What differs from the paper\n\n{}\n",
-        size::model(),
-        size::departures()
-    );
-    text
+/// What comes before the list of the figures.
+const FIRST: &str = "# The evaluation of DottedDB, repeated\n\n\
+    `quorate-lab dotteddb` writes these pages, all but that of real hosts from the simulator: the \
+    engines are those that run, the machines and the network are made up. Of two engines side by \
+    side the difference can be compared with the paper's; milliseconds cannot. MerkleDB, the \
+    baseline, is part of the code for this only (`crates/merkle`).\n\n";
+
+/// What comes behind it.
+fn last() -> String {
+    let (model, departures) = (size::model(), size::departures());
+    format!("\n## The model\n\n{model}\n\n## What differs from the paper\n\n{departures}\n")
 }

@@ -7,7 +7,7 @@
 use super::cats::Size;
 use super::load::cpu_us;
 use crate::cluster::Cluster;
-use crate::service::{Costs, Kept, Load, serve};
+use crate::service::{Costs, Kept, Load, Registers, serve};
 use quorate_bench::{Extent, Workload};
 use quorate_cli::exit::Failure;
 
@@ -68,17 +68,16 @@ pub fn frames(read_percent: u64) -> Result<f64, Failure> {
     let load = Load {
         kept: Kept::default(),
         hosts: 3,
-        clients_per_three: CLIENTS,
-        read_percent,
-        keys_per_host: 1000,
         network_us: NETWORK_US,
         warm_up_ms: 5,
         measured_ms: 20,
         seed: 1,
     };
     // Any costs will do: they decide how fast operations are, not what they take.
-    let served = serve(&load, Costs { request_ns: 20_000, frame_ns: 10_000 })
-        .map_err(|fatal| Failure::failed(fatal.to_string()))?;
+    let costs = Costs { request_ns: 20_000, frame_ns: 10_000, byte_ns: 0 };
+    let mut clients = Registers::new(&load, CLIENTS, read_percent, 1000);
+    let served =
+        serve(&load, costs, &mut clients).map_err(|fatal| Failure::failed(fatal.to_string()))?;
     Ok(served.frames as f64 / served.requests.max(1) as f64)
 }
 
@@ -94,7 +93,7 @@ fn solve(gets: Kind, puts: Kind) -> Calibration {
         false => (request_us, frame_us),
     };
     let nanos = |micros: f64| ((micros * 1e3) as u64).max(1);
-    let costs = Costs { request_ns: nanos(request_us), frame_ns: nanos(frame_us) };
+    let costs = Costs { request_ns: nanos(request_us), frame_ns: nanos(frame_us), byte_ns: 0 };
     Calibration { gets, puts, costs, is_flat }
 }
 
@@ -106,10 +105,10 @@ mod tests {
     fn two_kinds_of_operations_give_two_costs() {
         let kind = |cpu_us, frames| Kind { cpu_us, frames };
         let both = solve(kind(20.0, 2.0), kind(32.0, 6.0));
-        assert_eq!(both.costs, Costs { request_ns: 14_000, frame_ns: 3_000 });
+        assert_eq!(both.costs, Costs { request_ns: 14_000, frame_ns: 3_000, byte_ns: 0 });
         assert!(!both.is_flat);
         let noise = solve(kind(40.0, 2.0), kind(30.0, 6.0));
-        assert_eq!(noise.costs, Costs { request_ns: 7_000, frame_ns: 7_000 });
+        assert_eq!(noise.costs, Costs { request_ns: 7_000, frame_ns: 7_000, byte_ns: 0 });
         assert!(noise.is_flat);
     }
 }

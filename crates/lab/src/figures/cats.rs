@@ -4,10 +4,8 @@
 //! and Self-Organizing Key-Value Stores", §6.
 
 use super::{elastic, load, paired, price, scale, stamps};
-use crate::page::{self, Page};
+use crate::page::{Page, Pages, option};
 use quorate_cli::exit::Failure;
-use std::fmt::Write as _;
-use std::io::{Write as _, stdout};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -122,12 +120,8 @@ pub fn run(args: &CatsArgs) -> Result<(), Failure> {
     let is_wanted = |figure: u8| args.figures.is_empty() || args.figures.contains(&figure);
     let origin = origin(args);
     let base = args.port_base;
-    let keep = |page: Page| -> Result<(), Failure> {
-        for table in &page.tables {
-            writeln!(stdout(), "{}", table.text())?;
-        }
-        page.write(&args.output, &origin)
-    };
+    let pages = Pages { directory: &args.output, list: &PAGES };
+    let keep = |page: Page| pages.keep(&page, &origin);
     if is_wanted(3) {
         keep(load::figure(base, &size)?)?;
     }
@@ -146,19 +140,14 @@ pub fn run(args: &CatsArgs) -> Result<(), Failure> {
             keep(price::latency(&runs))?;
         }
     }
-    page::put(&args.output, "README.md", &index(args))?;
-    writeln!(stdout(), "written to {}", args.output.display())?;
-    Ok(())
+    pages.index(FIRST, "")
 }
 
 /// Where and how a figure was made.
 fn origin(args: &CatsArgs) -> String {
     let quick = if args.quick { " --quick" } else { "" };
-    let figures: Vec<String> = args.figures.iter().map(ToString::to_string).collect();
-    let figure = match figures.is_empty() {
-        true => String::new(),
-        false => format!(" --figure {}", figures.join(",")),
-    };
+    let mut figure = String::new();
+    option(&mut figure, "figure", &args.figures);
     let small = match args.quick {
         true => " These runs were so short that the numbers say nothing of speed.",
         false => "",
@@ -172,9 +161,13 @@ fn origin(args: &CatsArgs) -> String {
 pub fn machine(load: &str) -> String {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let before = load_average(&std::fs::read_to_string("/proc/loadavg").unwrap_or_default());
+    let build = match cfg!(debug_assertions) {
+        true => " This build is not optimized.",
+        false => "",
+    };
     format!(
         "on one machine of {cores} cores, which hosts, {load} and whatever else ran there \
-         shared.{before}"
+         shared.{build}{before}"
     )
 }
 
@@ -191,27 +184,23 @@ fn load_average(text: &str) -> String {
     }
 }
 
-/// The list of the figures that are there.
-fn index(args: &CatsArgs) -> String {
-    let mut text = String::from(
-        "# The figures of CATS, repeated\n\n\
-         `quorate-lab cats` writes these pages. Shapes can be compared with the paper's, numbers \
-         cannot: the paper had a server for each host.\n\n",
-    );
-    for (figure, what) in [
-        (3, "latency against throughput as load grows, real hosts"),
-        (4, "throughput as servers are added, simulated at measured costs"),
-        (5, "latency while hosts join and leave, real hosts"),
-        (6, "the price of atomicity and of consistent quorums by value size, real hosts"),
-        (7, "latency beside the eventual mode by value size, real hosts"),
-    ] {
-        if args.output.join(format!("fig{figure}.md")).exists() {
-            // Writing to a string cannot fail.
-            let _ = writeln!(text, "- [Figure {figure}](fig{figure}.md): {what}");
-        }
-    }
-    text
-}
+/// The files, and what they show.
+const PAGES: [(&str, &str, &str); 5] = [
+    ("fig3", "Figure 3", "latency against throughput as load grows, real hosts"),
+    ("fig4", "Figure 4", "throughput as servers are added, simulated at measured costs"),
+    ("fig5", "Figure 5", "latency while hosts join and leave, real hosts"),
+    (
+        "fig6",
+        "Figure 6",
+        "the price of atomicity and of consistent quorums by value size, real hosts",
+    ),
+    ("fig7", "Figure 7", "latency beside the eventual mode by value size, real hosts"),
+];
+
+/// What comes before the list of them.
+const FIRST: &str = "# The figures of CATS, repeated\n\n\
+    `quorate-lab cats` writes these pages. Shapes can be compared with the paper's, numbers \
+    cannot: the paper had a server for each host.\n\n";
 
 #[cfg(test)]
 mod tests {

@@ -3,7 +3,7 @@
 use super::calibrate::{Calibration, NETWORK_US, calibrate};
 use super::cats::Size;
 use crate::page::{Page, Table, fixed};
-use crate::service::{Kept, Load, Served, serve};
+use crate::service::{Kept, Load, Registers, Served, serve};
 use quorate_chart::svg::{Axis, Chart, Scale, Series, render};
 use quorate_cli::exit::Failure;
 
@@ -79,15 +79,14 @@ fn simulate(
     let load = Load {
         kept: Kept::default(),
         hosts: servers,
-        clients_per_three: CLIENTS_PER_THREE,
-        read_percent,
-        keys_per_host: KEYS_PER_HOST,
         network_us: NETWORK_US,
         warm_up_ms: size.simulated_ms / 4 + 1,
         measured_ms: size.simulated_ms,
         seed: 1,
     };
-    serve(&load, calibration.costs).map_err(|fatal| Failure::failed(fatal.to_string()))
+    let mut clients = Registers::new(&load, CLIENTS_PER_THREE, read_percent, KEYS_PER_HOST);
+    serve(&load, calibration.costs, &mut clients)
+        .map_err(|fatal| Failure::failed(fatal.to_string()))
 }
 
 fn row(mix: &str, servers: usize, served: &Served, slope: f64) -> Vec<String> {

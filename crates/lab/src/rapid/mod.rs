@@ -21,12 +21,10 @@ pub mod paper;
 pub mod simulated;
 pub mod size;
 
-use super::page::{self, Page, fixed};
+use super::page::{Page, Pages, fixed, option, word};
 use clap::ValueEnum;
 use quorate_cli::exit::Failure;
 use size::Size;
-use std::fmt::Write as _;
-use std::io::{Write as _, stdout};
 use std::path::PathBuf;
 
 /// The arguments of `lab rapid`.
@@ -90,6 +88,7 @@ const PAGES: [(&str, &str, &str); 5] = [
 pub fn run(args: &RapidArgs) -> Result<(), Failure> {
     let size = Size::of(args);
     let origin = origin(args);
+    let pages = Pages { directory: &args.output, list: &PAGES };
     type Make = fn(&Size) -> Page;
     let figures: [(Figure, Make); 5] = [
         (Figure::Join, join::figure),
@@ -100,35 +99,18 @@ pub fn run(args: &RapidArgs) -> Result<(), Failure> {
     ];
     for (figure, make) in figures {
         if args.figures.is_empty() || args.figures.contains(&figure) {
-            let page = make(&size);
-            for table in &page.tables {
-                writeln!(stdout(), "{}", table.text())?;
-            }
-            page.write(&args.output, &origin)?;
+            pages.keep(&make(&size), &origin)?;
         }
     }
-    page::put(&args.output, "README.md", &index(args))?;
-    writeln!(stdout(), "written to {}", args.output.display())?;
-    Ok(())
+    pages.index(FIRST, &format!("\n## How it is counted\n\n{}\n{NOTES}", simulated::costs::words()))
 }
 
 /// How a figure was made.
 fn origin(args: &RapidArgs) -> String {
-    let figure = |figure: &Figure| {
-        figure.to_possible_value().map_or(String::new(), |value| value.get_name().to_owned())
-    };
-    let lists = [
-        ("figure", args.figures.iter().map(figure).collect::<Vec<_>>()),
-        ("nodes", args.nodes.iter().map(u32::to_string).collect()),
-        ("seeds", args.seeds.iter().map(u64::to_string).collect()),
-    ];
     let mut words = String::new();
-    for (name, values) in lists {
-        if !values.is_empty() {
-            // Writing to a string cannot fail.
-            let _ = write!(words, " --{name} {}", values.join(","));
-        }
-    }
+    option(&mut words, "figure", &args.figures.iter().map(word).collect::<Vec<_>>());
+    option(&mut words, "nodes", &args.nodes);
+    option(&mut words, "seeds", args.seeds.as_slice());
     let small =
         if args.quick { " These runs are small: they show only that they work." } else { "" };
     words.push_str(if args.quick { " --quick" } else { "" });
@@ -173,26 +155,13 @@ fn seconds(seconds: f64) -> String {
     if seconds.is_nan() { "-".to_owned() } else { fixed(seconds, 2) }
 }
 
-/// The list of the figures that are there.
-fn index(args: &RapidArgs) -> String {
-    let mut text = String::from(
-        "# The evaluation of Rapid, repeated\n\n\
-         `quorate-lab rapid` writes these pages from the simulator. The state machine is the \
-         roll of `crates/protocols/src/membership`, run as a lane of a host would run it; no lane \
-         stands on it yet, and no host is around it here. The paper is L. Suresh, D. Malkhi, P. \
-         Gopalan, I. Porto Carreiro, Z. Lokhandwala: \"Stable and Consistent Membership at Scale \
-         with Rapid\" (USENIX ATC 2018), and what is said of it is from its text and tables in \
-         §7.\n\n",
-    );
-    for (file, name, what) in PAGES {
-        if args.output.join(format!("{file}.md")).exists() {
-            // Writing to a string cannot fail.
-            let _ = writeln!(text, "- [{name}]({file}.md): {what}");
-        }
-    }
-    let _ = write!(text, "\n## How it is counted\n\n{}\n{NOTES}", simulated::costs::words());
-    text
-}
+/// What comes before the list of the figures.
+const FIRST: &str = "# The evaluation of Rapid, repeated\n\n\
+    `quorate-lab rapid` writes these pages from the simulator. The state machine is the roll of \
+    `crates/protocols/src/membership`, run as a lane of a host would run it; no lane stands on it \
+    yet, and no host is around it here. The paper is L. Suresh, D. Malkhi, P. Gopalan, I. Porto \
+    Carreiro, Z. Lokhandwala: \"Stable and Consistent Membership at Scale with Rapid\" (USENIX \
+    ATC 2018), and what is said of it is from its text and tables in §7.\n\n";
 
 /// What all pages have in common.
 const NOTES: &str = "

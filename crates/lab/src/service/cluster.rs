@@ -1,11 +1,10 @@
 //! Clients, and hosts whose cores do one thing at a time.
 
 use super::scenario::prepared;
-use super::{Costs, Load, Served};
-use bytes::Bytes;
+use super::{Clients, Costs, Hearing, Load, Served};
 use quorate_kernel::error::Fatal;
 use quorate_kernel::ids::{LaneId, Ticket};
-use quorate_kernel::operation::{Operation, Outcome};
+use quorate_kernel::operation::Outcome;
 use quorate_kernel::process::Request;
 use quorate_kernel::rng::Rng;
 use quorate_kernel::time::{Span, Time};
@@ -18,7 +17,7 @@ use quorate_sim::trace::Trace;
 use quorate_sim::world::{Founders, Lanes, NOBODY};
 use std::collections::VecDeque;
 
-/// The most simulated time hosts may take until they can serve.
+/// The most simulated time hosts may take until they can serve, and clients until they are ready.
 const READY_NS: u64 = 10_000_000_000;
 const MILLION: u64 = 1_000_000;
 /// The stream of randomness that is the clients', beside those of the machines.
@@ -27,8 +26,11 @@ const CLIENTS: u64 = 100;
 /// One host's core: what waits for it.
 #[derive(Debug, Default)]
 struct Core {
-    waiting: VecDeque<Input>,
+    /// Each with when it is here as a whole; the link brings one after the other.
+    waiting: VecDeque<(u64, Input)>,
     is_busy: bool,
+    /// When the link has brought all that is on its way.
+    link_free: u64,
 }
 
 /// A client: when it sent the operation that is on its way.
@@ -41,6 +43,7 @@ struct Asker {
 pub(super) struct Cluster<'a> {
     load: &'a Load,
     costs: Costs,
+    clients: &'a mut dyn Clients,
     prepared: Prepared,
     founders: Founders,
     lanes: Lanes,
@@ -56,11 +59,11 @@ pub(super) struct Cluster<'a> {
 }
 
 impl<'a> Cluster<'a> {
-    pub(super) fn new(load: &'a Load, costs: Costs) -> Cluster<'a> {
+    pub(super) fn new(load: &'a Load, costs: Costs, clients: &'a mut dyn Clients) -> Cluster<'a> {
         let prepared = prepared(load);
         let machines = Machines::of(&prepared, load.seed, Trace::default());
         let nodes = machines.hosts.iter().map(|host| host.node_id);
-        let clients = load.hosts * load.clients_per_three / 3;
+        let askers = vec![Asker::default(); clients.count()];
         Cluster {
             load,
             costs,
@@ -68,7 +71,8 @@ impl<'a> Cluster<'a> {
             lanes: Lanes::new(&prepared, &[]),
             machines,
             cores: (0..load.hosts).map(|_| Core::default()).collect(),
-            askers: vec![Asker::default(); clients.max(1)],
+            askers,
+            clients,
             rng: Rng::new(load.seed).fork(CLIENTS),
             opens: u64::MAX,
             closes: u64::MAX,
@@ -93,8 +97,6 @@ impl<'a> Cluster<'a> {
             self.step()?;
             assert!(self.machines.now < READY_NS, "hosts that nothing disturbs come to serve");
         }
-        self.opens = self.machines.now + self.load.warm_up_ms * MILLION;
-        self.closes = self.opens + self.load.measured_ms * MILLION;
         for client in 0..self.askers.len() {
             // Not all at the same moment.
             let at = self.machines.now + self.rng.below(MILLION);
@@ -104,6 +106,13 @@ impl<'a> Cluster<'a> {
     }
 
     pub(super) fn run(&mut self) -> Result<(), Fatal> {
+        let latest = self.machines.now + READY_NS;
+        while !self.clients.are_ready() {
+            self.step()?;
+            assert!(self.machines.now < latest, "clients come to be ready");
+        }
+        self.opens = self.machines.now + self.load.warm_up_ms * MILLION;
+        self.closes = self.opens + self.load.measured_ms * MILLION;
         while self.machines.now < self.closes {
             self.step()?;
         }
@@ -124,7 +133,7 @@ impl<'a> Cluster<'a> {
         match event {
             Event::Frame { host, bytes, .. } => self.arrive(host, Input::Frame(bytes)),
             Event::Client { client, .. } => {
-                let request = self.draw();
+                let request = self.draw(client);
                 let ticket = Ticket(client as u64);
                 let input = Input::Request { lane: LaneId::KEYSPACES, ticket, request };
                 self.arrive(client % self.machines.hosts.len(), input);
@@ -156,20 +165,18 @@ impl<'a> Cluster<'a> {
         target.turn(&mut around)
     }
 
-    fn draw(&mut self) -> Request {
-        let keys = self.load.keys_per_host * self.load.hosts as u64;
-        let key = Bytes::from(format!("user{:016x}", self.rng.below(keys)));
-        let operation = match self.rng.below(100) < self.load.read_percent {
-            true => Operation::get(key),
-            false => Operation::put(key, Bytes::from_static(b"value")),
-        };
+    fn draw(&mut self, client: usize) -> Request {
+        let operation = self.clients.next(client, &mut self.rng);
         // Clocks here are the world's, and nothing may time out.
         Request { operation, deadline: Time(self.machines.now) + Span::secs(60) }
     }
 
     /// Something waits for a host's core.
     fn arrive(&mut self, host: HostIndex, input: Input) {
-        self.cores[host].waiting.push_back(input);
+        let (now, core) = (self.machines.now, &mut self.cores[host]);
+        let bytes = if let Input::Frame(bytes) = &input { bytes.len() as u64 } else { 0 };
+        core.link_free = core.link_free.max(now) + bytes * self.costs.byte_ns;
+        core.waiting.push_back((core.link_free, input));
         if !self.cores[host].is_busy {
             self.take_first(host);
         }
@@ -177,7 +184,8 @@ impl<'a> Cluster<'a> {
 
     /// The core takes what has waited longest, if there is anything.
     fn take_first(&mut self, host: HostIndex) {
-        let Some(first) = self.cores[host].waiting.front() else { return };
+        let Some((here, first)) = self.cores[host].waiting.front() else { return };
+        let begins = self.machines.now.max(*here);
         let is_counted = (self.opens..self.closes).contains(&self.machines.now);
         let cost = match first {
             Input::Request { .. } => {
@@ -191,12 +199,12 @@ impl<'a> Cluster<'a> {
         };
         self.busy_ns += if is_counted { cost } else { 0 };
         self.cores[host].is_busy = true;
-        self.machines.queue.push(self.machines.now + cost, Event::Turn { host, life: 0 });
+        self.machines.queue.push(begins + cost, Event::Turn { host, life: 0 });
     }
 
     /// The core has done its work for the first that waits.
     fn serve_first(&mut self, host: HostIndex) -> Result<(), Fatal> {
-        let input = self.cores[host].waiting.pop_front().expect("the core was busy with it");
+        let (_, input) = self.cores[host].waiting.pop_front().expect("the core was busy with it");
         self.handle(host, input)?;
         self.cores[host].is_busy = false;
         self.take_first(host);
@@ -212,7 +220,9 @@ impl<'a> Cluster<'a> {
             }
             let client = ticket.0 as usize;
             let back = self.machines.now + self.load.network_us * 1000;
-            if (self.opens..self.closes).contains(&back) {
+            let is_counted = (self.opens..self.closes).contains(&back);
+            self.clients.told(client, &Hearing { outcome: &outcome, at: back, is_counted });
+            if is_counted {
                 match outcome {
                     Outcome::Refused(_) => self.served.refused += 1,
                     _ => self.latencies.push(back - self.askers[client].sent),

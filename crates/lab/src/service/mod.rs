@@ -6,19 +6,22 @@
 //! disks that take the time that is given. Timers, the reports of the disk and the clients
 //! themselves cost no core.
 
+mod clients;
 mod cluster;
 mod scenario;
 #[cfg(test)]
 mod tests;
 
+pub use clients::{Clients, Registers};
 use cluster::Cluster;
 use quorate_kernel::engine::Engine;
 use quorate_kernel::error::Fatal;
+use quorate_kernel::operation::Outcome;
 use quorate_kernel::storage::Durability;
 use quorate_protocols::linearizable;
 use quorate_sim::delay::Distribution;
 
-/// How many clients of the paper's load each three hosts are asked by, at most.
+/// How many clients ask at most.
 pub const CLIENTS_MAX: usize = 1 << 16;
 
 /// What the processor of a host costs.
@@ -28,6 +31,9 @@ pub struct Costs {
     pub request_ns: u64,
     /// Taking a frame, and sending what it leads to.
     pub frame_ns: u64,
+    /// Each byte of a frame on the one link on which a host receives, before its core has it; 0 if
+    /// links have no limit. What clients send has no bytes, and sending keeps no link.
+    pub byte_ns: u64,
 }
 
 /// How the keyspace is kept.
@@ -64,20 +70,25 @@ pub struct Load {
     pub kept: Kept,
     /// How many hosts: at least as many as there are replicas.
     pub hosts: usize,
-    /// How many clients there are for each three hosts; each has one operation on its way.
-    pub clients_per_three: usize,
-    /// How many of 100 operations are gets.
-    pub read_percent: u64,
-    /// How many keys there are for each host, chosen uniformly.
-    pub keys_per_host: u64,
     /// The way from one machine to another, in microseconds.
     pub network_us: u64,
-    /// Simulated time before anything counts, in milliseconds.
+    /// Simulated time before anything counts, once clients are ready, in milliseconds.
     pub warm_up_ms: u64,
     /// Simulated time that counts.
     pub measured_ms: u64,
     /// Decides everything.
     pub seed: u64,
+}
+
+/// What a client is told.
+#[derive(Debug)]
+pub struct Hearing<'a> {
+    /// What became of its operation.
+    pub outcome: &'a Outcome,
+    /// When it hears of it, in nanoseconds.
+    pub at: u64,
+    /// Whether that is in the time that counts.
+    pub is_counted: bool,
 }
 
 /// What a simulated cluster has done in the time that counts.
@@ -101,17 +112,17 @@ pub struct Served {
     pub busy: f64,
 }
 
-/// Simulates a cluster.
+/// Simulates a cluster, and tells what its hosts did.
 ///
 /// # Errors
 /// A host's store failed.
 ///
 /// # Panics
 /// The keyspace cannot be kept so, or the hosts never came to serve.
-pub fn serve(load: &Load, costs: Costs) -> Result<Served, Fatal> {
+pub fn serve(load: &Load, costs: Costs, clients: &mut dyn Clients) -> Result<Served, Fatal> {
     assert!(load.hosts >= load.kept.replicas, "every replica has a host");
-    assert!(load.clients_per_three <= CLIENTS_MAX, "clients are bounded");
-    let mut cluster = Cluster::new(load, costs);
+    assert!((1..=CLIENTS_MAX).contains(&clients.count()), "clients are bounded");
+    let mut cluster = Cluster::new(load, costs, clients);
     cluster.start()?;
     cluster.run()?;
     Ok(cluster.sums())

@@ -133,6 +133,9 @@ pub struct Settings {
     pub kept: Kept,
     /// Signs what clients ask with how their transactions ended.
     pub sealer: Sealer,
+    /// Whether transactions that only read are committed as those that write (§6.1), to measure
+    /// what it saves that they are not. Not so of keyspaces of the engine.
+    pub commits_reads: bool,
 }
 
 /// What logs keep of what was executed: while all members are there as much as may be on its way to
@@ -167,6 +170,7 @@ impl Settings {
             value_bytes_max: keyspace.value_bytes_max(),
             kept: Kept { entries: pace.get("kept").unwrap_or(KEPT.entries), bytes },
             sealer: Sealer::new(opening.signing_key, b"end"),
+            commits_reads: false,
         })
     }
 }

@@ -11,6 +11,7 @@ mod lies;
 mod moves;
 mod promises;
 mod random;
+mod read_only;
 mod seats;
 mod traps;
 mod world;

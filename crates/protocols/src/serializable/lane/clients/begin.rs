@@ -43,6 +43,7 @@ impl Serializable {
     /// A client asks.
     pub(crate) fn begin(&mut self, ticket: Ticket, request: Request, cx: &mut Context<'_>) {
         let deadline = request.deadline;
+        let is_transaction = matches!(request.operation, Operation::Transact { .. });
         let refusal = match request.operation {
             Operation::Scan { from, limit } => {
                 return self.begin_scan(ticket, deadline, (&from, limit), cx);
@@ -54,7 +55,9 @@ impl Serializable {
             other => match Items::of(other).filter(|items| !items.list().is_empty()) {
                 Some(items) => {
                     let sheet = Sheet::new(items, self.settings.value_bytes_max, wall(cx));
-                    return self.begin_items(ticket, deadline, sheet, cx);
+                    let mut doing = Doing::new(ticket, deadline, sheet);
+                    doing.commits_reads = is_transaction && self.settings.commits_reads;
+                    return self.begin_items(doing, cx);
                 }
                 None => Refusal::Unsupported,
             },
@@ -75,13 +78,13 @@ impl Serializable {
         (!is_known).then_some(Refusal::NoRoute)
     }
 
-    fn begin_items(&mut self, ticket: Ticket, deadline: Time, sheet: Sheet, cx: &mut Context<'_>) {
-        let refusal = self.cannot_begin().or_else(|| Self::is_too_large(&sheet));
-        if let Some(refusal) = refusal {
+    fn begin_items(&mut self, mut doing: Doing, cx: &mut Context<'_>) {
+        let refusal = self.cannot_begin().or_else(|| Self::is_too_large(&doing.sheet));
+        match refusal {
             // Nothing was done.
-            return cx.fx.answer_early(ticket, Outcome::Refused(refusal));
+            Some(refusal) => doing.refuse(refusal, cx),
+            None => self.attempt(doing, cx),
         }
-        self.attempt(Doing::new(ticket, deadline, sheet), cx);
     }
 
     fn is_too_large(sheet: &Sheet) -> Option<Refusal> {

@@ -41,6 +41,7 @@ pub fn settings(hosts: u64, replicas: usize, groups: u64, durability: Durability
         purged,
         kept,
         sealer,
+        commits_reads: false,
     }
 }
 
