@@ -143,6 +143,11 @@ impl History {
         let mut reads = self.last.iter();
         let is_agreed =
             reads.all(|read| *said.entry(&read.key).or_insert(&read.value) == &read.value);
+        // A listing shows what one replica has: it may lack what others say, until it has compared.
+        let there: BTreeSet<&Bytes> =
+            said.into_iter().filter_map(|(key, value)| value.as_ref().map(|_| key)).collect();
+        let lists = |listed: &Vec<Bytes>| listed.iter().collect::<BTreeSet<_>>() == there;
+        let is_agreed = is_agreed && self.last_listings.iter().all(lists);
         if !is_agreed {
             self.last.clear();
             self.last_listings.clear();
