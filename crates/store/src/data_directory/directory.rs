@@ -122,7 +122,9 @@ impl Directory {
     }
 
     /// The same for a directory that was moved or copied after its host was killed. Nobody can tell
-    /// from it alone whether its host ran on elsewhere; what was not synced counts as lost.
+    /// from it alone whether its host ran on elsewhere; what was not synced counts as lost, and
+    /// [`Directory::is_moved`] holds until the node speaks, over restarts. Also for one whose disk
+    /// failed so that [`Directory::note_failure`] could not be written.
     ///
     /// # Errors
     /// As [`Directory::open`], but for [`DirectoryError::Copied`].
@@ -158,7 +160,7 @@ impl Directory {
         }
         let damaged = || DirectoryError::damaged(&path.join(START), "its past makes no sense");
         let past = last.past().ok_or_else(damaged)?;
-        let start = raise(&last, &boot(), &place);
+        let start = raise(&last, &boot(), &place, is_moved);
         let opened_to_others =
             close_to_others(path).map_err(DirectoryError::io("closing to others", path))?;
         let path = path.to_path_buf();
@@ -190,6 +192,13 @@ impl Directory {
     #[must_use]
     pub fn incarnation(&self) -> Incarnation {
         Incarnation { node: self.identity.node, start: self.start() }
+    }
+
+    /// Whether this start, or one before it in which the node did not speak, was ordered to take
+    /// the directory as one that was moved: every other host must agree before the node speaks.
+    #[must_use]
+    pub fn is_moved(&self) -> bool {
+        self.start.is_moved
     }
 
     /// Whether everything that earlier starts handed to the operating system is still there: none
@@ -235,12 +244,14 @@ impl Directory {
         Ok(())
     }
 
-    /// Notes that the node is about to speak to others in this start, as this run of it.
+    /// Notes that the node is about to speak to others in this start, as this run of it. It has
+    /// met them: if the directory was moved, it is at home from now on.
     ///
     /// # Errors
     /// [`DirectoryError::Io`]; the note may be there or not, and the node may not speak.
     pub fn speak(&mut self, run: u64) -> Result<(), DirectoryError> {
         self.past.begin(self.start(), run);
+        self.start.is_moved = false;
         self.start.set_past(&self.past);
         self.write_start()
     }
