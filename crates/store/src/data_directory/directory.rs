@@ -107,6 +107,7 @@ pub struct Directory {
     start: StartText,
     past: Past,
     opened_to_others: u64,
+    memory_may_differ: bool,
     _lock: File,
 }
 
@@ -160,12 +161,20 @@ impl Directory {
         }
         let damaged = || DirectoryError::damaged(&path.join(START), "its past makes no sense");
         let past = last.past().ok_or_else(damaged)?;
-        let start = raise(&last, &boot(), &place, is_moved);
+        let boot = boot();
+        let start = raise(&last, &boot, &place, is_moved);
         let opened_to_others =
             close_to_others(path).map_err(DirectoryError::io("closing to others", path))?;
-        let path = path.to_path_buf();
-        let mut directory =
-            Directory { path, identity, start, past, opened_to_others, _lock: lock };
+        let (path, memory_may_differ) = (path.to_path_buf(), last.memory_may_differ(&boot));
+        let mut directory = Directory {
+            path,
+            identity,
+            start,
+            past,
+            opened_to_others,
+            memory_may_differ,
+            _lock: lock,
+        };
         directory.write_start()?;
         Ok(directory)
     }
@@ -296,6 +305,11 @@ impl Directory {
         self.start.unsynced_survived = false;
         self.start.stopped_cleanly = false;
         self.write_start()
+    }
+
+    /// Whether the system's memory may have what an earlier start wrote and the disk has not.
+    pub(crate) fn memory_may_differ(&self) -> bool {
+        self.memory_may_differ
     }
 
     pub(crate) fn database(&self) -> PathBuf {

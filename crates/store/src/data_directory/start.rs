@@ -57,6 +57,14 @@ impl StartText {
         self.starts > 0 && !self.stopped_cleanly && self.place != place
     }
 
+    /// Whether the system's memory may have what this start wrote and the disk has not, though it
+    /// counts as synced: the start was not closed, so a sync of it may have failed, and the machine
+    /// was of this boot, or it is not known of which.
+    pub fn memory_may_differ(&self, boot: &str) -> bool {
+        let is_same_boot = boot.is_empty() || self.boot.is_empty() || boot == self.boot;
+        self.starts > 0 && !self.stopped_cleanly && is_same_boot
+    }
+
     /// The starts that spoke to others; nothing if they make no sense.
     pub fn past(&self) -> Option<Past> {
         Past::of(self.past.iter().map(|text| spoken_of(text)).collect::<Option<_>>()?)
@@ -157,6 +165,17 @@ mod tests {
         assert!(!StartText::first().is_copy("8"), "it was never opened");
         assert!(!raise(&ended("a", false, true), "a", "8", false).unsynced_survived);
         assert!(raise(&ended("a", true, true), "a", "8", false).unsynced_survived);
+    }
+
+    #[test]
+    fn memory_is_compared_with_the_disk_after_a_start_of_this_boot_that_was_not_closed() {
+        let may_differ = |last: &StartText, boot| last.memory_may_differ(boot);
+        assert!(
+            may_differ(&ended("a", false, true), "a") && may_differ(&ended("", false, true), "")
+        );
+        assert!(!may_differ(&ended("a", false, true), "b"), "memory is new since then");
+        assert!(!may_differ(&ended("a", true, true), "a"), "all of it was synced");
+        assert!(!may_differ(&StartText::first(), "a"));
     }
 
     #[test]
