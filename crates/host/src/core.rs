@@ -372,7 +372,8 @@ fn note_failure(directory: &mut Directory, failure: &HostError) {
     if let HostError::Fatal(_) = failure
         && let Err(error) = directory.note_failure()
     {
-        tracing::warn!(event = "failure_not_noted", %error);
+        let advice = "start this host with --moved next, once its disk is whole";
+        tracing::error!(event = "failure_not_noted", %error, "{advice}");
     }
 }
 

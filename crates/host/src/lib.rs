@@ -74,9 +74,6 @@ use thiserror::Error;
 pub struct Options {
     /// The open data directory: who the host is, and its keyspaces.
     pub directory: Directory,
-    /// Whether the directory was moved after its host was killed, so that every other host must
-    /// agree before this one serves.
-    pub is_moved: bool,
     /// The doors of clients that the core thread serves.
     pub doors: Vec<DoorOptions>,
     /// The doors that are served beside the core thread, and where they listen.

@@ -1,5 +1,6 @@
 //! The store of a data directory: opening it, its write path and its reads.
 
+use crate::data_directory::files::settle;
 use crate::data_directory::mark::Mark;
 use crate::directory::Directory;
 use crate::error::DirectoryError;
@@ -12,7 +13,9 @@ use crate::tables::reclaim::Reclaim;
 use crate::wal::chain;
 use crate::wal::group::Salt;
 use crate::wal::recovery::{Cut, Places, confirm, open_segments, prepare};
-use crate::wal::segments::{List, SEGMENT_BYTES_LEAST, SEGMENT_BYTES_MOST, remove_unfinished};
+use crate::wal::segments::{
+    List, SEGMENT_BYTES_LEAST, SEGMENT_BYTES_MOST, remove_unfinished, settle_all,
+};
 use crate::wal::trimmed::Trimmed;
 use crate::wal::write::{FIRST_KEY, Full, Ground, Wal};
 use bytes::Bytes;
@@ -99,6 +102,11 @@ pub fn open(
         start: directory.start(),
     };
     let path = directory.mark();
+    if directory.memory_may_differ() {
+        settle(&path).map_err(DirectoryError::io("comparing with the disk", &path))?;
+        let comparing = DirectoryError::io("comparing with the disk", &places.log);
+        settle_all(&places.log).map_err(comparing)?;
+    }
     let mark = Mark::open(&path).map_err(|error| match error.kind() {
         io::ErrorKind::InvalidData => DirectoryError::damaged(&path, error.to_string()),
         _ => DirectoryError::io("reading", &path)(error),

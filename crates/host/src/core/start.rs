@@ -70,7 +70,8 @@ impl Core {
         let clients = Clients::new(doors, Arc::clone(&shared), seed);
         let numbers = numbers(&identity);
         let past = options.directory.past().clone();
-        let met = (Meeting::new(me, hello.run, past, options.is_moved), seen, recovered);
+        let met =
+            (Meeting::new(me, hello.run, past, options.directory.is_moved()), seen, recovered);
         let proofs = Proofs::new(options.secrets, options.encrypt);
         let links = Links::new(hello, &options.hosts, &numbers, met, proofs, Arc::clone(&shared));
         let CallsInbox { clients: from_clients, operators, calls } = options.calls;

@@ -118,7 +118,6 @@ impl Running {
         let shutdown = Arc::new(Shutdown::default());
         let (_, calls) = crate::calls();
         let options = crate::Options {
-            is_moved: false,
             doors,
             beside: Vec::new(),
             cluster: ANYWHERE,

@@ -107,6 +107,7 @@ pub struct Directory {
     start: StartText,
     past: Past,
     opened_to_others: u64,
+    memory_may_differ: bool,
     _lock: File,
 }
 
@@ -122,7 +123,9 @@ impl Directory {
     }
 
     /// The same for a directory that was moved or copied after its host was killed. Nobody can tell
-    /// from it alone whether its host ran on elsewhere; what was not synced counts as lost.
+    /// from it alone whether its host ran on elsewhere; what was not synced counts as lost, and
+    /// [`Directory::is_moved`] holds until the node speaks, over restarts. Also for one whose disk
+    /// failed so that [`Directory::note_failure`] could not be written.
     ///
     /// # Errors
     /// As [`Directory::open`], but for [`DirectoryError::Copied`].
@@ -158,12 +161,20 @@ impl Directory {
         }
         let damaged = || DirectoryError::damaged(&path.join(START), "its past makes no sense");
         let past = last.past().ok_or_else(damaged)?;
-        let start = raise(&last, &boot(), &place);
+        let boot = boot();
+        let start = raise(&last, &boot, &place, is_moved);
         let opened_to_others =
             close_to_others(path).map_err(DirectoryError::io("closing to others", path))?;
-        let path = path.to_path_buf();
-        let mut directory =
-            Directory { path, identity, start, past, opened_to_others, _lock: lock };
+        let (path, memory_may_differ) = (path.to_path_buf(), last.memory_may_differ(&boot));
+        let mut directory = Directory {
+            path,
+            identity,
+            start,
+            past,
+            opened_to_others,
+            memory_may_differ,
+            _lock: lock,
+        };
         directory.write_start()?;
         Ok(directory)
     }
@@ -190,6 +201,13 @@ impl Directory {
     #[must_use]
     pub fn incarnation(&self) -> Incarnation {
         Incarnation { node: self.identity.node, start: self.start() }
+    }
+
+    /// Whether this start, or one before it in which the node did not speak, was ordered to take
+    /// the directory as one that was moved: every other host must agree before the node speaks.
+    #[must_use]
+    pub fn is_moved(&self) -> bool {
+        self.start.is_moved
     }
 
     /// Whether everything that earlier starts handed to the operating system is still there: none
@@ -235,12 +253,14 @@ impl Directory {
         Ok(())
     }
 
-    /// Notes that the node is about to speak to others in this start, as this run of it.
+    /// Notes that the node is about to speak to others in this start, as this run of it. It has
+    /// met them: if the directory was moved, it is at home from now on.
     ///
     /// # Errors
     /// [`DirectoryError::Io`]; the note may be there or not, and the node may not speak.
     pub fn speak(&mut self, run: u64) -> Result<(), DirectoryError> {
         self.past.begin(self.start(), run);
+        self.start.is_moved = false;
         self.start.set_past(&self.past);
         self.write_start()
     }
@@ -285,6 +305,11 @@ impl Directory {
         self.start.unsynced_survived = false;
         self.start.stopped_cleanly = false;
         self.write_start()
+    }
+
+    /// Whether the system's memory may have what an earlier start wrote and the disk has not.
+    pub(crate) fn memory_may_differ(&self) -> bool {
+        self.memory_may_differ
     }
 
     pub(crate) fn database(&self) -> PathBuf {

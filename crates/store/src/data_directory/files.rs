@@ -1,14 +1,21 @@
-//! Small files that are either wholly the old one or wholly the new one after a crash.
+//! Files that are either wholly the old one or wholly the new one after a crash, and files of which
+//! the disk may lack what the system's memory has.
 
 use crate::data_directory::access::FILE_MODE;
+use quorate_kernel::mutant;
+use rustix::fs::OFlags;
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// The start of the last line of a sealed text.
 const SEAL: &str = "# checksum ";
+/// What reads past the system's memory are aligned to, and what is written once more at a time.
+const PAGE_BYTES: usize = 4096;
+/// How much is compared at a time.
+const PIECE_BYTES: usize = 1 << 20;
 
 /// Makes the names in a directory survive a loss of power.
 pub(crate) fn sync_directory(path: &Path) -> io::Result<()> {
@@ -25,6 +32,61 @@ pub(crate) fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.sync_all()?;
     std::fs::rename(&new, path)?;
     sync_directory(path.parent().unwrap_or(Path::new(".")))
+}
+
+/// Syncs a file of whole pages, and writes pages once more that the system has in its memory and not
+/// on disk. After a sync that failed there may be some: Linux counts them as clean, tells nobody
+/// again, and answers reads with them until it forgets them. What the disk has is not written to.
+/// Where reads cannot pass the system's memory, nothing is written.
+pub(crate) fn settle(path: &Path) -> io::Result<()> {
+    let file = OpenOptions::new().read(true).write(true).open(path)?;
+    if !mutant!("log_recovered_unsynced") {
+        file.sync_data()?;
+    }
+    let direct = OFlags::DIRECT.bits().cast_signed();
+    let disk = match OpenOptions::new().read(true).custom_flags(direct).open(path) {
+        Err(error) if error.kind() == ErrorKind::InvalidInput => return Ok(()),
+        disk => disk?,
+    };
+    let mut here = vec![0; PIECE_BYTES];
+    let mut room = vec![0; PIECE_BYTES + PAGE_BYTES];
+    let aligned = room.as_ptr().align_offset(PAGE_BYTES);
+    let there = &mut room[aligned..aligned + PIECE_BYTES];
+    let (mut at, mut has_written) = (0, false);
+    loop {
+        let length = read_piece(&file, &mut here, at)?;
+        if length == 0 {
+            break;
+        }
+        let known = match read_piece(&disk, there, at) {
+            Err(error) if error.kind() == ErrorKind::InvalidInput => return Ok(()),
+            known => known?,
+        };
+        for from in (0..length).step_by(PAGE_BYTES) {
+            let page = from..length.min(from + PAGE_BYTES);
+            let is_there = page.end <= known && here[page.clone()] == there[page.clone()];
+            if !is_there && !mutant!("memory_is_believed") {
+                file.write_all_at(&here[page], at + from as u64)?;
+                has_written = true;
+            }
+        }
+        at += length as u64;
+    }
+    if has_written { file.sync_data() } else { Ok(()) }
+}
+
+/// Reads until a piece is full or the file ends; how much there is.
+fn read_piece(file: &File, piece: &mut [u8], at: u64) -> io::Result<usize> {
+    let mut length = 0;
+    while length < piece.len() {
+        match file.read_at(&mut piece[length..], at + length as u64) {
+            Ok(0) => break,
+            Ok(count) => length += count,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(length)
 }
 
 /// Appends a line with the checksum of the text.

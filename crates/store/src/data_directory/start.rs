@@ -3,6 +3,7 @@
 use crate::data_directory::files::{seal, unseal};
 use crate::error::DirectoryError;
 use quorate_kernel::ids::{Lsn, Start};
+use quorate_kernel::mutant;
 use quorate_kernel::sighting::{Past, Spoken};
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -30,6 +31,10 @@ pub(crate) struct StartText {
     pub place: String,
     /// The starts that spoke to others: start, run and last batch kept, or `-` while it lasts.
     pub past: Vec<String>,
+    /// Whether it was ordered to take the directory as one that was moved, and the node has not
+    /// met the others since. Left out if not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_moved: bool,
 }
 
 impl StartText {
@@ -42,6 +47,7 @@ impl StartText {
             unsynced_survived: true,
             place: String::new(),
             past: Vec::new(),
+            is_moved: false,
         }
     }
 
@@ -49,6 +55,14 @@ impl StartText {
     /// file system after its host was killed: it lies elsewhere, and was not closed.
     pub fn is_copy(&self, place: &str) -> bool {
         self.starts > 0 && !self.stopped_cleanly && self.place != place
+    }
+
+    /// Whether the system's memory may have what this start wrote and the disk has not, though it
+    /// counts as synced: the start was not closed, so a sync of it may have failed, and the machine
+    /// was of this boot, or it is not known of which.
+    pub fn memory_may_differ(&self, boot: &str) -> bool {
+        let is_same_boot = boot.is_empty() || self.boot.is_empty() || boot == self.boot;
+        self.starts > 0 && !self.stopped_cleanly && is_same_boot
     }
 
     /// The starts that spoke to others; nothing if they make no sense.
@@ -77,11 +91,13 @@ fn spoken_of(text: &str) -> Option<Spoken> {
     words.next().is_none().then_some(Spoken { start, run, end })
 }
 
-/// The next start after the last one, on a machine of this boot, in a directory with these inodes.
-pub(crate) fn raise(last: &StartText, boot: &str, place: &str) -> StartText {
+/// The next start after the last one, on a machine of this boot, in a directory with these inodes,
+/// which `is_moved` says was moved.
+pub(crate) fn raise(last: &StartText, boot: &str, place: &str, is_moved: bool) -> StartText {
+    let same_boot = !boot.is_empty() && boot == last.boot;
     // What a copy lacks of what was not synced is not known, whatever the machine did since.
-    let same_boot = !boot.is_empty() && boot == last.boot && !last.is_copy(place);
-    let kept = last.starts == 0 || last.stopped_cleanly || same_boot;
+    let is_at_home = !is_moved && !last.is_copy(place);
+    let kept = last.starts == 0 || last.stopped_cleanly || (same_boot && is_at_home);
     StartText {
         starts: last.starts.checked_add(1).expect("a start a second lasts for 136 years"),
         boot: boot.to_owned(),
@@ -89,6 +105,7 @@ pub(crate) fn raise(last: &StartText, boot: &str, place: &str) -> StartText {
         unsynced_survived: last.unsynced_survived && kept,
         place: place.to_owned(),
         past: last.past.clone(),
+        is_moved: is_moved || (last.is_moved && !mutant!("moved_for_one_start")),
     }
 }
 
@@ -120,27 +137,45 @@ mod tests {
     fn ended(boot: &str, stopped_cleanly: bool, unsynced_survived: bool) -> StartText {
         let (boot, place) = (boot.to_owned(), "7".to_owned());
         let past = Vec::new();
-        StartText { starts: 4, boot, stopped_cleanly, unsynced_survived, place, past }
+        let is_moved = false;
+        StartText { starts: 4, boot, stopped_cleanly, unsynced_survived, place, past, is_moved }
     }
 
     #[test]
     fn only_an_unclean_stop_of_the_machine_loses_what_was_not_synced() {
-        let survived = |last: &StartText, boot| raise(last, boot, "7").unsynced_survived;
+        let survived = |last: &StartText, boot| raise(last, boot, "7", false).unsynced_survived;
         assert!(survived(&ended("a", false, true), "a"), "the process was killed");
         assert!(survived(&ended("a", true, true), "b"), "the machine restarted after a stop");
         assert!(!survived(&ended("a", false, true), "b"), "the machine lost power");
         assert!(!survived(&ended("", false, true), ""), "nothing is known of the boot");
         assert!(!survived(&ended("a", true, false), "a"), "it is remembered until refilled");
-        assert_eq!(raise(&ended("a", true, true), "a", "7").starts, 5);
-        assert!(!raise(&ended("a", true, true), "a", "7").stopped_cleanly);
+        let next = raise(&ended("a", true, true), "a", "7", false);
+        assert_eq!((next.starts, next.stopped_cleanly), (5, false));
+        assert!(
+            !raise(&ended("a", false, true), "a", "7", true).unsynced_survived,
+            "it was ordered"
+        );
+        assert!(raise(&ended("a", true, true), "a", "7", true).unsynced_survived, "it was closed");
     }
+
     #[test]
     fn a_copy_of_what_was_not_closed_has_lost_what_was_not_synced() {
         assert!(ended("a", false, true).is_copy("8") && !ended("a", false, true).is_copy("7"));
         assert!(!ended("a", true, true).is_copy("8"), "it was closed");
         assert!(!StartText::first().is_copy("8"), "it was never opened");
-        assert!(!raise(&ended("a", false, true), "a", "8").unsynced_survived);
-        assert!(raise(&ended("a", true, true), "a", "8").unsynced_survived);
+        assert!(!raise(&ended("a", false, true), "a", "8", false).unsynced_survived);
+        assert!(raise(&ended("a", true, true), "a", "8", false).unsynced_survived);
+    }
+
+    #[test]
+    fn memory_is_compared_with_the_disk_after_a_start_of_this_boot_that_was_not_closed() {
+        let may_differ = |last: &StartText, boot| last.memory_may_differ(boot);
+        assert!(
+            may_differ(&ended("a", false, true), "a") && may_differ(&ended("", false, true), "")
+        );
+        assert!(!may_differ(&ended("a", false, true), "b"), "memory is new since then");
+        assert!(!may_differ(&ended("a", true, true), "a"), "all of it was synced");
+        assert!(!may_differ(&StartText::first(), "a"));
     }
 
     #[test]

@@ -7,6 +7,7 @@
 
 use crate::data_directory::files::sync_directory;
 use crate::error::DirectoryError;
+use crate::tables::lists::{self, KEYSPACES};
 use crate::tables::memtable::Memtable;
 use crate::tables::merges::Merges;
 use crate::tables::view::Views;
@@ -21,7 +22,7 @@ use quorate_kernel::ids::Lsn;
 use quorate_kernel::mutant;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -43,8 +44,6 @@ const MERGE_PATIENCE: Duration = Duration::from_millis(5);
 /// spins while the others merge.
 const DATABASE_THREADS: usize = 1;
 const FILES_LEAST: usize = 10;
-/// Directories in which the database renames files.
-const RENAMED_IN: [&str; 4] = ["", "keyspaces", "keyspaces/0", "keyspaces/1"];
 
 /// How the database is opened.
 #[derive(Clone, Copy, Debug)]
@@ -76,13 +75,16 @@ impl Tables {
         options: TablesOptions,
         trimmed: &Trimmed,
     ) -> Result<Tables, DirectoryError> {
+        let reading = || DirectoryError::io("reading", path);
+        // Who was killed before it synced the name of the newest list of tables left one that a
+        // loss of power takes back, after what they cover was given up in the log. So that is
+        // synced before the database removes what is in no list.
+        sync_names(path).map_err(DirectoryError::io("syncing", path))?;
+        lists::check(path)?;
+        let known = lists::finished(path).map_err(reading())?;
         let filter: Arc<dyn Factory> = Arc::new(trimmed.clone());
         let open = || {
             let filter = Arc::clone(&filter);
-            // Who was killed before it synced the name of the newest list of tables left one that a
-            // loss of power takes back, after what they cover was given up in the log. So that is
-            // synced before the database removes what is in no list.
-            sync_names(path)?;
             let database = Database::builder(path)
                 .with_compaction_filter_factories(Arc::new(move |name: &str| {
                     (name == KEYSPACE).then(|| Arc::clone(&filter))
@@ -98,6 +100,11 @@ impl Tables {
         };
         // Damaged files make fjall panic in places where it could answer an error.
         match catch_unwind(AssertUnwindSafe(open)) {
+            // It removes a keyspace whose name it does not find, and makes another.
+            Ok(Ok(opened)) if !opened.is_of_one(&known) => {
+                let what = "the database did not know its keyspace any more, and made it anew";
+                Err(DirectoryError::damaged(path, what))
+            }
             Ok(Ok(opened)) => Ok(opened),
             Ok(Err(fjall::Error::Locked)) => Err(DirectoryError::Locked {
                 path: path.parent().unwrap_or(path).to_path_buf(),
@@ -113,6 +120,12 @@ impl Tables {
             }
             Err(_) => Err(DirectoryError::damaged(path, "the database gave up while it opened")),
         }
+    }
+
+    /// Whether the keyspace is one of those that were there before, if any was.
+    fn is_of_one(&self, known: &[PathBuf]) -> bool {
+        let number = self.keyspace.path().file_name();
+        known.is_empty() || known.iter().any(|path| path.file_name() == number)
     }
 
     /// The last batch that is in the tables, 0 if there is none.
@@ -253,8 +266,8 @@ impl Tables {
 
 /// Syncs the names in the directories of the database, as far as these are there.
 fn sync_names(path: &Path) -> io::Result<()> {
-    let there = RENAMED_IN.iter().map(|below| path.join(below)).filter(|one| one.is_dir());
-    { there }.try_for_each(|one| sync_directory(&one))
+    let above = [path.to_path_buf(), path.join(KEYSPACES)].into_iter().filter(|one| one.is_dir());
+    above.chain(lists::keyspaces(path)?).try_for_each(|one| sync_directory(&one))
 }
 
 /// Whether the operating system refused, whatever the files hold: it has no more room, memory or

@@ -5,11 +5,13 @@
 //! | `memtable.rs` | what was applied and is not in the tables yet |
 //! | `backlog.rs` | what lies between the two threads: full memtables, free segments |
 //! | `lsm.rs` | the tables, over fjall |
+//! | `lists.rs` | the lists of them on disk, looked at before fjall is |
 //! | `view.rs` | the tables as of some moment, at hand for reads |
 //! | `merges.rs` | the threads that merge tables |
 //! | `reclaim.rs` | space that deleted records take |
 
 pub(super) mod backlog;
+pub(super) mod lists;
 pub(super) mod lsm;
 pub(super) mod memtable;
 pub(super) mod merges;

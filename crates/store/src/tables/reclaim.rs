@@ -12,6 +12,7 @@
 //! that somebody holds while it writes to it, is done by a thread that merges tables.
 
 use crate::tables::backlog::Backlog;
+use crate::tables::lists::NEWEST_LIST;
 use crate::tables::lsm::{Tables, fatal, is_no_room};
 use crate::wal::write::Ground;
 use fjall::AbstractTree;
@@ -21,8 +22,6 @@ use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread::JoinHandle;
 
-/// Where the database keeps the number of its newest list, in the first eight bytes.
-const NEWEST_LIST: &str = "current";
 /// No more than this was written since the last look: the store is quiet.
 const QUIET_BYTES: u64 = 256 << 10;
 /// Of so many records one must be new.

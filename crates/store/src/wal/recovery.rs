@@ -8,6 +8,7 @@ use crate::data_directory::access::{FILE_MODE, create_directory};
 use crate::data_directory::files::sync_directory;
 use crate::error::DirectoryError;
 use crate::tables::backlog::Retired;
+use crate::tables::lists;
 use crate::wal::chain::{Chain, Damage, Tail};
 use crate::wal::segments::{Segment, path_of};
 use quorate_kernel::ids::{Lsn, Start};
@@ -20,7 +21,9 @@ use std::path::{Path, PathBuf};
 
 /// Files without which the database would quietly begin anew, delete what it has, or, without its
 /// own empty journal, count anew what orders its tables: old values would come back.
-const NEEDED: [&str; 4] = ["version", "keyspaces/0/current", "keyspaces/1/current", "0.jnl"];
+const NEEDED: [&str; 3] = ["version", "keyspaces/0/current", "0.jnl"];
+/// The one of the keyspace. Databases of former builds have another number there.
+const NEEDED_OF_KEYSPACE: &str = "keyspaces/1/current";
 
 /// How many cut tails are kept. They hold nothing that anybody was told of, and only help to see
 /// what happened.
@@ -63,9 +66,21 @@ pub(crate) fn prepare(
     chain: &Chain,
 ) -> Result<Prepared, DirectoryError> {
     let required = mark.max(chain.claimed).max(chain.covered);
-    let missing = NEEDED.into_iter().find(|name| !places.database.join(name).exists());
+    let reading = || DirectoryError::io("reading", &places.database);
+    let missing = missing(&places.database).map_err(reading())?;
     let is_new = required == Lsn(0) && chain.last == Lsn(0) && chain.damage.is_none();
+    // The list of segments is written after the database was opened for the first time. Without it
+    // that may have ended half way, where nothing is missing and a keyspace has no name yet: the
+    // database would remove that, and begin another.
+    let is_begun = chain.list.is_some() || mutant!("tables_half_made_kept");
     match missing {
+        _ if is_new && !is_begun => {
+            if let Some(table) = lists::any_table(&places.database).map_err(reading())? {
+                let what = "it is there, but the list of the log's segments is gone";
+                return Err(DirectoryError::damaged(&table, what));
+            }
+            empty(&places.database).map_err(DirectoryError::io("emptying", &places.database))?;
+        }
         Some(_) if is_new => {
             // It was never finished, and holds nothing that anybody was told of.
             empty(&places.database).map_err(DirectoryError::io("emptying", &places.database))?;
@@ -112,8 +127,8 @@ pub(crate) fn confirm(
     Err(missing_writes(&places.database, covered, known, what))
 }
 
-/// Opens the segments of a log. Those of which nothing is needed come first; the others are synced:
-/// what is recovered must survive a loss of power.
+/// Opens the segments of a log. Those of which nothing is needed come first. All are synced: what
+/// is recovered must survive a loss of power, and what was cut off must not.
 pub(crate) fn open_segments(
     log: &Path,
     chain: &Chain,
@@ -125,18 +140,21 @@ pub(crate) fn open_segments(
     let mut free = VecDeque::new();
     for used in &chain.uses {
         let segment = Segment::open(log, used.number)?;
-        let retired = Retired { segment, last: used.last };
-        if used.last <= covered {
-            free.push_back(retired);
-        } else {
-            if !mutant!("log_recovered_unsynced") {
-                retired.segment.sync()?;
-            }
-            needed.push_back(retired);
+        if !mutant!("log_recovered_unsynced") {
+            segment.sync()?;
         }
+        let retired = Retired { segment, last: used.last };
+        if used.last <= covered { free.push_back(retired) } else { needed.push_back(retired) }
     }
     free.append(&mut needed);
     Ok(free)
+}
+
+/// A file that the database needs and has not.
+fn missing(database: &Path) -> io::Result<Option<&'static str>> {
+    let missing = NEEDED.into_iter().find(|name| !database.join(name).exists());
+    let of_keyspace = lists::finished(database)?.is_empty().then_some(NEEDED_OF_KEYSPACE);
+    Ok(missing.or(of_keyspace))
 }
 
 fn missing_writes(place: &Path, recovered: Lsn, synced: Lsn, what: String) -> DirectoryError {

@@ -6,7 +6,7 @@
 //! list is replaced whole after each new segment, so one that is gone is missed.
 
 use crate::data_directory::access::FILE_MODE;
-use crate::data_directory::files::{seal, sync_directory, unseal, write_atomically};
+use crate::data_directory::files::{seal, settle, sync_directory, unseal, write_atomically};
 use crate::wal::group::{Header, PAGE_BYTES, Salt};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File, OpenOptions};
@@ -128,6 +128,18 @@ pub(crate) fn remove_unfinished(log: &Path) -> io::Result<()> {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
         _ => Ok(()),
     }
+}
+
+/// Sees to it that the disk has what the system's memory has of all segments, synced.
+pub(crate) fn settle_all(log: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(log)? {
+        let path = entry?.path();
+        let is_segment = path.extension().is_some_and(|extension| extension == "segment");
+        if is_segment && !path.ends_with(UNFINISHED) {
+            settle(&path)?;
+        }
+    }
+    Ok(())
 }
 
 impl Segment {

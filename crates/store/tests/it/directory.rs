@@ -268,10 +268,37 @@ fn a_copy_of_a_running_hosts_directory_is_refused() {
     assert_eq!(moved.start(), Start(2));
     assert!(!moved.unsynced_survived(), "what was not synced may be missing");
     drop(moved);
-    assert_eq!(open(copy.path()).expect("it is at home there now").start(), Start(3));
+    assert_eq!(open(copy.path()).expect("it lies there now").start(), Start(3));
     opened.log.close().expect("closed");
     drop((opened.reader, directory));
     assert_eq!(open(place.path()).expect("the original is").start(), Start(2));
+}
+
+#[test]
+fn a_directory_is_moved_until_its_node_speaks() {
+    let place = new_directory();
+    drop(open(place.path()).expect("opened"));
+    let copy = Image::of(place.path()).restore();
+    assert!(Directory::open_moved(copy.path(), None).expect("it was asked for").is_moved());
+    // However it ends, and whoever starts it next.
+    open(copy.path()).expect("it lies there now").stop_cleanly().expect("stopped");
+    let mut again = open(copy.path()).expect("opened");
+    assert!(again.is_moved() && !again.unsynced_survived());
+    again.speak(7).expect("noted");
+    assert!(!again.is_moved());
+    drop(again);
+    assert!(!open(copy.path()).expect("opened").is_moved(), "it has met the others");
+}
+
+#[test]
+fn what_was_not_synced_counts_as_lost_where_that_is_ordered() {
+    let place = new_directory();
+    drop(open(place.path()).expect("opened"));
+    assert!(open(place.path()).expect("opened").unsynced_survived(), "only its process ended");
+    let ordered = Directory::open_moved(place.path(), None).expect("opened");
+    assert!(!ordered.unsynced_survived() && ordered.is_moved());
+    drop(ordered);
+    assert!(!open(place.path()).expect("opened").unsynced_survived(), "until it is refilled");
 }
 
 #[test]

@@ -195,7 +195,6 @@ fn serve(
     bound.set((admin.address(), grpc.address())).expect("the addresses are set once");
     let result = quorate_host::run(quorate_host::Options {
         directory,
-        is_moved: args.moved,
         doors: client_doors(config, &shares.doors),
         beside: vec![("http", admin.address()), ("grpc", grpc.address())],
         cluster: config.cluster.bind,

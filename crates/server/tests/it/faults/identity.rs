@@ -5,8 +5,9 @@ use crate::elastic::{node_at, ring};
 use crate::faults::mishaps::copy;
 use crate::support::client::Client;
 use crate::support::cluster::{Cluster, until};
-use crate::support::logged::newest;
+use crate::support::logged::{marked, newest};
 use crate::support::run::{command, quorate};
+use rustix::process::Signal;
 use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -15,17 +16,6 @@ use std::time::Instant;
 
 /// How many writes a host acknowledges.
 const WRITES: u64 = 400;
-
-/// What the mark of a directory says was synced, and what was seen of the other nodes.
-fn marked(data: &Path) -> (u64, Vec<(String, u64)>) {
-    let bytes = fs::read(data.join("mark")).expect("a mark");
-    let word = |at: usize| u64::from_be_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
-    let newest = [0, bytes.len() / 2].into_iter().max_by_key(|slot| word(slot + 8));
-    let slot = newest.expect("there are two");
-    let others = (0..word(slot + 24) as usize).map(|one| slot + 32 + 28 * one);
-    let others = others.map(|at| (format!("{:016x}", word(at)), word(at + 20)));
-    (word(slot + 16), others.collect())
-}
 
 /// The number of the last batch in the log of a directory.
 fn logged(data: &Path) -> u64 {
@@ -123,6 +113,33 @@ fn a_copy_of_a_running_host_that_is_put_back_is_refused() {
     cluster.restart(3);
     must_read(&cluster, &[1, 2, 3], "before");
     must_read(&cluster, &[3], "after");
+}
+
+#[test]
+fn a_copy_meets_every_host_also_when_it_is_started_again_without_the_order() {
+    let mut cluster = Cluster::start("sync");
+    write(&cluster, "w");
+    cluster.kill(&[2, 3]);
+    let moved = cluster.place().join("moved");
+    copy(cluster.data(3), &moved);
+    cluster.move_data(3, moved);
+    // Host 1 is met, and with it a majority; host 2 may have acknowledged what the copy lacks.
+    for order in [&["--moved"][..], &[], &[]] {
+        cluster.launch_with(3, order);
+        let has = |cluster: &Cluster, event| cluster.said(3).contains(event);
+        until("it has waited, or not", || {
+            has(&cluster, "hosts_not_met") || has(&cluster, "host_ready")
+        });
+        assert!(!has(&cluster, "host_ready"), "{order:?}: {}", cluster.said(3));
+        cluster.signal(3, Signal::TERM);
+        assert_eq!(cluster.ended(3), Some(0), "{order:?}: {}", cluster.said(3));
+    }
+    [2, 3].iter().for_each(|&host| cluster.launch(host));
+    [2, 3].iter().for_each(|&host| cluster.await_ready(host));
+    must_read(&cluster, &[1, 2, 3], "w");
+    // It is at home there now: a majority is enough.
+    cluster.kill(&[2, 3]);
+    cluster.restart(3);
 }
 
 #[test]

@@ -1,6 +1,8 @@
-//! A new cluster's directory, when power is lost while it is made.
+//! A new cluster's directory, when power is lost while it is made, or first used.
 
 use super::disk::{Disk, Unsynced};
+use crate::support::client::Client;
+use crate::support::cluster::{Cluster, until};
 use crate::support::run::{command, finish};
 use std::fs;
 use std::path::Path;
@@ -43,4 +45,43 @@ fn a_directory_that_was_begun_when_power_was_lost_is_made_again() {
 fn a_directory_whose_names_were_not_synced_is_gone() {
     let place = tempfile::tempdir().expect("a temporary directory");
     assert!(made(place.path(), usize::MAX >> 1, Some("directories/")));
+}
+
+/// The starts of a host whose first one ends within this sync of what the database keeps of its
+/// keyspaces, by a kill alone or a loss of power; whether it did.
+fn begun(dies_at: u64) -> bool {
+    let more = ["--keyspace", "default=linearizable"];
+    let mut cluster = Cluster::create_of(1, "sync", &more);
+    let mut disk = Disk::under(&mut cluster);
+    cluster.set_environment(disk.environment_until(dies_at, "/db/keyspaces"));
+    cluster.launch(1);
+    until("it is killed, or serves", || {
+        !cluster.is_running(1) || cluster.said(1).contains("host_ready")
+    });
+    let is_killed = !cluster.is_running(1);
+    match is_killed {
+        true => assert_eq!(cluster.ended(1), None, "{}", cluster.said(1)),
+        false => cluster.kill(&[1]),
+    }
+    if dies_at.is_multiple_of(2) {
+        disk.lose_power(Unsynced::Lost);
+    }
+    cluster.set_environment(disk.environment());
+    for life in 0..3 {
+        cluster.start_all();
+        let mut client = Client::to(&cluster.resp(1));
+        for earlier in (0..life).map(|life| format!("life-{life}")) {
+            assert_eq!(client.told_at_last(&[b"GET", earlier.as_bytes()]), earlier, "{dies_at}");
+        }
+        let name = format!("life-{life}");
+        let told = client.told_at_last(&[b"SET", name.as_bytes(), name.as_bytes()]);
+        assert_eq!(told, "OK", "{dies_at}");
+        cluster.kill(&[1]);
+    }
+    is_killed
+}
+
+#[test]
+fn a_first_start_that_ends_at_any_sync_of_its_database_is_made_again_by_the_next() {
+    assert!((1..).take_while(|&at| begun(at)).count() > 10, "there are syncs to end at");
 }

@@ -141,6 +141,15 @@ impl Disk {
         environment
     }
 
+    /// The same, and the sync of this number, from 1, of paths that contain this fails: what it was
+    /// to make durable counts as clean, and is not.
+    pub fn environment_failing(&self, fails_at: u64, on: &str) -> Vec<(String, String)> {
+        let mut environment = self.environment();
+        environment.push((String::from("POWER_FAILS_AT"), fails_at.to_string()));
+        environment.push((String::from("POWER_FAILS_ON"), on.to_owned()));
+        environment
+    }
+
     fn lies(&self) -> PathBuf {
         self.root.with_extension("lies")
     }
@@ -177,6 +186,13 @@ impl Disk {
         let boot = format!("boot-{}\n", self.boots);
         fs::write(self.shadow.join("boot"), boot).expect("a temporary file");
         self.take(&self.root);
+    }
+
+    /// Whether all that a file has is durable.
+    pub fn is_durable(&self, path: &Path) -> bool {
+        let inode = fs::metadata(path).expect("it is there").ino();
+        let durable = fs::read(self.place("file", inode)).unwrap_or_default();
+        durable == fs::read(path).expect("it is there")
     }
 
     fn take(&self, path: &Path) {

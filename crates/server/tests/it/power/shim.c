@@ -13,6 +13,11 @@
  * POWER_DIES_AT the number of the sync, from 1, within which the process is killed
  * POWER_DIES_ON only syncs of paths that contain this are counted for that
  * POWER_DIES_IN how long that sync has taken by then, in microseconds
+ * POWER_FAILS_AT the number of the sync, from 1, that fails: what it was to make durable counts as
+ *               clean from then on, as Linux has it, and never becomes durable unless it is written
+ *               again (failed.INODE says that one has failed); reads past the system's memory
+ *               (O_DIRECT) show what is durable
+ * POWER_FAILS_ON only syncs of paths that contain this are counted for that
  * POWER_TAKES   how long each sync of a segment of the log takes at least, in microseconds
  * POWER_LIES    a file: while it is there, syncs of paths that contain its text do nothing, those
  *               of directories if it is "directories/", and all if it is empty
@@ -65,8 +70,8 @@ struct file {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct file *files[BUCKETS];
 static char root[PATH_BYTES], shadow[PATH_BYTES / 2];
-static const char *boot, *lies, *dies_on;
-static long dies_at, dies_in_us, syncs, takes_us;
+static const char *boot, *lies, *dies_on, *fails_on;
+static long dies_at, dies_in_us, syncs, fails_at, fallible_syncs, takes_us;
 /* Whoever syncs a file holds one of these meanwhile, and takes the lock above only within. */
 static pthread_mutex_t syncing[SYNCING] = {[0 ... SYNCING - 1] = PTHREAD_MUTEX_INITIALIZER};
 
@@ -96,6 +101,8 @@ __attribute__((constructor)) static void begin(void) {
     dies_at = getenv("POWER_DIES_AT") ? atol(getenv("POWER_DIES_AT")) : 0;
     dies_in_us = getenv("POWER_DIES_IN") ? atol(getenv("POWER_DIES_IN")) : 0;
     dies_on = getenv("POWER_DIES_ON") ? getenv("POWER_DIES_ON") : "";
+    fails_at = getenv("POWER_FAILS_AT") ? atol(getenv("POWER_FAILS_AT")) : 0;
+    fails_on = getenv("POWER_FAILS_ON") ? getenv("POWER_FAILS_ON") : "";
     takes_us = getenv("POWER_TAKES") ? atol(getenv("POWER_TAKES")) : 0;
 }
 
@@ -168,6 +175,22 @@ static int is_all_durable(ino_t inode) {
     return is_same;
 }
 
+/* Whether a sync of a file has failed: what is not durable of it counts as clean. */
+static int has_failed(ino_t inode) {
+    char path[PATH_BYTES];
+    name(path, "failed", inode);
+    return syscall(SYS_faccessat, AT_FDCWD, path, F_OK) == 0;
+}
+
+static void note_failed(ino_t inode) {
+    char path[PATH_BYTES];
+    name(path, "failed", inode);
+    int fd = sys_open(path, O_WRONLY | O_CREAT | O_CLOEXEC);
+    if (fd < 0)
+        give_up("the shadow cannot be written", path);
+    sys_close(fd);
+}
+
 static int is_segment(const char *path) {
     static const char end[] = ".segment";
     size_t length = strlen(path);
@@ -218,7 +241,7 @@ static struct file *find(int fd) {
     file->next = *at;
     *at = file;
     /* A process that was killed may have written it, and a sync of this one covers that too. */
-    if (now.st_size > 0 && !is_all_durable(now.st_ino))
+    if (now.st_size > 0 && !has_failed(now.st_ino) && !is_all_durable(now.st_ino))
         dirtied(file, 0, now.st_size);
     return file;
 }
@@ -277,8 +300,9 @@ static void put_aside(struct file *file, struct aside *aside) {
                           .is_told = file->is_told, .next = file->next};
 }
 
-/* The sync has ended: without an error it is all durable, else it is as unsynced as before. */
-static void take_back(struct file *file, struct aside *aside, int is_durable) {
+/* The sync has ended: without an error it is all durable, else it is as unsynced as before, or
+ * counts as clean. */
+static void take_back(struct file *file, struct aside *aside, int is_durable, int is_clean) {
     char path[PATH_BYTES];
     struct stat durable;
     name(path, "file", file->inode);
@@ -300,7 +324,7 @@ static void take_back(struct file *file, struct aside *aside, int is_durable) {
                 give_up("the shadow cannot be written", shadow);
             from += count;
         }
-        if (!is_durable)
+        if (!is_durable && !is_clean)
             dirtied(file, it.from, it.to);
         free(aside->bytes[at]);
     }
@@ -355,7 +379,7 @@ static void take_names_back(ino_t inode, int is_durable) {
 /* A sync of an open file or directory below the root. */
 struct sync {
     ino_t inode;
-    int is_directory, is_lie;
+    int is_directory, is_lie, is_failure;
     int is_of_log; /* whether it is of writes to a segment */
     struct file *file;
     struct aside aside;
@@ -375,6 +399,9 @@ static int is_lie(const char *path, int is_directory) {
 static void sync_began(struct sync *sync, int fd, const char *path) {
     pthread_mutex_lock(&lock);
     int is_last = strstr(path, dies_on) != NULL && ++syncs == dies_at;
+    sync->is_failure = fails_at > 0 && strstr(path, fails_on) != NULL && ++fallible_syncs == fails_at;
+    if (sync->is_failure)
+        note_failed(sync->inode);
     sync->file = sync->is_directory ? NULL : find(fd);
     sync->is_of_log = sync->file != NULL && sync->file->is_told;
     sync->is_lie = is_lie(path, sync->is_directory);
@@ -398,7 +425,7 @@ static void sync_ended(struct sync *sync, int is_durable) {
     if (!sync->is_lie && sync->is_directory)
         take_names_back(sync->inode, is_durable);
     else if (!sync->is_lie && sync->file != NULL)
-        take_back(sync->file, &sync->aside, is_durable);
+        take_back(sync->file, &sync->aside, is_durable, sync->is_failure);
     if (sync->file != NULL && is_durable)
         tell_since(sync->file, sync->file->first);
     pthread_mutex_unlock(&lock);
@@ -434,7 +461,7 @@ static int do_sync(int fd, int (*real)(int)) {
     pthread_mutex_t *alone = &syncing[now.st_ino % SYNCING];
     pthread_mutex_lock(alone);
     sync_began(&sync, fd, path);
-    int result = real(fd), error = errno;
+    int result = sync.is_failure ? -1 : real(fd), error = sync.is_failure ? EIO : errno;
     sync_ended(&sync, result == 0);
     pthread_mutex_unlock(alone);
     if (sync.is_of_log)
@@ -604,10 +631,27 @@ static int opened(int fd, int flags) {
     return fd;
 }
 
+/* A file that is to be read past the system's memory, after a sync of it failed: what is durable. */
+static int of_disk(int fd) {
+    struct stat now;
+    char path[PATH_BYTES];
+    if (fd < 0 || !is_watched(fd, path) || fstat(fd, &now) != 0 || !has_failed(now.st_ino))
+        return fd;
+    sys_close(fd);
+    name(path, "file", now.st_ino);
+    fd = sys_open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        give_up("the shadow cannot be opened", path);
+    return fd;
+}
+
 static int open_at(int directory, const char *path, int flags, mode_t mode) {
     if (boot != NULL && path != NULL && strcmp(path, "/proc/sys/kernel/random/boot_id") == 0)
         path = boot;
-    return opened((int)syscall(SYS_openat, directory, path, flags, mode), flags);
+    int fd = (int)syscall(SYS_openat, directory, path, flags, mode);
+    if ((flags & O_DIRECT) && (flags & O_ACCMODE) == O_RDONLY)
+        return of_disk(fd);
+    return opened(fd, flags);
 }
 
 #define MODE(flags) \

@@ -33,6 +33,17 @@ fn word(bytes: &[u8], at: usize) -> u64 {
     u64::from_be_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
 }
 
+/// What the mark of a directory says was synced, and what was seen of the other nodes.
+pub fn marked(data: &Path) -> (u64, Vec<(String, u64)>) {
+    let bytes = fs::read(data.join("mark")).expect("a mark");
+    let word = |at: usize| word(&bytes, at);
+    let newest = [0, bytes.len() / 2].into_iter().max_by_key(|slot| word(slot + 8));
+    let slot = newest.expect("there are two");
+    let others = (0..word(slot + 24) as usize).map(|one| slot + 32 + 28 * one);
+    let others = others.map(|at| (format!("{:016x}", word(at)), word(at + 20)));
+    (word(slot + 16), others.collect())
+}
+
 /// The head of the group that begins at a page, if one does.
 fn head_at(bytes: &[u8], at: usize, salt: u64) -> Option<[u8; 64]> {
     let head: [u8; 64] = bytes[at..at + 64].try_into().expect("a page is longer");
