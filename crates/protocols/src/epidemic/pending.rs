@@ -115,7 +115,7 @@ impl Epidemic {
             pending.tickets.push(ticket);
             return;
         }
-        if self.state.pending.len() + self.state.listings.len() >= PENDING_MAX {
+        if self.state.pending.len() + self.state.listings.open() >= PENDING_MAX {
             return refuse(cx, Refusal::Overloaded);
         }
         let since = (ask.age > Span(0)).then(|| self.since(ask.age, cx.now));

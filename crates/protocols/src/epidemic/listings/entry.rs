@@ -46,7 +46,7 @@ struct AskedPage {
 impl Listings {
     /// How many there are.
     #[must_use]
-    pub fn len(&self) -> usize {
+    pub fn open(&self) -> usize {
         self.asked.len()
     }
 }
@@ -66,7 +66,7 @@ impl Epidemic {
             // Nothing was done.
             return cx.fx.answer_early(ticket, Outcome::Refused(why));
         };
-        if self.state.pending.len() + self.state.listings.len() >= PENDING_MAX {
+        if self.state.pending.len() + self.state.listings.open() >= PENDING_MAX {
             // Nothing was done.
             return cx.fx.answer_early(ticket, Outcome::Refused(Refusal::Overloaded));
         }

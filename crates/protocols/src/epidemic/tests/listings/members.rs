@@ -77,7 +77,7 @@ fn one_member_of_a_slice_is_asked_and_another_one_if_that_is_silent() {
     let ticket = list(&mut world, entry, &from, 1000);
     let none = Outcome::Refused(Refusal::NoQuorum { reached: 0, needed: 1 });
     assert_eq!(world.wait(ticket), none);
-    assert_eq!(world.state(entry).listings.len(), 0, "nothing is left of it");
+    assert_eq!(world.state(entry).listings.open(), 0, "nothing is left of it");
 }
 
 #[test]
