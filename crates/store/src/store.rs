@@ -102,7 +102,7 @@ pub fn open(
         start: directory.start(),
     };
     let path = directory.mark();
-    if directory.memory_may_differ() {
+    if directory.memory_may_differ {
         settle(&path).map_err(DirectoryError::io("comparing with the disk", &path))?;
         let comparing = DirectoryError::io("comparing with the disk", &places.log);
         settle_all(&places.log).map_err(comparing)?;

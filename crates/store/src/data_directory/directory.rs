@@ -107,7 +107,8 @@ pub struct Directory {
     start: StartText,
     past: Past,
     opened_to_others: u64,
-    memory_may_differ: bool,
+    /// The system's memory may have what an earlier start wrote and the disk has not.
+    pub(crate) memory_may_differ: bool,
     _lock: File,
 }
 
@@ -124,8 +125,7 @@ impl Directory {
 
     /// The same for a directory that was moved or copied after its host was killed. Nobody can tell
     /// from it alone whether its host ran on elsewhere; what was not synced counts as lost, and
-    /// [`Directory::is_moved`] holds until the node speaks, over restarts. Also for one whose disk
-    /// failed so that [`Directory::note_failure`] could not be written.
+    /// [`Directory::is_moved`] holds until the node speaks. Also where no failure could be noted.
     ///
     /// # Errors
     /// As [`Directory::open`], but for [`DirectoryError::Copied`].
@@ -305,11 +305,6 @@ impl Directory {
         self.start.unsynced_survived = false;
         self.start.stopped_cleanly = false;
         self.write_start()
-    }
-
-    /// Whether the system's memory may have what an earlier start wrote and the disk has not.
-    pub(crate) fn memory_may_differ(&self) -> bool {
-        self.memory_may_differ
     }
 
     pub(crate) fn database(&self) -> PathBuf {

@@ -34,10 +34,10 @@ pub(crate) fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
     sync_directory(path.parent().unwrap_or(Path::new(".")))
 }
 
-/// Syncs a file of whole pages, and writes pages once more that the system has in its memory and not
-/// on disk. After a sync that failed there may be some: Linux counts them as clean, tells nobody
-/// again, and answers reads with them until it forgets them. What the disk has is not written to.
-/// Where reads cannot pass the system's memory, nothing is written.
+/// Syncs a file of whole pages, and writes pages once more that the system has in its memory and
+/// not on disk. After a sync that failed there may be some: Linux counts them as clean, tells
+/// nobody again, and answers reads with them until it forgets them. What the disk has is not
+/// written to. Where reads cannot pass the system's memory, nothing is written.
 pub(crate) fn settle(path: &Path) -> io::Result<()> {
     let file = OpenOptions::new().read(true).write(true).open(path)?;
     if !mutant!("log_recovered_unsynced") {
