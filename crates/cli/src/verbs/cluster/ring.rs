@@ -165,7 +165,7 @@ mod tests {
         let lines: Vec<&str> = text.lines().collect();
         assert!(lines[2].contains("up, suspected"), "{text}");
         assert!(lines[3].starts_with("-     0000000000000003"), "{text}");
-        assert!(lines[3].contains("up, not on the roll"), "{text}");
+        assert!(lines[3].contains("leaving, not on the roll"), "{text}");
         assert_eq!(lines[4], "Roll 4: 2 hosts");
         assert_eq!(lines[6], "Keyspace default: 3 replicas, hash order, atomic");
         assert!(lines[9].contains("1 2 0000000000000003  busy"), "{text}");
