@@ -45,16 +45,27 @@ impl Roll {
         if node == self.me {
             return self.leave(cx);
         }
+        if self.kicks.contains(&node) {
+            // It is told again in its time.
+            return Ok(());
+        }
         if self.kicks.len() >= ROLL_KICKS_MAX {
             return Err(Denied::Busy);
         }
-        if self.kicks.is_empty() {
-            self.orders_at = cx.now;
+        if self.kicks.is_empty() && !self.is_leaving {
+            self.orders_at = cx.now + ORDER_AGAIN;
         }
-        // Others wait for the next time that all are told.
         self.kicks.insert(node);
-        self.tick_orders(cx);
+        self.order(node, cx);
         Ok(())
+    }
+
+    /// Tells the observers of a node that it shall go.
+    fn order(&self, node: NodeId, cx: &mut Context<'_>) {
+        for observer in self.rings.observers_of(node) {
+            // Early: a wish, told again until it is fulfilled.
+            self.tell(observer, Body::Depart { node }, Release::Early, cx);
+        }
     }
 
     /// Tells the observers of those that shall go, until they are gone.
@@ -66,10 +77,7 @@ impl Roll {
         let own = self.is_leaving.then_some(self.me);
         let going: Vec<NodeId> = self.kicks.iter().copied().chain(own).collect();
         for node in going {
-            for observer in self.rings.observers_of(node) {
-                // Early: a wish, told again until it is fulfilled.
-                self.tell(observer, Body::Depart { node }, Release::Early, cx);
-            }
+            self.order(node, cx);
         }
     }
 
