@@ -8,7 +8,7 @@ use quorate_kernel::ids::Start;
 use quorate_kernel::keyspace::{CatalogRefusal, Keyspace};
 use quorate_kernel::lane::LaneSpec;
 use quorate_kernel::process::Recovery;
-use quorate_kernel::ring::{Door, Ring};
+use quorate_kernel::ring::Door;
 use quorate_kernel::storage::Durability;
 use quorate_kernel::time::Span;
 use quorate_node::node::Opener;
@@ -36,11 +36,8 @@ pub(super) fn of(
     let keyspaces = identity.keyspaces.clone();
     let founding = founding::ring(identity).map(|ring| catalog::Founding { ring, keyspaces });
     let lanes = founding::lanes(identity);
-    let roll = options.keeps_roll.then(|| {
-        let ring = founding.as_ref().map(|founding| &founding.ring);
-        let hosts = ring.into_iter().flat_map(Ring::hosts);
-        roll::Settings { founders: hosts.map(|host| host.who.node).collect() }
-    });
+    let born = founding.as_ref().map(|founding| &founding.ring);
+    let roll = options.keeps_roll.then(|| roll::Settings::of(born));
     Ok(always(overlay, catalog::Settings { engines: engines::all(), founding, lanes }, roll))
 }
 

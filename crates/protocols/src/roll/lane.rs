@@ -33,7 +33,6 @@ pub struct RollLane {
     pub(super) came: Option<(Time, u32)>,
     /// What others were told last.
     told: Option<(RollId, bool)>,
-    pub(super) goes_on: bool,
 }
 
 impl RollLane {
@@ -50,7 +49,6 @@ impl RollLane {
             wishes_at: Time(0),
             came: None,
             told: None,
-            goes_on: false,
         }
     }
 
@@ -99,13 +97,13 @@ impl RollLane {
     fn tell_who_is_behind(
         &mut self,
         from: Incarnation,
-        message: membership::Message,
+        message: &membership::Message,
         cx: &mut Context<'_>,
     ) {
         let Some((coming, former)) = &mut self.former else { return };
         let (coming, mut out) = (*coming, Vec::new());
         let call = |roll: &mut Roll, cx: &mut membership::Context<'_>| {
-            roll.on_message(from, message, cx);
+            roll.on_message(from, message.clone(), cx);
         };
         on(former, coming, (cx, &mut out), call);
         let told = self.carry_out(coming, &mut out, cx);
@@ -174,9 +172,14 @@ impl RollLane {
         if self.told == Some(now) {
             return;
         }
-        (self.told, self.goes_on) = (Some(now), goes_on);
+        self.told = Some(now);
         let (number, nodes) = (now.0.number.0, names::hosts(self.configuration()));
         cx.fx.announce_roll(Arc::new(roll::Roll { number, nodes, goes_on }));
+    }
+
+    /// Whether it was said last that changes are decided.
+    pub(super) fn goes_on(&self) -> bool {
+        self.told.is_some_and(|(_, goes_on)| goes_on)
     }
 
     /// Whether a majority of the members seems to be there. Where many fail at once nobody may be
@@ -246,7 +249,7 @@ impl Process for RollLane {
         let is_contact = contact == Some(from.node) && !mutant!("roll_contacts_have_one_name");
         let node = if is_contact { from.node } else { name };
         let from = Incarnation { node, start: from.start };
-        self.tell_who_is_behind(Incarnation { node: name, ..from }, message.clone(), cx);
+        self.tell_who_is_behind(Incarnation { node: name, ..from }, &message, cx);
         self.call(cx, |roll, on| roll.on_message(from, message, on));
         invariant!(self.roll.own().id == super::names::name(cx.me.node, self.coming), "its name");
         invariant!(self.told.is_some(), "it has started");
@@ -275,7 +278,7 @@ impl Process for RollLane {
         into.field("members", &self.configuration().members.len());
         into.field("hosts", &names::hosts(self.configuration()).len());
         into.field("is_member", &u8::from(self.roll.is_member()));
-        into.field("goes_on", &u8::from(self.goes_on));
+        into.field("goes_on", &u8::from(self.goes_on()));
         into.field("came", &(self.coming + 1));
         for member in &self.configuration().members {
             if let Some(host) = names::host(member) {

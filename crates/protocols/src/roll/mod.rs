@@ -61,6 +61,7 @@ use alloc::vec::Vec;
 use quorate_kernel::ids::NodeId;
 use quorate_kernel::lane::{Hosted, Lane};
 use quorate_kernel::process::Context as Cx;
+use quorate_kernel::ring::Ring;
 #[cfg(doc)]
 use quorate_kernel::roll::Roll;
 
@@ -71,6 +72,15 @@ type Context<'a> = Cx<'a, RollLane>;
 pub struct Settings {
     /// The hosts with which the cluster was born, at each of these; none at one that has joined.
     pub founders: Vec<NodeId>,
+}
+
+impl Settings {
+    /// At a host that was given this ring at the cluster's birth, if it was.
+    #[must_use]
+    pub fn of(founding: Option<&Ring>) -> Settings {
+        let hosts = founding.into_iter().flat_map(Ring::hosts);
+        Settings { founders: hosts.map(|host| host.who.node).collect() }
+    }
 }
 
 /// The lane.

@@ -72,10 +72,7 @@ impl Lanes {
             founding: ring.cloned().map(|ring| Founding { ring, keyspaces }),
         };
         let opener = self.opener(host);
-        let roll = keeps_roll.then(|| {
-            let hosts = ring.into_iter().flat_map(Ring::hosts);
-            roll::Settings { founders: hosts.map(|host| host.who.node).collect() }
-        });
+        let roll = keeps_roll.then(|| roll::Settings::of(ring));
         host.launch(always(overlay, catalog, roll), opener, around)
     }
 

@@ -63,7 +63,7 @@ fn agree(world: &Hosts, nodes: &[u64]) -> bool {
     let mut lanes = world.hosts.iter().filter_map(|host| host.process.as_ref());
     lanes.all(|lane| {
         let on: Vec<u64> = hosts(lane.configuration()).iter().map(|node| node.0).collect();
-        lane.goes_on && on == nodes
+        lane.goes_on() && on == nodes
     })
 }
 

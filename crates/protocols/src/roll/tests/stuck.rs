@@ -9,10 +9,10 @@ fn without_a_majority_the_roll_says_that_it_stands_still() {
     let mut world = founded(1, 4);
     wait(&mut world, &[1, 2, 3, 4]);
     (1..4).for_each(|at| world.crash(at));
-    let is_said = world.run_until(Span::secs(30), |world| !lane(world, 0).goes_on);
+    let is_said = world.run_until(Span::secs(30), |world| !lane(world, 0).goes_on());
     assert!(is_said, "it says that it waits");
     world.run(Span::secs(30));
-    assert!(!lane(&world, 0).goes_on, "and goes on saying so");
+    assert!(!lane(&world, 0).goes_on(), "and goes on saying so");
     assert_eq!(lane(&world, 0).configuration().members.len(), 4, "nobody is removed");
     (1..4).for_each(|at| world.restart(at));
     wait(&mut world, &[1, 2, 3, 4]);
@@ -24,7 +24,7 @@ fn who_is_cut_off_says_so_and_is_back_when_it_is_heard() {
     wait(&mut world, &[1, 2, 3, 4]);
     (0..3).for_each(|at| world.part(at, 3));
     let is_said = world.run_until(Span::secs(30), |world| {
-        !lane(world, 3).goes_on && super::hosts(lane(world, 0).configuration()).len() == 3
+        !lane(world, 3).goes_on() && super::hosts(lane(world, 0).configuration()).len() == 3
     });
     assert!(is_said, "the one side goes on without it, and it knows that it is alone");
     world.cut.clear();
@@ -39,9 +39,9 @@ fn who_is_no_member_does_not_speak_for_the_roll() {
     (0..3).for_each(|at| world.part(at, 3));
     joins(&mut world);
     world.run(Span::secs(10));
-    assert!(!lane(&world, 3).goes_on);
+    assert!(!lane(&world, 3).goes_on());
     assert_eq!(lane(&world, 3).configuration().members.len(), 0);
-    assert!((0..3).all(|at| lane(&world, at).goes_on), "the others do");
+    assert!((0..3).all(|at| lane(&world, at).goes_on()), "the others do");
     world.cut.clear();
     wait(&mut world, &[1, 2, 3, 4]);
 }
@@ -59,7 +59,7 @@ fn one_of_many_that_is_left_alone_says_so() {
         world.run(Span::secs(5));
         (1..8).for_each(|at| world.suspect(at, true));
         world.run(Span::secs(1));
-        assert!(!lane(&world, 0).goes_on, "seed {seed}");
+        assert!(!lane(&world, 0).goes_on(), "seed {seed}");
     }
 }
 

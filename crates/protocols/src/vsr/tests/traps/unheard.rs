@@ -43,10 +43,8 @@ fn one_begins(world: &mut World, is_held: bool) -> usize {
     first
 }
 
-/// One has begun the epoch, durably; then all forget again, also how it began. The others cannot
-/// learn that from anybody, and need not: they have nothing of the one before.
-#[test]
-fn who_has_nothing_follows_who_has_lost_how_its_epoch_began() {
+/// One of three has begun the epoch, durably; then all have ended. Answers which one.
+fn begun_and_lost() -> (World, usize) {
     let mut world = World::calm(3, 0, Level::Memory);
     let leader = world.order()[0];
     world.run_ms(60);
@@ -56,6 +54,14 @@ fn who_has_nothing_follows_who_has_lost_how_its_epoch_began() {
     world.run_ms(5);
     (0..3).for_each(|node| world.crash(node));
     world.mend();
+    (world, first)
+}
+
+/// One has begun the epoch, durably; then all forget again, also how it began. The others cannot
+/// learn that from anybody, and need not: they have nothing of the one before.
+#[test]
+fn who_has_nothing_follows_who_has_lost_how_its_epoch_began() {
+    let (mut world, first) = begun_and_lost();
     (0..3).for_each(|node| world.start(node));
     assert_eq!(epoch(&world, first), 2, "it keeps that");
     world.run_until("they go on", |world| world.serving().is_some());
@@ -145,15 +151,7 @@ fn an_epoch_that_may_be_lost_is_told_to_nobody() {
 /// its question, when its sender may have got the log back.
 #[test]
 fn a_telling_is_no_newer_than_its_question_and_ends_when_its_sender_is_whole() {
-    let mut world = World::calm(3, 0, Level::Memory);
-    let leader = world.order()[0];
-    world.run_ms(60);
-    world.put_many(leader, 3);
-    world.run_ms(100);
-    let first = one_begins(&mut world, false);
-    world.run_ms(5);
-    (0..3).for_each(|node| world.crash(node));
-    world.mend();
+    let (mut world, first) = begun_and_lost();
     let late = (0..3).find(|node| *node != first).expect("there are three");
     let told = Rc::new(RefCell::new(None));
     let kept = Rc::clone(&told);
