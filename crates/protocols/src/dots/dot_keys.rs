@@ -49,6 +49,12 @@ impl DotKeys {
         Some(key)
     }
 
+    /// The key of an entry, if there is one.
+    #[must_use]
+    pub fn get(&self, dot: Dot) -> Option<&Bytes> {
+        self.keys.get(&dot.actor)?.get(&dot.counter)
+    }
+
     /// The actors that have entries.
     pub fn actors(&self) -> impl Iterator<Item = Actor> + '_ {
         self.keys.keys().copied()
@@ -157,6 +163,7 @@ mod tests {
                     prop_assert_eq!(named, of.iter().filter(is_named).copied().collect::<Vec<_>>());
                     prop_assert_eq!(map.of(&[key]), of);
                 }
+                prop_assert_eq!(map.get(dot), model.get(&dot));
                 for (dot, key) in &model {
                     let found = map.above(dot.actor, dot.counter - 1).next();
                     prop_assert_eq!(found, Some((dot.counter, key)));
