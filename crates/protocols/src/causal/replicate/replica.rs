@@ -86,8 +86,9 @@ pub struct Replica {
     pub refilled_by: Option<BTreeSet<Partition>>,
     /// The names of the writes that it has seen recently.
     pub names: Names,
-    /// The objects written by this input, which the table does not show yet.
-    fresh: BTreeMap<Bytes, Option<Bytes>>,
+    /// The objects written by this input, which the table does not show yet; in the order of keys.
+    /// Mostly one: it takes no memory anew.
+    fresh: Vec<(Bytes, Option<Bytes>)>,
     /// What an update of recently used keys replaces.
     version_cache: VersionCache,
     /// The actors whose entries were changed by this input.
@@ -115,7 +116,7 @@ impl Replica {
             pulled: BTreeMap::new(),
             refilled_by: (!record.is_joined).then(BTreeSet::new),
             names: Names::new(of_share(limits.names)),
-            fresh: BTreeMap::new(),
+            fresh: Vec::new(),
             version_cache: VersionCache::new(of_share(INDEX_KEYS_MAX)),
             dirty: BTreeSet::new(),
             unsaved: BTreeSet::new(),
@@ -198,11 +199,15 @@ impl Replica {
 
     /// The stored object of a key.
     pub fn read(&self, key: &Bytes, cx: &Context<'_>) -> Object {
-        let bytes = match self.fresh.get(key) {
-            Some(fresh) => fresh.clone(),
-            None => cx.table.get(Class::Data, &self.stored_key(key)),
+        let bytes = match self.place_of_fresh(key) {
+            Ok(place) => self.fresh[place].1.clone(),
+            Err(_) => cx.table.get(Class::Data, &self.stored_key(key)),
         };
         bytes.map_or_else(Object::default, |bytes| self.whole(key, &bytes))
+    }
+
+    fn place_of_fresh(&self, key: &Bytes) -> Result<usize, usize> {
+        self.fresh.binary_search_by(|(fresh, _)| fresh.cmp(key))
     }
 
     /// The object of a key with its whole past (DottedDB Alg. 2, `fetch`).
@@ -295,7 +300,10 @@ impl Replica {
             Some(bytes) => cx.fx.put(at, bytes.clone()),
             None => cx.fx.delete(at),
         }
-        self.fresh.insert(key.clone(), bytes);
+        match self.place_of_fresh(key) {
+            Ok(place) => self.fresh[place].1 = bytes,
+            Err(place) => self.fresh.insert(place, (key.clone(), bytes)),
+        }
     }
 
     /// Whether all updates that somebody tells of a key were seen. Then its object tells nothing
