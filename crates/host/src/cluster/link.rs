@@ -13,7 +13,7 @@
 //! ```
 
 use super::handshake::{CONNECTION, HELLO_BYTES, Hello, HelloError, MAGIC};
-use super::progress;
+use super::progress::{self, Report};
 use crate::io::{self, Progress};
 use crate::proof::{self, Initiator, MESSAGE_BYTES, Purpose, RECORD_BYTES_MAX, Session};
 use bytes::BytesMut;
@@ -101,6 +101,8 @@ pub(super) struct Arrived {
     pub late: u64,
     /// How far the peer says that it has synced.
     pub synced: Option<Lsn>,
+    /// Who has left for good, as the peer says.
+    pub left: Vec<NodeId>,
 }
 
 /// Which frames of lanes are taken.
@@ -281,10 +283,10 @@ impl Link {
         }
     }
 
-    /// Says how far this host has synced.
-    pub fn say(&mut self, me: Incarnation, to: NodeId, synced: Lsn) {
-        self.out.push(progress::frame(me, to, synced));
-        self.said = Some((synced, Instant::now()));
+    /// Says how far this host has synced, and what else it has to say of itself.
+    pub fn say(&mut self, me: Incarnation, to: NodeId, report: &Report) {
+        self.out.push(progress::frame(me, to, report));
+        self.said = Some((report.synced, Instant::now()));
     }
 
     /// Takes the frames that have arrived whole; those of lanes are `wanted` or dropped.
@@ -307,8 +309,9 @@ impl Link {
             if frame_source(&frame) != Some(from) {
                 arrived.foreign += 1;
             } else if progress::is_of_link(&frame) {
-                let (_, synced) = progress::read(frame).map_err(|_| Loss::Garbage)?;
-                arrived.synced = Some(synced);
+                let (_, report) = progress::read(frame).map_err(|_| Loss::Garbage)?;
+                arrived.synced = Some(report.synced);
+                arrived.left.extend(report.left);
             } else if wanted == Wanted::NoKeyspaces && progress::is_of_keyspace(&frame) {
                 arrived.late += 1;
             } else if wanted != Wanted::None {

@@ -3,6 +3,7 @@
 use super::{Greeting, Links, PROGRESS_EVERY, SILENT_WITHIN, mark};
 use crate::cluster::handshake::{Hello, HelloError, Word};
 use crate::cluster::meeting::Verdict;
+use crate::cluster::progress::Report;
 use quorate_kernel::ids::{Lsn, NodeId};
 use quorate_kernel::limits::PEER_QUEUE_BYTES_MAX;
 use quorate_kernel::sighting::Sighting;
@@ -49,7 +50,11 @@ impl Links {
         };
         for (key, link) in self.links.iter_mut().filter(|(_, link)| link.is_up()) {
             if is_due(&link.said) && link.waiting() < PEER_QUEUE_BYTES_MAX {
-                link.say(self.hello.from, link.greeted.0.node, self.synced);
+                let report = match link.said {
+                    None => Report::new(self.synced, self.peers.left()),
+                    Some(_) => Report::new(self.synced, core::iter::empty()),
+                };
+                link.say(self.hello.from, link.greeted.0.node, &report);
                 mark(&mut link.is_dirty, &mut self.dirty, key);
             }
         }
@@ -83,7 +88,8 @@ impl Links {
         link.peer = Some(index);
         link.greeted = (hello.from, hello.run);
         if self.is_speaking {
-            link.say(self.hello.from, node, self.synced);
+            let report = Report::new(self.synced, self.peers.left());
+            link.say(self.hello.from, node, &report);
         }
         mark(&mut link.is_dirty, &mut self.dirty, key);
         if let Some(old) = replaced {
