@@ -23,6 +23,7 @@ use quorate_kernel::rope::Rope;
 use quorate_kernel::wire::{frame_length, frame_source};
 use quorate_node::pump::Input;
 use quorate_store::Secret;
+use std::collections::HashSet;
 use std::io::Write;
 use std::time::Instant;
 
@@ -66,6 +67,8 @@ pub(crate) struct Link {
     pub greeted: (Incarnation, u64),
     /// What the peer was told of how far this host has synced, and when.
     pub said: Option<(Lsn, Instant)>,
+    /// How many nodes it was last said of that they have left.
+    pub left_said: Option<usize>,
     pub is_readable: bool,
     pub is_dirty: bool,
     /// The peer will send nothing more than what the socket holds.
@@ -132,6 +135,7 @@ impl Link {
             heard_at: Instant::now(),
             greeted: (Incarnation::default(), 0),
             said: None,
+            left_said: None,
             is_readable: false,
             is_dirty: false,
             is_ending: false,
@@ -281,6 +285,12 @@ impl Link {
             // If it is not taken, the other one connects again.
             drop(self.write());
         }
+    }
+
+    /// What is to be said next: how far this host has synced, and who has left if that is new.
+    pub fn report(&mut self, synced: Lsn, left: &HashSet<NodeId>) -> Report {
+        let is_new = self.left_said.replace(left.len()) != Some(left.len());
+        Report::new(synced, left.iter().copied().filter(|_| is_new))
     }
 
     /// Says how far this host has synced, and what else it has to say of itself.

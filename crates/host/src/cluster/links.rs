@@ -15,7 +15,6 @@ use super::handshake::Hello;
 use super::link::{Greeting, Link, Loss, Wanted};
 use super::meeting::Meeting;
 use super::peers::{DIAL_AFTER_MAX, Peers};
-use super::progress::Report;
 use super::sent::Sent;
 use crate::io::Progress;
 use crate::mark;
@@ -194,7 +193,7 @@ impl Links {
         match link.filter(|(_, link)| link.is_up() && has_room(link)) {
             Some((key, link)) => {
                 if link.said.is_none_or(|(said, _)| said < self.synced) {
-                    let report = Report::new(self.synced, core::iter::empty());
+                    let report = link.report(self.synced, self.peers.left());
                     link.say(self.hello.from, node, &report);
                 }
                 write(&mut link.out);

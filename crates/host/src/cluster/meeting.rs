@@ -96,7 +96,7 @@ impl Meeting {
 
     /// A host that was met says who has left for good: nobody waits for those.
     pub fn leave_out(&mut self, left: &[NodeId]) {
-        if !mutant!("meets_who_has_left") {
+        if !self.is_over && !mutant!("meets_who_has_left") {
             self.left.extend(left);
         }
     }

@@ -202,8 +202,8 @@ impl Peers {
     }
 
     /// Who has left for good.
-    pub fn left(&self) -> impl Iterator<Item = NodeId> {
-        self.left.iter().copied()
+    pub fn left(&self) -> &HashSet<NodeId> {
+        &self.left
     }
 
     /// Follows the ring: adds who came, moves who moved. Answers who has left, and is forgotten by

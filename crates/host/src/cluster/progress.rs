@@ -21,7 +21,7 @@ const LEFT_MAX: usize = 1024;
 pub(super) struct Report {
     /// Its log is synced up to this batch.
     pub synced: Lsn,
-    /// Who has left the cluster for good, as far as it knows; said once.
+    /// Who has left the cluster for good, as far as it knows; said when it has changed.
     pub left: Vec<NodeId>,
 }
 

@@ -3,7 +3,6 @@
 use super::{Greeting, Links, PROGRESS_EVERY, SILENT_WITHIN, mark};
 use crate::cluster::handshake::{Hello, HelloError, Word};
 use crate::cluster::meeting::Verdict;
-use crate::cluster::progress::Report;
 use quorate_kernel::ids::{Lsn, NodeId};
 use quorate_kernel::limits::PEER_QUEUE_BYTES_MAX;
 use quorate_kernel::sighting::Sighting;
@@ -49,11 +48,9 @@ impl Links {
             said.is_none_or(|(lsn, at)| lsn < self.synced || at.elapsed() >= PROGRESS_EVERY)
         };
         for (key, link) in self.links.iter_mut().filter(|(_, link)| link.is_up()) {
-            if is_due(&link.said) && link.waiting() < PEER_QUEUE_BYTES_MAX {
-                let report = match link.said {
-                    None => Report::new(self.synced, self.peers.left()),
-                    Some(_) => Report::new(self.synced, core::iter::empty()),
-                };
+            let is_new = link.left_said != Some(self.peers.left().len());
+            if (is_due(&link.said) || is_new) && link.waiting() < PEER_QUEUE_BYTES_MAX {
+                let report = link.report(self.synced, self.peers.left());
                 link.say(self.hello.from, link.greeted.0.node, &report);
                 mark(&mut link.is_dirty, &mut self.dirty, key);
             }
@@ -88,7 +85,7 @@ impl Links {
         link.peer = Some(index);
         link.greeted = (hello.from, hello.run);
         if self.is_speaking {
-            let report = Report::new(self.synced, self.peers.left());
+            let report = link.report(self.synced, self.peers.left());
             link.say(self.hello.from, node, &report);
         }
         mark(&mut link.is_dirty, &mut self.dirty, key);

@@ -56,6 +56,33 @@ fn what_a_peer_lost_with_its_power_is_copied_from_who_gives_its_partition_away()
     lose_and_move(&mut world);
 }
 
+/// A host that has lost something with its power gives its partition away before it has it again.
+/// It is not ready before the new holder has copied from all, also if it loses power once more.
+#[test]
+fn who_lacks_something_and_leaves_is_not_ready_after_another_start_either() {
+    let mut world = two(Setup { is_periodic: true, ..Setup::default() });
+    calm(&mut world, Span::secs(1));
+    world.hold_sync(2);
+    put(&mut world, 1, "k", "v", Bytes::new());
+    calm(&mut world, Span::secs(1));
+    world.crash(2);
+    world.restart(2, true);
+    world.flights.clear();
+    for node in [1, 2, 3] {
+        world.place(node, &[MOVED]);
+    }
+    let is_of_newcomer = |_: &str, from, to| from == 3 || to == 3;
+    run(&mut world, Span::secs(1), is_of_newcomer);
+    assert!(!world.is_ready(2));
+    world.crash(2);
+    world.restart(2, true);
+    run(&mut world, Span::secs(1), is_of_newcomer);
+    assert!(!world.is_ready(2), "nobody has copied yet");
+    calm(&mut world, Span::secs(20));
+    assert!((1..=3).all(|node| world.is_ready(node)));
+    assert_eq!(get(&mut world, 3, "k").0, [bytes("v")]);
+}
+
 /// A host that has lost a delete with its power copies from a newcomer before that has copied from
 /// who gives the partition away, in this order or with that one first. No entry of the dot-key map
 /// names the delete any more, and it comes to all the same.
