@@ -148,10 +148,7 @@ impl DirectoryError {
     #[must_use]
     pub fn may_have_lost(&self) -> bool {
         let DirectoryError::Io { source, .. } = self else { return false };
-        let errno = Errno::from_io_error(source);
-        let is_of_disk = [Errno::IO, Errno::NOSPC, Errno::DQUOT].map(Some).contains(&errno);
-        // What was told in words came from a thread of the store.
-        is_of_disk || source.kind() == io::ErrorKind::Other
+        Errno::from_io_error(source) == Some(Errno::IO)
     }
 
     /// Wraps an error of the operating system: `.map_err(DirectoryError::io("reading", path))`.
@@ -172,12 +169,10 @@ impl DirectoryError {
 #[test]
 fn only_who_may_have_lost_something_says_so() {
     let of = |error| DirectoryError::io("syncing", Path::new("mark"))(error);
-    for errno in [Errno::IO, Errno::NOSPC, Errno::DQUOT] {
-        assert!(of(errno.into()).may_have_lost(), "{errno}");
-    }
-    assert!(of(io::Error::other("syncing a segment of the log: …")).may_have_lost());
-    for errno in [Errno::MFILE, Errno::ACCESS, Errno::NOENT, Errno::NOMEM] {
+    assert!(of(Errno::IO.into()).may_have_lost());
+    for errno in [Errno::MFILE, Errno::ACCESS, Errno::NOENT, Errno::NOMEM, Errno::NOSPC] {
         assert!(!of(errno.into()).may_have_lost(), "{errno}");
     }
+    assert!(!of(io::Error::other("beginning to write tables of the log: …")).may_have_lost());
     assert!(!DirectoryError::damaged(Path::new("mark"), "it is cut off").may_have_lost());
 }

@@ -10,7 +10,8 @@
 //! pieces: those of the database's own strategy, told that no level but the last may hold anything.
 //! Before each piece it is seen whether the store is still quiet and the disk has room; if not, the
 //! rest is for later. What a piece moves without merging keeps its deletes: they delete nothing
-//! that is there.
+//! that is there. A table that lies over more than a piece may have waits until half of the store
+//! is garbage: then all that it lies over is one piece.
 //!
 //! Whoever applies batches decides, and waits for nothing: what waits for the disk, or for a lock
 //! that somebody holds while it writes to it, is done by a thread that merges tables.
@@ -42,10 +43,12 @@ const GARBAGE_BYTES_LEAST: u64 = 1 << 20;
 const WHOLE_BYTES_MOST: u64 = 1 << 30;
 /// The most that a piece has, but for tables that were just added: the database bounds it so.
 const PIECE_BYTES_MOST: u64 = 4 << 30;
-/// How much of the last level a table should lie over that is merged into it.
-const OVER_BYTES: u64 = 512 << 20;
-const TABLE_BYTES_LEAST: u64 = 64 << 10;
-const TABLE_BYTES_MOST: u64 = 64 << 20;
+/// The most tables of the last level that the database merges at once, of these bytes as a rule.
+const PIECE_TABLES: u64 = 50;
+const TABLE_BYTES: u64 = 64 << 20;
+/// How often, and how far apart, it is tried whether there is another piece.
+const TRIES: u32 = 20;
+const TRY_AFTER: Duration = Duration::from_millis(250);
 /// What the disk must have beside room for what is merged once more: this part of it, for what is
 /// written meanwhile, and a segment of the log.
 const ROOM_PART: u64 = 8;
@@ -126,20 +129,18 @@ impl Reclaim {
     }
 
     /// Something is about to be written. A value takes the place of another one at most, which had
-    /// about as many bytes; a delete of a record as others are; what gives up entries of a log, of
-    /// so many.
+    /// about as many bytes, and an entry of a log is given up at some time; a delete takes a record
+    /// as others are.
     pub(crate) fn note(&mut self, ground: &Ground, batches: &[Batch]) {
-        let (mut bytes, mut records) = (0, 0_u64);
+        let (mut bytes, mut deletes) = (0, 0);
         for write in batches.iter().flat_map(|batch| &batch.writes) {
             match &write.value {
                 Some(value) => bytes += value.len() as u64,
-                None => records += 1,
+                None => deletes += 1,
             }
-            records = records.saturating_add(ground.trimmed.would_give_up(write));
         }
-        if records > 0 {
-            let records = records.min(ground.tables.records());
-            bytes += records.saturating_mul(record_bytes(ground));
+        if deletes > 0 {
+            bytes += record_bytes(ground).saturating_mul(deletes);
         }
         self.garbage = self.garbage.saturating_add(bytes);
         self.written_bytes += batches.iter().map(|batch| batch.size() as u64).sum::<u64>();
@@ -189,6 +190,7 @@ impl Reclaim {
         let pieces = (bytes > self.whole_bytes_most).then(|| Pieces {
             is_broken_off: Arc::clone(&self.is_broken_off),
             room: self.needed(bytes),
+            is_mostly_garbage: self.begun >= bytes / 2,
         });
         let builder = std::thread::Builder::new().name("reclaim".to_owned());
         let thread = builder.spawn(move || {
@@ -201,7 +203,7 @@ impl Reclaim {
         Ok(())
     }
 
-    /// Bytes of tables that merging them would give back, at most. Waits for nothing.
+    /// Bytes of tables that merging them would give back, about. Waits for nothing.
     pub(crate) fn garbage_bytes(&self, ground: &Ground) -> u64 {
         self.garbage.min(ground.tables.bytes())
     }
@@ -278,6 +280,8 @@ struct Pieces {
     is_broken_off: Arc<AtomicBool>,
     /// What the disk must have for one.
     room: u64,
+    /// Whether so much is to be given back that a piece may be of any size.
+    is_mostly_garbage: bool,
 }
 
 /// Merges all tables into new ones, with those that become some of memtables now. Where the disk
@@ -317,43 +321,43 @@ fn merge(backlog: &Backlog, tables: &Tables, pieces: Option<&Pieces>) -> Result<
 /// Merges until only the last level holds something, piece by piece.
 fn merge_pieces(tables: &Tables, pieces: &Pieces) -> fjall::Result<End> {
     let tree = &tables.keyspace.tree;
+    let (mut tries, mut is_wide) = (0, false);
     loop {
         let version = tree.current_version();
         let levels: Vec<u64> = version.iter_levels().map(|level| level.size()).collect();
-        let Some((last, [first, between @ ..])) = levels.split_last() else {
-            return Ok(End::Done);
-        };
-        let is_between = between.iter().any(|bytes| *bytes > 0);
-        if *first == 0 && !is_between {
+        let above: u64 = levels.iter().rev().skip(1).sum();
+        if above == 0 {
             return Ok(End::Done);
         }
+        let all: u64 = levels.iter().sum();
+        let needed = if is_wide { all + all / ROOM_PART } else { pieces.room };
         // Until it looks, the database keeps what earlier pieces were made of.
-        let has_room = look(tables).is_ok_and(|room| room >= pieces.room);
+        let has_room = look(tables).is_ok_and(|room| room >= needed);
         if !has_room || pieces.is_broken_off.load(Relaxed) || tables.merges.is_closing() {
             return Ok(End::BrokenOff);
         }
         // No bytes are enough for a level to be merged into the next one.
         let strategy = Leveled::default().with_l0_threshold(0);
-        let strategy = if is_between {
-            strategy
-        } else {
-            strategy.with_table_target_size(table_bytes(*first, *last))
+        let strategy = match is_wide {
+            true => strategy.with_table_target_size((all / PIECE_TABLES).max(TABLE_BYTES)),
+            false => strategy,
         };
         let upto = tables.database.supervisor.snapshot_tracker.get_seqno_safe_to_gc();
         tree.compact(Arc::new(strategy), upto)?;
         tables.renew();
-        if tree.current_version().id() == version.id() {
-            // What others merge just now is left, and what would be too large a piece.
+        if tree.current_version().id() != version.id() {
+            tries = 0;
+        } else if tries < TRIES {
+            // Others may be merging just now what would be next.
+            tries += 1;
+            std::thread::sleep(TRY_AFTER);
+        } else if pieces.is_mostly_garbage && !is_wide {
+            // A few deletes can lie over all of the last level.
+            (tries, is_wide) = (0, true);
+        } else {
             return Ok(End::Stuck);
         }
     }
-}
-
-/// How large tables may become of what is in the first level, so that each lies over no more of
-/// the last one than a piece should have: a few deletes can lie over all of it.
-fn table_bytes(first: u64, last: u64) -> u64 {
-    let part = u128::from(first) * u128::from(OVER_BYTES) / u128::from(last.max(1));
-    u64::try_from(part).unwrap_or(u64::MAX).clamp(TABLE_BYTES_LEAST, TABLE_BYTES_MOST)
 }
 
 /// Whether the newest list on disk is the one in memory: a merge that failed put no other there.

@@ -9,7 +9,7 @@ use crate::data_directory::access::FILE_MODE;
 use crate::data_directory::files::{seal, settle, sync_directory, unseal, write_atomically};
 use crate::wal::group::{Header, PAGE_BYTES, Salt};
 use rustix::fs::{FallocateFlags, fallocate};
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind};
@@ -113,10 +113,11 @@ impl Making {
     /// full when it comes to them.
     pub(crate) fn reserve(&mut self) -> io::Result<()> {
         let (from, rest) = (self.filled, self.bytes - self.filled);
-        match fallocate(&self.file, FallocateFlags::empty(), from, rest) {
+        let take = || fallocate(&self.file, FallocateFlags::empty(), from, rest);
+        match retry_on_intr(take) {
+            Err(errno @ (Errno::NOSPC | Errno::DQUOT | Errno::IO)) => Err(errno.into()),
             // A file system that has no such call gives blocks when they are written.
-            Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
-            Err(errno) => Err(errno.into()),
+            _ => Ok(()),
         }
     }
 

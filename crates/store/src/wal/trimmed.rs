@@ -11,7 +11,6 @@ use fjall::compaction::filter::{
 use quorate_kernel::entries::{self, Place};
 use quorate_kernel::ids::{LaneId, LogId, LogIndex};
 use quorate_kernel::mutant;
-use quorate_kernel::storage::Write;
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
@@ -93,16 +92,6 @@ impl Trimmed {
     /// Where a log begins, if it was ever trimmed.
     pub(crate) fn first(&self, lane: LaneId, log: LogId) -> Option<LogIndex> {
         self.now().0.get(&(lane, log)).copied()
-    }
-
-    /// How many entries of a log a write is to give up, at most.
-    pub(crate) fn would_give_up(&self, write: &Write) -> u64 {
-        if !entries::is_of_log(&write.key) {
-            return 0;
-        }
-        let Some((lane, Place::Log(log))) = entries::store_place(&write.key) else { return 0 };
-        let to = write.value.as_ref().and_then(|value| entries::first(value)).unwrap_or_default();
-        to.0.saturating_sub(self.first(lane, log).unwrap_or_default().0)
     }
 
     /// Takes the writes of a batch that move the begin of logs, and lets the memtable that takes
@@ -193,12 +182,5 @@ mod tests {
         assert!(!trimmed.synced().has_passed(&entry(1, 2, 4)));
         trimmed.sync();
         assert!(trimmed.synced().has_passed(&entry(1, 2, 4)));
-        let gives_up = |to| {
-            let value = Some(entries::trim(LogIndex(to)));
-            trimmed.would_give_up(&Write { key: key.clone(), value })
-        };
-        assert_eq!([4, 5, 8].map(gives_up), [0, 0, 3]);
-        let entry = Write { key: entry(1, 2, 9), value: Some(Bytes::new()) };
-        assert_eq!(trimmed.would_give_up(&entry), 0);
     }
 }
