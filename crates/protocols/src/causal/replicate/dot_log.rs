@@ -14,6 +14,7 @@
 use super::replica::Replica;
 use super::strip::PAGE_KEYS;
 use crate::causal::keys::{DOTS, add_dot, dots_of, empty_entry};
+use crate::causal::state::Durable;
 use crate::causal::{Causal, Context};
 use crate::dots::context::CausalContext;
 use crate::dots::dot::Dot;
@@ -31,9 +32,16 @@ use quorate_kernel::write::WriteId;
 /// How many dots that are not needed the log may have beside as many as are needed.
 pub(crate) const SPARE_DOTS: usize = 1 << 16;
 
+/// A longer entry is ended, and another one begun.
+const ENTRY_BYTES_MAX: usize = 1 << 20;
+
 /// What of the log is not given up.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct DotLog {
+    /// How many dots each entry has, of all replicas, also of those that were given up.
+    counts: VecDeque<(LogIndex, usize)>,
+    /// How many all entries have together.
+    dots: usize,
     /// The first entry.
     first: LogIndex,
     /// The next one to be written.
@@ -47,16 +55,37 @@ impl DotLog {
     pub fn recover(table: &dyn Table, each: &mut dyn FnMut(LogIndex, LoggedDot)) -> DotLog {
         let first = table.get(Class::Log, &entries::log_key(DOTS));
         let first = first.and_then(|first| entries::first(&first)).unwrap_or_default();
-        let mut next = first;
+        let mut log = DotLog { first, next: first, ..DotLog::default() };
         table.scan(Class::Log, &entries::key(DOTS, first), &mut |key, value| {
             let Some(entries::Place::Entry(DOTS, index)) = entries::place(key) else {
                 return false;
             };
-            next = LogIndex(index.0 + 1);
-            dots_of(value).into_iter().for_each(|dot| each(index, dot));
+            let dots = dots_of(value);
+            log.note(index, dots.len());
+            dots.into_iter().for_each(|dot| each(index, dot));
             true
         });
-        DotLog { first, next, is_moving: false }
+        log
+    }
+
+    /// How many dots there are, needed or not.
+    pub fn len(&self) -> usize {
+        self.dots
+    }
+
+    /// An entry has so many dots.
+    fn note(&mut self, index: LogIndex, dots: usize) {
+        self.counts.push_back((index, dots));
+        self.dots += dots;
+        self.next = LogIndex(index.0 + 1);
+    }
+
+    /// The entries before this one are given up.
+    fn give_up(&mut self, to: LogIndex) {
+        while let Some((_, dots)) = self.counts.pop_front_if(|(index, _)| *index < to) {
+            self.dots -= dots;
+        }
+        self.first = to;
     }
 }
 
@@ -80,8 +109,8 @@ pub(crate) struct LoggedDot {
 pub(crate) struct LoggedDots {
     /// The dots of entries that were not given up, oldest first, whether needed or not.
     written: VecDeque<(LogIndex, Dot)>,
-    /// What this turn adds.
-    fresh: Vec<Dot>,
+    /// What this turn adds: each dot, and where it ends among the bytes.
+    fresh: Vec<(Dot, usize)>,
     fresh_bytes: Vec<u8>,
 }
 
@@ -91,19 +120,9 @@ impl LoggedDots {
         self.written.push_back((index, dot));
     }
 
-    /// How many dots there are, needed or not.
-    pub fn len(&self) -> usize {
-        self.written.len() + self.fresh.len()
-    }
-
     /// Whether the entry that this turn has to write was written.
     pub fn is_written(&self) -> bool {
         self.fresh.is_empty()
-    }
-
-    fn end_turn(&mut self, index: LogIndex, entry: &mut Vec<u8>) {
-        entry.append(&mut self.fresh_bytes);
-        self.written.extend(self.fresh.drain(..).map(|dot| (index, dot)));
     }
 }
 
@@ -113,7 +132,7 @@ impl Replica {
         let (name, logged) = (self.dot_keys.name(dot), &mut self.logged);
         let bytes = core::mem::take(&mut logged.fresh_bytes);
         logged.fresh_bytes = add_dot(self.part, (dot, key), (context, name), bytes);
-        logged.fresh.push(dot);
+        logged.fresh.push((dot, logged.fresh_bytes.len()));
     }
 
     /// The first entry of the log that has a dot which is needed.
@@ -147,27 +166,37 @@ impl Replica {
 }
 
 impl Causal {
-    /// The turn ends: what it has seen for the first time is one entry.
+    /// The turn ends: what it has seen for the first time is one entry, or several where that is
+    /// much.
     pub(crate) fn write_dots(&mut self, cx: &mut Context<'_>) {
-        let (mut entry, next) = (Vec::new(), self.durable.dots.next);
-        for replica in self.durable.with_leaving().filter(|one| !one.logged.is_written()) {
-            if entry.is_empty() {
-                entry = empty_entry();
+        let Durable { replicas, leaving, dots: log, .. } = &mut self.durable;
+        let leaving = leaving.iter_mut().map(|one| &mut one.replica);
+        let (mut entry, mut count) = (empty_entry(), 0);
+        for replica in replicas.values_mut().chain(leaving) {
+            let logged = &mut replica.logged;
+            let (bytes, mut from) = (core::mem::take(&mut logged.fresh_bytes), 0);
+            for (dot, to) in core::mem::take(&mut logged.fresh) {
+                if count > 0 && entry.len() + to - from > ENTRY_BYTES_MAX {
+                    let full = core::mem::replace(&mut entry, empty_entry());
+                    cx.fx.put_entry(DOTS, log.next, full.into());
+                    log.note(log.next, core::mem::take(&mut count));
+                }
+                entry.extend_from_slice(&bytes[from..to]);
+                logged.written.push_back((log.next, dot));
+                (from, count) = (to, count + 1);
             }
-            replica.logged.end_turn(next, &mut entry);
         }
-        if !entry.is_empty() {
-            cx.fx.put_entry(DOTS, next, entry.into());
-            self.durable.dots.next = LogIndex(next.0 + 1);
+        if count > 0 {
+            cx.fx.put_entry(DOTS, log.next, entry.into());
+            log.note(log.next, count);
         }
     }
 
     /// Gives up the entries of the log of which no dot is needed.
     pub(crate) fn trim_dots(&mut self, cx: &mut Context<'_>) {
-        let DotLog { first, next, .. } = self.durable.dots;
         let needed = self.durable.with_leaving().filter_map(Replica::first_needed).min();
-        let needed = needed.unwrap_or(next);
-        if needed > first {
+        let needed = needed.unwrap_or(self.durable.dots.next);
+        if needed > self.durable.dots.first {
             for replica in self.durable.with_leaving() {
                 if !mutant!("clock_goes_with_dot") {
                     replica.save();
@@ -175,7 +204,7 @@ impl Causal {
                 replica.flush(cx);
             }
             cx.fx.trim_log(DOTS, needed);
-            self.durable.dots.first = needed;
+            self.durable.dots.give_up(needed);
         }
         self.durable.dots.is_moving = self.is_sparse();
     }
@@ -183,8 +212,15 @@ impl Causal {
     /// Whether most dots of the log are not needed.
     fn is_sparse(&mut self) -> bool {
         let spare = self.settings.limits.spare_dots;
-        let counts = self.durable.with_leaving().map(|one| (one.logged.len(), one.dot_keys.len()));
-        let (logged, needed) = counts.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+        let needed: usize = self.durable.with_leaving().map(|one| one.dot_keys.len()).sum();
+        let of_replicas = |durable: &mut Durable| {
+            durable.with_leaving().map(|one| one.logged.written.len()).sum::<usize>()
+        };
+        let logged = if mutant!("counts_dots_of_replicas_alone") {
+            of_replicas(&mut self.durable)
+        } else {
+            self.durable.dots.len()
+        };
         logged > 2 * needed + spare
     }
 
@@ -193,16 +229,20 @@ impl Causal {
         self.durable.dots.is_moving
     }
 
-    /// Writes some of the dots anew that stand first and are needed, if most are not.
+    /// Writes some of the dots anew that stand first and are needed, if most are not. What stood
+    /// before them is given up in the same batch, so none is ever there twice.
     pub(crate) fn move_dots(&mut self, cx: &mut Context<'_>) {
+        if !self.durable.dots.is_moving {
+            return;
+        }
         let mut looked = 0;
-        while self.durable.dots.is_moving && looked < PAGE_KEYS {
+        while looked < PAGE_KEYS {
             let fronts = self.durable.with_leaving();
             let fronts = fronts.filter_map(|one| one.logged.written.front().map(|(at, _)| *at));
             let Some(first) = fronts.min() else { break };
             let replicas = self.durable.with_leaving();
             looked += replicas.map(|replica| replica.move_dots(first, cx)).sum::<usize>();
-            self.durable.dots.is_moving = self.is_sparse();
         }
+        self.trim_dots(cx);
     }
 }

@@ -93,7 +93,7 @@ impl Causal {
         into.field("finished_entries", &sum(finished));
         into.field("spare_entries", &sum(Replica::spare_entries));
         into.field("dot_keys", &sum(|one| one.dot_keys.len()));
-        into.field("logged_dots", &sum(|one| one.logged.len()));
+        into.field("logged_dots", &self.durable.dots.len());
         into.field("unstripped", &sum(|one| one.unstripped.len()));
         into.field("witnesses", &sum(|one| one.record.witnesses.len()));
         into.field("watermark", &sum(|one| one.watermark.len()));

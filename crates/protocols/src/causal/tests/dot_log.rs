@@ -94,3 +94,33 @@ fn a_few_dots_that_are_needed_do_not_keep_the_others() {
     calm(&mut world, Span::secs(3));
     assert_eq!(get(&mut world, 3, &far[0]).0, [bytes("v")]);
 }
+
+/// The same where the one that is needed is of another replica of the host than the many: all of
+/// them are in one log.
+#[test]
+fn what_one_replica_needs_does_not_keep_what_another_one_has_seen() {
+    let mut world = world(3, &["partitions=6", "replicas=2", "spare_dots=20"]);
+    let shape = Shape::new(6, 2);
+    let of = |home: u16| {
+        let is_of = move |key: &String| shape.home(hash_of_key(key.as_bytes())) == home;
+        (0..2000).map(|number| format!("k{number}")).filter(is_of)
+    };
+    world.cut.insert(3);
+    // One of the second and the third host, and many of the first and the second.
+    let far = of(1).next().expect("there is one");
+    put(&mut world, 2, &far, "v", Bytes::new());
+    for key in of(3).take(150) {
+        put(&mut world, 2, &key, "v", Bytes::new());
+        deliver_all(&mut world);
+    }
+    calm(&mut world, Span::secs(5));
+    world.crash(2);
+    world.restart(2, false);
+    // What is counted was found on disk.
+    let logged = field(&mut world, 2, "logged_dots");
+    assert!((1..=2 + 20).contains(&logged), "{logged} dots for one that is needed");
+    world.cut.clear();
+    calm(&mut world, Span::secs(3));
+    assert_eq!(get(&mut world, 3, &far).0, [bytes("v")]);
+    assert_eq!(field(&mut world, 2, "logged_dots"), 0);
+}
