@@ -89,7 +89,7 @@ pub mod token;
 
 use crate::slices::estimate::Bounds;
 use alloc::sync::Arc;
-use quorate_kernel::limits::{CYCLON_VIEW_MAX, EPTO_FANOUT_MAX, EPTO_TTL_MAX};
+use quorate_kernel::limits::{CYCLON_VIEW_MAX, EPTO_EVENTS_MAX, EPTO_FANOUT_MAX, EPTO_TTL_MAX};
 use quorate_kernel::process;
 use quorate_kernel::time::Span;
 
@@ -128,6 +128,8 @@ pub struct Settings {
     pub fanout: Option<usize>,
     /// The paper's TTL, likewise, in rounds.
     pub ttl: Option<u16>,
+    /// How many events may wait for their turn at most; none for as many as limits allow.
+    pub events: Option<usize>,
     /// For how much logical time requests are remembered.
     pub window: u64,
     /// For how much logical time tombstones are kept.
@@ -157,6 +159,7 @@ impl Settings {
             surviving_ppm: 1_000_000,
             fanout: None,
             ttl: None,
+            events: None,
             window: 1 << 20,
             grace: 1 << 22,
             repair_rounds: 4,
@@ -181,6 +184,8 @@ impl Settings {
             || self.ttl.is_some_and(|ttl| !(1..=EPTO_TTL_MAX).contains(&ttl))
         {
             Some("events must be told to somebody for some rounds, and not too many")
+        } else if self.events.is_some_and(|events| !(2..=EPTO_EVENTS_MAX).contains(&events)) {
+            Some("some events must have room to wait, and not too many")
         } else if self.window > self.grace {
             Some("requests must not be remembered for longer than tombstones")
         } else {

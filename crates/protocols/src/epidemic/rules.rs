@@ -35,7 +35,7 @@ pub const ENGINE: Engine = Engine {
     token: |_, key| position(&wire_key(key)).0,
     mode: |_| "eventual",
     open: |opening| Ok(Box::new(Hosted::new(Epidemic::new(Settings::of(opening)?)))),
-    numbers: &["fanout", "grace", "keep_rounds", "repair_rounds", "ttl", "window"],
+    numbers: &["events", "fanout", "grace", "keep_rounds", "repair_rounds", "ttl", "window"],
     settings: &[
         Setting {
             name: "replicas",
@@ -134,6 +134,8 @@ impl Settings {
         self.keep_rounds = number("keep_rounds", self.keep_rounds);
         let fanout = numbers.get("fanout").and_then(|fanout| usize::try_from(fanout).ok());
         let ttl = numbers.get("ttl").and_then(|ttl| u16::try_from(ttl).ok());
+        let events = numbers.get("events").and_then(|events| usize::try_from(events).ok());
+        self.events = events.or(self.events);
         (self.fanout, self.ttl) = (fanout.or(self.fanout), ttl.or(self.ttl));
     }
 }
@@ -162,7 +164,10 @@ mod tests {
         let both = tuned.parameters(300, None);
         assert_eq!((both.fanout, both.ttl), (11, 8));
         assert_eq!(Settings { fanout: None, ..tuned.clone() }.parameters(300, None).fanout, 18);
-        for wrong in [Settings { ttl: Some(0), ..usual }, Settings { fanout: Some(65), ..tuned }] {
+        let few = Settings { events: Some(1), ..usual.clone() };
+        for wrong in
+            [Settings { ttl: Some(0), ..usual }, Settings { fanout: Some(65), ..tuned }, few]
+        {
             assert!(wrong.problem().is_some());
         }
     }

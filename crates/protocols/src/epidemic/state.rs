@@ -258,8 +258,19 @@ impl State {
         }
     }
 
-    /// Sets the last event.
+    /// Sets the last event, which was skipped to from another one.
+    pub(super) fn skip_to(&mut self, last: EventKey) {
+        if let Some(before) = self.last.filter(|before| *before != last) {
+            self.behind.reopen(before.time, &mut self.writes);
+        }
+        self.set_last(last);
+    }
+
+    /// Sets the last event, which is the next one.
     pub(super) fn set_last(&mut self, last: EventKey) {
+        if self.last != Some(last) {
+            self.behind.reopen(last.time, &mut self.writes);
+        }
         self.last = Some(last);
         self.writes.push((LAST, Some(last.to_bytes())));
     }
@@ -286,6 +297,7 @@ impl Settings {
         Parameters {
             fanout: self.fanout.unwrap_or(formula.fanout),
             ttl: self.ttl.unwrap_or(formula.ttl),
+            events_max: self.events.unwrap_or(formula.events_max),
             ..formula
         }
     }

@@ -96,6 +96,19 @@ impl Behind {
         self.note(range, Heard::Own(since), writes);
     }
 
+    /// An event of this time comes, or others may be skipped: of what was given up up to then or
+    /// later not all events of that time were heard.
+    pub fn reopen(&mut self, time: LogicalTime, writes: &mut Vec<Write>) {
+        let before = LogicalTime(time.0.saturating_sub(1));
+        let heard = |heard: Heard| match heard {
+            Heard::Own(own) if own >= time => Heard::Own(before),
+            other => other,
+        };
+        if !mutant!("epidemic_time_has_one_event") {
+            self.change(&Range::ALL, heard, writes);
+        }
+    }
+
     /// Something of a range is taken of who has heard of it up to this time. What the node answers
     /// for is not noted, and is as young as it was.
     pub fn take(&mut self, range: &Range, time: LogicalTime, writes: &mut Vec<Write>) {
@@ -262,6 +275,22 @@ mod tests {
         assert_eq!(behind.until(&range(25, 29)), Some(LogicalTime(2)));
         behind.drop(&range(10, 29), &mut writes);
         assert_eq!(sorted(behind.within(&Range::ALL)), [(range(10, 29), Heard::Nothing)]);
+    }
+
+    /// It was given up at one of the events of a time.
+    #[test]
+    fn what_was_given_up_has_not_heard_of_what_comes_at_the_same_time() {
+        let (mut behind, mut writes) = (Behind::default(), Vec::new());
+        behind.note(&range(0, 9), own(7), &mut writes);
+        behind.note(&range(10, 19), own(8), &mut writes);
+        behind.note(&range(20, 29), Heard::Taken(LogicalTime(8)), &mut writes);
+        behind.reopen(LogicalTime(9), &mut writes);
+        assert_eq!(writes.len(), 3, "that is later");
+        behind.reopen(LogicalTime(8), &mut writes);
+        let noted = sorted(behind.within(&Range::ALL));
+        let taken = (range(20, 29), Heard::Taken(LogicalTime(8)));
+        assert_eq!(noted, [(range(0, 9), own(7)), (range(10, 19), own(7)), taken]);
+        assert!(writes.len() > 3, "it is stored");
     }
 
     #[test]

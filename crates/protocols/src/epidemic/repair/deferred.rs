@@ -45,11 +45,18 @@ impl Deferred {
 impl Joining {
     /// Begins anew with half of the range, and waits no longer for it than if it had not.
     pub(super) fn take_less(&mut self) {
-        let (since, heard_ready) = (self.since, self.heard_ready);
+        let (since, heard_ready, hope) = (self.since, self.heard_ready, self.hope);
+        let told = core::mem::take(&mut self.told);
         self.restart();
+        // What was said of all of it is true of half of it.
+        self.told = told;
+        self.below.clear();
         if !mutant!("epidemic_takes_all_or_nothing") {
             self.cuts = (self.cuts + 1).min(CUTS_MAX);
             self.since = since;
+        }
+        if !mutant!("epidemic_hopes_anew_with_less") {
+            self.hope = hope;
         }
         // Who is ready is still there: nothing is taken from others instead.
         if !mutant!("epidemic_forgets_who_was_ready") {
@@ -118,12 +125,19 @@ impl Epidemic {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use quorate_kernel::ids::NodeId;
 
     #[test]
     fn who_takes_less_waits_no_longer_and_still_for_who_is_ready() {
-        let (since, heard_ready) = (Some(7), Some(9));
-        let mut joining = Joining { since, heard_ready, ..Joining::default() };
+        let (since, heard_ready, hope) = (Some(7), Some(9), Some(8));
+        let mut joining = Joining { since, heard_ready, hope, ..Joining::default() };
+        joining.say(NodeId(3), (None, Vec::new()), 9);
         joining.take_less();
         assert_eq!((joining.since, joining.heard_ready, joining.cuts), (since, heard_ready, 1));
+        assert_eq!(
+            (joining.hope, joining.told.len()),
+            (hope, 1),
+            "what it has heard is true still"
+        );
     }
 }

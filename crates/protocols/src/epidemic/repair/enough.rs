@@ -10,20 +10,20 @@
 //! while that something may be missing.
 
 use super::behind::Heard;
-use super::donor::Donor;
+use super::donor::{Donor, had_part, has_all, has_reached, reached};
 use super::horizons::furthest;
 use super::join::{DONORS, Joining};
-use crate::epidemic::message::SnapshotB;
 use crate::epidemic::replica::range::Range;
 use crate::epto::{EventKey, Horizon, LogicalTime};
 use crate::gossip::cyclon::Peer;
 use crate::slices::position::Position;
 use alloc::vec::Vec;
-use quorate_kernel::ids::{Incarnation, NodeId};
+use quorate_kernel::ids::NodeId;
 use quorate_kernel::mutant;
 
-/// After how many times its patience a node goes on without anybody that had all of a part.
-const HOPE: u64 = 16;
+/// After how many times its patience a node goes on without anybody that had all of a part, or
+/// without one that has said so and is not heard any more.
+pub(super) const HOPE: u64 = 16;
 
 /// What a joiner knows of those around it, and of itself.
 #[derive(Clone, Debug)]
@@ -53,6 +53,10 @@ pub(super) struct Had {
     pub noted: Vec<(Range, Heard)>,
     /// Whether anything was ever written, as far as it knows.
     pub lives: bool,
+    /// Its last event; none if it had none, or has a place in the order.
+    pub last: Option<EventKey>,
+    /// Whether nothing is written in an order.
+    pub is_unordered: bool,
 }
 
 /// Of a part of what is taken over, who had all of it.
@@ -65,24 +69,9 @@ struct Copies {
     own: bool,
 }
 
-/// Whether who has noted this had all of a part.
-pub(super) fn had_all(noted: &[(Range, Heard)], part: &Range) -> bool {
-    let is_whole = |heard: &Heard| match heard {
-        Heard::Own(_) => true,
-        Heard::Taken(_) => mutant!("epidemic_some_is_all"),
-        Heard::Nothing => mutant!("epidemic_nothing_is_a_copy"),
-    };
-    noted.iter().all(|(range, heard)| !range.meets(part) || is_whole(heard))
-}
-
 impl Joining {
     pub(super) fn done(&self, is_ready: bool) -> impl Iterator<Item = &Donor> {
         self.donors.values().filter(move |donor| donor.whole(is_ready).is_some())
-    }
-
-    /// Whether a page counts. Who is not ready may have less than all, and never come so far.
-    pub(super) fn takes(&self, page: &SnapshotB) -> bool {
-        !page.is_ready || page.horizon.last >= self.floor
     }
 
     /// Of how many of these members no snapshot has come whole.
@@ -90,33 +79,46 @@ impl Joining {
         members.iter().filter(|member| !self.is_heard(**member)).count()
     }
 
-    /// The donors that were heard to the end, and had all of a part as far as it must have come.
-    /// Of those that lag nothing was taken. Where nothing was ever written nobody lacks anything.
-    fn copies_of<'a>(&'a self, part: &'a Range, had: &'a Had) -> impl Iterator<Item = &'a Donor> {
-        // What was given up is all there was then. Who takes a place must have what came since.
+    /// Whether who has noted this had all of a part, as far as it must have come. What was given up
+    /// is all there was then. Who takes a place must have what came since.
+    pub(super) fn is_copy(
+        &self,
+        noted: &[(Range, Heard)],
+        (part, last): (&Range, Option<EventKey>),
+        had: &Had,
+    ) -> bool {
         let far = if self.takes_place { self.heard } else { None };
-        let is_far_enough = move |donor: &Donor| {
-            let floor = self.floor.max(far.filter(|_| !donor.has_all(part)));
-            donor.reached(part) >= floor || mutant!("epidemic_old_copies_count")
-        };
+        let floor = self.floor.max(far.filter(|_| !has_all(noted, part)));
+        let is_far = has_reached(noted, (part, last), floor);
+        had_part(noted, part, had.is_unordered) && (is_far || mutant!("epidemic_old_copies_count"))
+    }
+
+    /// Whether the node had all of a part itself.
+    pub(super) fn has_own(&self, part: &Range, had: &Had) -> bool {
+        self.is_copy(&had.noted, (part, had.last), had)
+    }
+
+    /// The donors that were heard to the end, and had all of a part. Of those that lag nothing was
+    /// taken. Where nothing was ever written nobody lacks anything.
+    pub(super) fn copies_of<'a>(
+        &'a self,
+        part: &'a Range,
+        had: &'a Had,
+    ) -> impl Iterator<Item = &'a Donor> {
         let is_copy = move |donor: &&Donor| {
-            !donor.lags() && (!had.lives || donor.had_all(part)) && is_far_enough(donor)
+            let has_had = self.is_copy(donor.noted(), (part, donor.last()), had);
+            !donor.lags() && (!had.lives || has_had)
         };
         self.done(false).filter(is_copy)
     }
 
     /// The parts in which some had all, and others had not.
     fn copies(&self, had: &Had, is_counted: impl Fn(&Donor) -> bool) -> Vec<Copies> {
-        let donors = self.done(false).flat_map(Donor::noted);
-        let mut parts = Vec::from([had.range]);
-        for (range, _) in had.noted.iter().chain(donors) {
-            parts = parts.iter().flat_map(|part| part.cut(range)).collect();
-        }
         let copies = |part: Range| {
             let heard = self.copies_of(&part, had).filter(|donor| is_counted(donor)).count();
-            Copies { part, heard, own: had_all(&had.noted, &part) }
+            Copies { part, heard, own: self.has_own(&part, had) }
         };
-        parts.into_iter().map(copies).collect()
+        self.parts(had).into_iter().map(copies).collect()
     }
 
     /// The parts of which nobody is known that had all.
@@ -144,14 +146,17 @@ impl Joining {
         told.count() > 0 && there.all(is_heard)
     }
 
-    /// Whether it has waited so long that who had all must be gone. While somebody sends who is
-    /// ready, or had all of what nobody else had who was heard, it has not begun to.
-    fn is_hopeless(&self, had: &Had, round: u64, patience: u64) -> bool {
+    /// Whether it has waited so long that who had all must be gone: nobody is heard any more who
+    /// was ready, or had what nobody has who was heard to the end, and no member is left that was
+    /// not asked.
+    fn is_hopeless(&self, around: &Around) -> bool {
+        let (round, long) = (around.round, HOPE * around.patience);
         let since = self.since.max(self.heard_ready).max(self.hope).unwrap_or(round);
-        let is_sent = |part: &Range| self.donors.values().any(|one| one.sends(part, round));
-        round >= since + HOPE * patience
-            && !mutant!("epidemic_hopes_for_ever")
-            && (mutant!("epidemic_gives_up_who_sends") || !self.lost(had).iter().any(is_sent))
+        let is_asked = |member: &NodeId| self.donors.contains_key(member);
+        let are_asked = around.members.iter().all(is_asked) || mutant!("epidemic_asks_not_all");
+        let is_awaited = self.awaits(&around.had, (round, long));
+        let is_over = round >= since + long && !mutant!("epidemic_hopes_for_ever");
+        is_over && are_asked && !is_awaited
     }
 
     /// Whether enough is here.
@@ -165,7 +170,8 @@ impl Joining {
         let is_counted = |donor: &Donor| donor.is_member || members.is_empty();
         let copies = self.copies(&around.had, is_counted);
         let fewest = copies.iter().map(|one| one.heard).min().unwrap_or(0);
-        let is_hopeless = self.is_hopeless(&around.had, round, patience);
+        let is_hopeless = self.is_hopeless(around);
+        let is_awaited = self.awaits(&around.had, (round, HOPE * patience));
         let may_go_on = copies.iter().all(|one| one.heard > 0 || one.own)
             || is_hopeless
             || around.is_told_all
@@ -176,7 +182,8 @@ impl Joining {
             // show up when slices are joined, at the latest.
             let is_coming = self.donors.values().any(|donor| donor.is_coming(round));
             let is_heard = fewest >= 1 || (heard >= 1 && !is_coming && may_go_on);
-            return waited >= patience && (around.is_alone || is_heard && !around.is_far);
+            let is_heard = is_heard && !is_awaited && !around.is_far;
+            return waited >= patience && (around.is_alone || is_heard);
         }
         let ready = self.done(true).count();
         // Who has all is still sending it: what others have is less.
@@ -193,11 +200,13 @@ impl Joining {
             || (waited >= 2 * patience && ready >= 1)
             || (waited >= 2 * patience
                 && !is_coming
+                && !is_awaited
                 && (fewest >= needed || is_rest)
                 && !(around.is_far && unheard >= around.copies))
             || (waited >= 4 * patience
                 && around.has_own
                 && may_go_on
+                && !is_awaited
                 && self.suffices((round, patience), around.copies, members))
     }
 
@@ -226,7 +235,13 @@ impl Joining {
             return all;
         }
         let of_part = |one: Copies| {
-            let own = one.own.then(|| own.clone());
+            // What it gave up itself goes as far as then.
+            let last = reached(&had.noted, &one.part, own.last);
+            let own_part = || match last == own.last {
+                true => own.clone(),
+                false => Horizon { last, ..Horizon::default() },
+            };
+            let own = one.own.then(own_part);
             let donors = self.copies_of(&one.part, had).filter_map(|one_of| {
                 let told = one_of.whole(false)?;
                 let last = one_of.reached(&one.part);
@@ -244,24 +259,13 @@ impl Joining {
     }
 }
 
-/// How far who has noted this, and has come so far itself, has come with a part.
-pub(super) fn reached(
-    noted: &[(Range, Heard)],
-    part: &Range,
-    last: Option<EventKey>,
-) -> Option<EventKey> {
-    let of_part = noted.iter().filter(|(range, _)| range.meets(part));
-    let until = of_part.filter_map(|(_, heard)| heard.until()).min();
-    let event = |time| EventKey { time, source: Incarnation::default() };
-    until.map_or(last, |until| last.min(Some(event(until))))
-}
-
 #[cfg(test)]
 impl Around {
     /// A node that had nothing and knows nobody, after a patience of 24 rounds.
     pub fn in_round(round: u64) -> Around {
         let noted = Vec::from([(Range::ALL, Heard::Nothing)]);
-        let had = Had { range: Range::ALL, noted, lives: true };
+        let (last, is_unordered) = (None, false);
+        let had = Had { range: Range::ALL, noted, lives: true, last, is_unordered };
         let (members, patience, copies) = (Vec::new(), 24, 2);
         let (is_alone, is_told_all, is_far, has_own) = (false, false, false, false);
         Around { round, patience, members, is_alone, is_told_all, is_far, copies, has_own, had }
@@ -269,128 +273,4 @@ impl Around {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::epto::Sequence;
-
-    fn event(time: u64) -> Option<EventKey> {
-        Some(EventKey { time: LogicalTime(time), source: Incarnation::default() })
-    }
-
-    fn horizon(time: u64) -> Horizon {
-        let sources = Vec::from([(Incarnation::default(), Sequence(time))]);
-        Horizon { last: event(time), sources, ..Horizon::default() }
-    }
-
-    /// These have come so far, and have noted this.
-    fn joining<const N: usize>(told: [(u64, Vec<(Range, Heard)>); N]) -> Joining {
-        let donor = |(time, noted)| Donor::said(horizon(time), noted);
-        let donors = (1..).map(NodeId).zip(told.map(donor)).collect();
-        Joining { since: Some(0), donors, ..Joining::default() }
-    }
-
-    fn halves() -> [Range; 2] {
-        [Range::ALL.half(false), Range::ALL.half(true)]
-    }
-
-    /// Each has all of one half, and has begun to take over the other.
-    #[test]
-    fn what_some_have_of_each_part_is_skipped_by_nobody() {
-        let [lower, upper] = halves();
-        let some = |part, time| Vec::from([(part, Heard::Taken(LogicalTime(time)))]);
-        let both = joining([(30, some(upper, 29)), (20, some(lower, 19))]);
-        let had = Around::in_round(0).had;
-        let told = both.horizon(horizon(5), &had);
-        assert_eq!(Horizon { clock: LogicalTime(30), ..horizon(20) }, told);
-        // What was given up goes as far as then, and nobody tells of which sources.
-        let own = |part, time| Vec::from([(part, Heard::Own(LogicalTime(time)))]);
-        let both =
-            joining([(30, some(upper, 29)), (20, [some(lower, 19), own(upper, 9)].concat())]);
-        let told = both.horizon(horizon(5), &had);
-        assert_eq!((told.last, told.sources.len()), (event(9), 0));
-        // Of a half that nobody has all of nothing is to come.
-        let one = joining([(30, some(upper, 29)), (20, some(Range::ALL, 19))]);
-        assert_eq!(one.horizon(horizon(5), &had).last, event(30));
-        assert_eq!(one.lost(&had), [upper]);
-        assert!(both.lost(&had).is_empty());
-    }
-
-    /// It gave the part up before all waits that has had its turn since.
-    #[test]
-    fn who_gave_a_part_up_is_no_copy_of_what_came_later() {
-        let members: Vec<NodeId> = (1..=3).map(NodeId).collect();
-        let around = Around { members, ..Around::in_round(99) };
-        for (until, is_enough) in [(9, false), (12, true)] {
-            let noted = Vec::from([(halves()[0], Heard::Own(LogicalTime(until)))]);
-            let two = joining([(20, noted.clone()), (20, noted)]);
-            let joining = Joining { floor: event(10), ..two };
-            assert_eq!(joining.is_enough(&around), is_enough, "up to {until}");
-        }
-    }
-
-    /// When a number of slices falls, those who hold a part are not ready for all that others take
-    /// over, and send for long. Others who lack it are heard to the end at once.
-    #[test]
-    fn who_sends_what_nobody_else_has_is_waited_for() {
-        let lacks = || Vec::from([(Range::ALL, Heard::Nothing)]);
-        let members: Vec<NodeId> = (1..=3).map(NodeId).collect();
-        let late = 99 * 24;
-        let around = Around { members, ..Around::in_round(late) };
-        let mut joining = joining([(20, lacks()), (20, lacks()), (20, Vec::new())]);
-        let holder = joining.donors.get_mut(&NodeId(3)).expect("it is one");
-        (holder.begun, holder.asked_at) = (holder.whole.take(), late - 1);
-        assert!(!joining.is_enough(&around), "it is sending");
-        assert!(joining.is_enough(&Around { round: late + 9, ..around }), "it is no more");
-    }
-
-    /// What was given up is as old as then, and who takes a place knows how far others are.
-    #[test]
-    fn what_was_given_up_is_no_copy_for_who_takes_a_place() {
-        let own = || Vec::from([(halves()[1], Heard::Own(LogicalTime(9)))]);
-        let members: Vec<NodeId> = (1..=3).map(NodeId).collect();
-        let around = Around { members, ..Around::in_round(99) };
-        for (takes_place, heard, is_enough) in
-            [(true, 20, false), (true, 9, true), (false, 20, true)]
-        {
-            let two = joining([(heard, own()), (heard, own())]);
-            let joining = Joining { takes_place, heard: event(heard), ..two };
-            assert_eq!(joining.is_enough(&around), is_enough, "{takes_place}, {heard}");
-        }
-    }
-
-    /// All events behind what those had who have the range are gone: it goes on where others are.
-    #[test]
-    fn who_is_left_behind_goes_on_where_others_are() {
-        let mut joining = joining([(20, Vec::new()), (30, [(Range::ALL, Heard::Nothing)].into())]);
-        let had = Around::in_round(0).had;
-        assert_eq!(joining.horizon(horizon(5), &had).last, event(20));
-        joining.is_left_behind = true;
-        assert_eq!(joining.horizon(horizon(5), &had).last, event(30));
-    }
-
-    /// Its own disk may be the only copy. Without one it waits for long, for one that may come.
-    #[test]
-    fn who_knows_no_copy_waits_for_long_and_not_for_ever() {
-        let lacks = || Vec::from([(Range::ALL, Heard::Taken(LogicalTime(0)))]);
-        for members in [Vec::new(), Vec::from([1, 2].map(NodeId)), (1..=3).map(NodeId).collect()] {
-            let is_all = members.len() < 3;
-            let joining = joining([(20, lacks()), (20, lacks())]);
-            let around = |round| Around { members: members.clone(), ..Around::in_round(round) };
-            assert!(!joining.is_enough(&around(16 * 24 - 1)));
-            assert!(joining.is_enough(&around(16 * 24)));
-            let had = Had { noted: Vec::new(), ..around(0).had };
-            assert_eq!(joining.is_enough(&Around { had, ..around(99) }), is_all, "its own");
-            let all = Around { is_told_all: true, ..around(99) };
-            assert_eq!(joining.is_enough(&all), is_all, "nobody else can have it");
-            let had = Had { lives: false, ..around(0).had };
-            assert!(joining.is_enough(&Around { had, ..around(99) }), "nothing was written");
-            let ready = Joining { heard_ready: Some(16 * 24 - 9), ..joining.clone() };
-            assert!(!ready.is_enough(&around(16 * 24)), "one was there just now");
-            let hopes = Joining { hope: Some(16 * 24 - 9), ..joining.clone() };
-            assert!(!hopes.is_enough(&around(16 * 24)), "one will come as far just now");
-            let one = Joining { donors: joining.donors.into_iter().take(1).collect(), ..hopes };
-            assert!(!one.is_enough(&around(99)));
-            assert!(one.is_enough(&around(99 * 24)), "the others say nothing");
-        }
-    }
-}
+mod tests;

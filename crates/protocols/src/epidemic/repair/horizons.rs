@@ -33,14 +33,31 @@ impl Joining {
         }
     }
 
-    /// Whether a page counts. If not, its sender is ready, and comes as far with the next event: it
-    /// is waited for.
-    pub(super) fn counts(&mut self, donor: NodeId, page: &SnapshotB, round: u64) -> bool {
-        let counts = self.takes(page);
-        if !counts && self.donors.get(&donor).is_some_and(|asked| asked.number == page.number) {
-            self.hope = Some(round);
+    /// Whether a page counts. Who is not ready may have less than all, and never come so far. Who
+    /// is, and is below what has had its turn here, comes as far with the next event: it is waited
+    /// for. But there may be none for long. Who says the same for long has missed what came last,
+    /// or nothing comes: it is no copy, but all that there is.
+    pub(super) fn counts(
+        &mut self,
+        donor: NodeId,
+        page: &SnapshotB,
+        (round, patience): (u64, u64),
+    ) -> bool {
+        if !page.is_ready || page.horizon.last >= self.floor {
+            self.below.remove(&donor);
+            return true;
         }
-        counts
+        let is_asked = self.donors.get(&donor).is_some_and(|asked| asked.number == page.number);
+        if !is_asked {
+            return false;
+        }
+        let since = *self.below.entry(donor).or_insert(round);
+        let is_long = round >= since + 2 * patience;
+        if !is_long || mutant!("epidemic_waits_for_who_is_below") {
+            self.hope = Some(round);
+            return false;
+        }
+        true
     }
 
     /// A donor has come so far, and this node so far; returns how far the furthest has come of

@@ -17,9 +17,10 @@ use super::deferred::Deferred;
 use super::donor::{Donor, taken};
 use super::enough::{Around, Had};
 use super::snapshot::time;
+use super::told::Told;
 use crate::epidemic::replica::range::Range;
 use crate::epidemic::{Context, Epidemic, Level};
-use crate::epto::{EventKey, Horizon, LogicalTime, ResumeError};
+use crate::epto::{EventKey, LogicalTime};
 use crate::gossip::cyclon::Peer;
 use crate::slices::Changed;
 use alloc::boxed::Box;
@@ -80,6 +81,10 @@ pub struct Joining {
     pub(super) lives: bool,
     /// Whether something was dropped that the node had itself.
     pub(super) has_dropped: bool,
+    /// The donors that are ready and below `floor`, with the rounds since when they have said so.
+    pub(super) below: BTreeMap<NodeId, u64>,
+    /// What others have said last of what they had.
+    pub(super) told: BTreeMap<NodeId, Told>,
     /// What has had its turn since `floor`.
     pub(super) deferred: Deferred,
 }
@@ -95,8 +100,9 @@ impl Standing {
 impl Joining {
     /// Begins anew; what was taken stays.
     pub(in crate::epidemic) fn restart(&mut self) {
-        (self.range, self.since, self.heard_ready) = (None, None, None);
+        (self.range, self.since, self.heard_ready, self.hope) = (None, None, None, None);
         self.donors.clear();
+        self.told.clear();
     }
 
     /// Which question a donor was asked last.
@@ -199,9 +205,8 @@ impl Epidemic {
         if joining.range.is_some_and(|range| range != target) {
             joining.restart();
         }
-        if joining.range.replace(target).is_none() {
-            joining.hope = Some(round);
-        }
+        joining.range = Some(target);
+        joining.hope.get_or_insert(round);
         joining.since.get_or_insert(round);
         let (patience, members) = (PATIENCE_TTLS * ttl, known);
         let had = self.had(target);
@@ -225,7 +230,7 @@ impl Epidemic {
         if joining.is_enough(&around) {
             return self.take_over(around.had, cx);
         }
-        self.ask_donors(target, round, cx);
+        self.ask_donors(&around.had, round, cx);
     }
 
     /// What this node had itself of a range when it began to join. Who has a place had no more of
@@ -241,104 +246,9 @@ impl Epidemic {
         // Without an order nothing tells it but what is here.
         let is_used = is_unordered && (!joining.takes_place || !state.store.is_empty());
         let is_used = is_used && !mutant!("epidemic_no_order_no_loss");
-        Had { range, noted, lives: joining.lives || state.last.is_some() || is_used }
-    }
-
-    /// Enough is here: the node is ready.
-    fn take_over(&mut self, had: Had, cx: &mut Context<'_>) {
-        let target = had.range;
-        invariant!(self.state.writes.is_empty(), "an input begins without writes");
-        let Standing::Joining(joining) = &mut self.state.standing else { return };
-        let furthest_ready = time(joining.furthest_ready);
-        if self.drop_behind(&target, furthest_ready) {
-            // What came late, after all that was asked for.
-            return self.flush(cx);
-        }
-        let Standing::Joining(joining) = &mut self.state.standing else { return };
-        let has_ready = joining.done(true).next().is_some();
-        let own = Horizon { last: self.state.last, ..Horizon::default() };
-        let since = self.state.last;
-        // Of who lags nothing was taken; who had something itself has what there is.
-        let had_any = since.is_some() && !joining.has_dropped;
-        let is_alone =
-            !had_any && joining.done(false).all(|donor| donor.lags() || !donor.is_member);
-        let heard = joining.heard.map_or(LogicalTime(0), |furthest| furthest.time);
-        let mut horizon = joining.horizon(own, &had);
-        let lost = if has_ready { joining.lost(&had) } else { joining.in_doubt(&had) };
-        let takes_place = joining.takes_place;
-        // Who has no place has none: nothing has its turn there.
-        let (deferred, cuts) = (core::mem::take(&mut joining.deferred), joining.cuts);
-        if takes_place {
-            let clock = horizon.last.map_or(LogicalTime(0), |last| last.time);
-            horizon.clock = horizon.clock.max(clock);
-            // Where nobody is ready what was heard of is all that says how far others were.
-            let is_led = has_ready && !mutant!("epidemic_believes_any_horizon");
-            let is_new = !self.state.epto.has_clock();
-            if is_new && !is_led && !mutant!("epidemic_resumes_behind_the_furthest") {
-                horizon.clock = horizon.clock.max(heard);
-            }
-            if !self.resume(&horizon, cx) {
-                return;
-            }
-            if let Some(last) = horizon.last {
-                self.state.set_last(last);
-                self.forget_old(last.time);
-            }
-            // What is written from now on comes behind all that was heard of, taken or not.
-            if !mutant!("epidemic_resumes_behind_the_furthest") {
-                self.state.epto.on_heard_of(heard);
-            }
-        }
-        probe!("epidemic/joined");
-        if takes_place {
-            self.state.is_alone = is_alone;
-            self.give_up_found(Vec::new(), since.map_or(LogicalTime(0), |since| since.time));
-        }
-        self.state.behind.end(&target, &mut self.state.writes);
-        self.perform_deferred(deferred, &target);
-        self.begin_doubt(&target, &lost);
-        self.state.counters.joins += 1;
-        let ready = self.state.ready.unwrap_or(target);
-        let (first, last) = (ready.first.min(target.first), ready.last.max(target.last));
-        self.state.ready = Some(Range { first, last });
-        self.state.note_rest();
-        let is_whole = self.state.is_whole();
-        let floor = self.state.last;
-        self.state.standing = match is_whole {
-            true => Standing::Ready,
-            // It may be in time with more, the next time.
-            false => {
-                let cuts = cuts.saturating_sub(1);
-                Standing::Joining(Box::new(Joining { floor, cuts, ..Joining::default() }))
-            }
-        };
-        self.flush(cx);
-        invariant!(self.state.epto.has_place(), "who is ready knows its place in the order");
-    }
-
-    /// Takes a place in the order, or begins anew; returns whether there is one.
-    fn resume(&mut self, horizon: &Horizon, cx: &mut Context<'_>) -> bool {
-        let resumed = self.state.epto.resume_at(horizon);
-        if let (Err(_), Standing::Joining(joining)) = (resumed, &mut self.state.standing) {
-            probe!("epidemic/snapshot_old");
-            joining.restart();
-            // The same would come of it again and again.
-            joining.is_left_behind |= resumed == Err(ResumeError::Old);
-        }
-        let is_far = resumed == Err(ResumeError::Far);
-        let (own, clock) = (time(self.state.last), self.state.epto.clock().0);
-        self.say_ahead(if is_far { own.saturating_sub(clock) } else { 0 }, cx);
-        resumed.is_ok()
-    }
-
-    /// Drops all that is stored: it may be what others have purged.
-    pub(in crate::epidemic) fn drop_all(&mut self, cx: &mut Context<'_>) {
-        let state = &mut self.state;
-        state.drop_part(&Range::ALL);
-        state.last = None;
-        state.former.clear();
-        state.writes.push((super::super::keys::LAST, None));
-        self.flush(cx);
+        let lives = joining.lives || state.last.is_some() || is_used;
+        let last = state.last.filter(|_| joining.takes_place);
+        Had { range, noted, lives, last, is_unordered }
     }
 }
 
@@ -351,6 +261,7 @@ fn may_be_met(known: &[NodeId], floor: u16) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::epto::Horizon;
 
     /// Members that it does not know of would drop what they have when it takes that place.
     #[test]

@@ -14,3 +14,5 @@ mod leaf_set;
 mod lost;
 pub mod rest;
 mod snapshot;
+mod take_over;
+mod told;

@@ -3,6 +3,7 @@
 use super::behind::Heard;
 use super::compare::bytes_of;
 use super::donor::{Donor, Said, is_life};
+use super::enough::{HOPE, Had};
 use super::join::{DONORS, PATIENCE_TTLS, Standing};
 use crate::epidemic::message::{Message, PAGE_BYTES, RECORDS_MAX, Rest, SnapshotB};
 use crate::epidemic::replica::range::Range;
@@ -15,43 +16,73 @@ use quorate_kernel::ids::{Incarnation, NodeId};
 use quorate_kernel::{invariant, mutant, probe};
 
 impl Epidemic {
-    /// Asks as many members as it takes, and others in place of those that are silent.
-    pub(super) fn ask_donors(&mut self, range: Range, round: u64, cx: &mut Context<'_>) {
+    /// Asks as many members as it takes, and others in place of those that are silent; beside them
+    /// those that have what nobody else has.
+    pub(super) fn ask_donors(&mut self, had: &Had, round: u64, cx: &mut Context<'_>) {
         let name = |peer: &crate::gossip::cyclon::Peer| peer.who.node;
         let members: Vec<NodeId> = self.state.slices.members().iter().map(name).collect();
         let neighbours = self.state.cyclon.view().iter().map(name);
         let neighbours: Vec<NodeId> = neighbours.filter(|node| !members.contains(node)).collect();
         let patience = PATIENCE_TTLS * u64::from(self.state.epto.parameters().ttl);
         let Standing::Joining(joining) = &mut self.state.standing else { return };
-        let is_long = joining.since.is_some_and(|since| round >= since + patience);
+        let is_long = |times| joining.since.is_some_and(|since| round >= since + times * patience);
+        // Before that nothing is taken of who is not ready, nor while one sends who is.
+        let takes_all = is_long(2) && !joining.hears_ready(round, patience);
+        let beside = match takes_all {
+            true => joining.beside(had, (round, HOPE * patience), cx.rng),
+            false => Vec::new(),
+        };
         let has_ready = joining.donors.values().any(Donor::is_ready);
         // Where no member is ready anybody may know a place in the order.
-        let asks_all = members.is_empty() || (is_long && !has_ready && round.is_multiple_of(2));
-        let is_open = |donor: &&Donor| !donor.is_silent(round) && donor.is_member != asks_all;
+        let asks_all = members.is_empty() || (is_long(1) && !has_ready && round.is_multiple_of(2));
+        let is_counted = |donor: &&Donor| donor.is_member != asks_all && !donor.is_beside;
+        let is_open = |donor: &&Donor| !donor.is_silent(round) && is_counted(donor);
         let open = joining.donors.values().filter(is_open).count();
-        let free =
-            |node: &NodeId| joining.donors.get(node).is_none_or(|donor| donor.is_silent(round));
+        let is_free = |node: &NodeId| {
+            let is_silent = joining.donors.get(node).is_none_or(|donor| donor.is_silent(round));
+            is_silent && !beside.contains(node)
+        };
         let asked = if asks_all { &neighbours } else { &members };
         // Those that never were first: all are heard the sooner.
         let is_new = |node: &NodeId| !joining.donors.contains_key(node);
         let (mut new, mut free): (Vec<NodeId>, Vec<NodeId>) =
-            asked.iter().copied().filter(free).partition(is_new);
+            asked.iter().copied().filter(is_free).partition(is_new);
+        let mut chosen: Vec<(NodeId, bool)> = beside.iter().map(|node| (*node, true)).collect();
         for _ in open..DONORS {
             let free = if new.is_empty() { &mut free } else { &mut new };
             if free.is_empty() {
                 break;
             }
-            let donor = free.swap_remove(cx.rng.below(free.len() as u64) as usize);
-            // What one that is not ready has said stays until it has said more.
-            let whole = joining.donors.remove(&donor).and_then(|donor| donor.whole);
-            self.state.questions += 1;
-            let number = self.state.questions;
-            let is_member = members.contains(&donor);
-            let asked = Donor { asked_at: round, number, begun: None, whole, is_member };
-            joining.donors.insert(donor, asked);
-            // A question promises nothing.
-            cx.fx.send_early(donor, first_question(number, range));
+            chosen.push((free.swap_remove(cx.rng.below(free.len() as u64) as usize), false));
         }
+        for (donor, is_beside) in chosen {
+            self.ask_donor(donor, (had.range, round), (members.contains(&donor), is_beside), cx);
+        }
+    }
+
+    /// Asks one; again, if it was late. What one that is not ready has said stays until it has said
+    /// more.
+    fn ask_donor(
+        &mut self,
+        donor: NodeId,
+        (range, round): (Range, u64),
+        (is_member, is_beside): (bool, bool),
+        cx: &mut Context<'_>,
+    ) {
+        let Standing::Joining(joining) = &mut self.state.standing else { return };
+        if mutant!("epidemic_late_page_begins_anew")
+            && let Some(donor) = joining.donors.get_mut(&donor)
+        {
+            self.state.questions += 1;
+            donor.begin_anew(self.state.questions);
+        }
+        let asked = joining.donors.entry(donor).or_insert_with(|| {
+            self.state.questions += 1;
+            Donor::new(self.state.questions, round)
+        });
+        (asked.asked_at, asked.is_member, asked.is_beside) = (round, is_member, is_beside);
+        // A question promises nothing.
+        cx.fx.send_early(donor, asked.question(range));
     }
 
     /// A joining node asks for a page.
@@ -134,13 +165,16 @@ impl Epidemic {
         let Some(range) = joining.range else { return };
         joining.forget_unless(|told| self.state.epto.believes(told));
         let waits = joining.hears_ready(round, patience) && !mutant!("epidemic_takes_of_both");
-        let counts = joining.counts(from.node, &page, round);
+        let counts = joining.counts(from.node, &page, (round, patience));
         let Some(donor) = joining.donors.get(&from.node).filter(|_| counts) else { return };
         if donor.number != page.number && !mutant!("epidemic_late_page_taken") {
             return;
         }
         let is_member = donor.is_member;
         joining.lives |= is_life(&page, &range, self.settings.level);
+        if is_believed {
+            joining.hear_told(from.node, (&page, &lost), round);
+        }
         if page.is_ready {
             joining.hear_ready((page.horizon.last, is_believed), (round, patience));
         }
@@ -257,8 +291,8 @@ impl Epidemic {
             // The pages before this one were of what it had when it was not ready, or this one is.
             probe!("epidemic/donor_changed");
             self.state.questions += 1;
-            (donor.number, donor.begun) = (self.state.questions, None);
-            cx.fx.send_early(from, first_question(donor.number, range));
+            donor.begin_anew(self.state.questions);
+            cx.fx.send_early(from, donor.question(range));
             return;
         }
         begun.is_ready = page.is_ready;
@@ -266,18 +300,18 @@ impl Epidemic {
             begun.hear(&page.noted);
             begun.hear_lost(lost);
         }
+        self.state.questions += 1;
         if page.after.is_nothing() && page.ids_below.is_nothing() {
             donor.whole = donor.begun.take();
             // A page that comes twice is none of another snapshot.
             if !mutant!("epidemic_pages_count_twice") {
-                self.state.questions += 1;
-                donor.number = self.state.questions;
+                donor.begin_anew(self.state.questions);
             }
         } else {
-            let (number, after, ids_below) = (page.number, page.after, page.ids_below);
-            let question = Message::SnapshotA { number, range, after, ids_below };
+            // Nor is it another page.
+            donor.turn(self.state.questions, (page.after, page.ids_below));
             // A question promises nothing.
-            cx.fx.send_early(from, question);
+            cx.fx.send_early(from, donor.question(range));
         }
         // Others may have purged it, who are heard later.
         if let Some(heard) = heard.filter(|_| !mutant!("epidemic_keeps_of_who_lags")) {
@@ -323,8 +357,4 @@ pub(super) fn time(event: Option<EventKey>) -> u64 {
 /// What the clock of its node shows at least.
 pub(super) fn clock_of(horizon: &Horizon) -> LogicalTime {
     horizon.clock.max(LogicalTime(time(horizon.last)))
-}
-
-fn first_question(number: u64, range: Range) -> Message {
-    Message::SnapshotA { number, range, after: Rest::All, ids_below: Rest::All }
 }

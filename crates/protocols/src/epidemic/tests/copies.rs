@@ -220,6 +220,10 @@ fn who_takes_over_counts_on_from_the_furthest_that_was_heard() {
             world.say(*donor, node, Message::SnapshotB(SnapshotB { is_ready: false, ..usual }));
         }
         world.run(2);
+        assert!(!world.state(node).is_whole(), "it may send what nobody else has");
+        // As if many rounds had passed in which it is asked, and says nothing.
+        world.with_host(node, |engine, _| engine.state.round += 2_000);
+        world.run(4);
         assert!(world.state(node).is_whole());
         assert!(world.state(node).epto.clock() >= LogicalTime(far));
     }

@@ -55,6 +55,9 @@ enum Happening {
 /// Whether a message from one node to another is lost.
 pub type Cut = Box<dyn Fn(NodeId, NodeId, &Message) -> bool>;
 
+/// By how much later than others a message comes.
+pub type Late = Box<dyn Fn(&Message) -> Span>;
+
 pub struct World {
     pub hosts: BTreeMap<NodeId, Host>,
     pub now: Time,
@@ -62,6 +65,7 @@ pub struct World {
     pub settings: Settings,
     pub loss_ppm: u32,
     pub cut: Option<Cut>,
+    pub late: Option<Late>,
     /// The longest time that a message takes; the shortest is a tenth of it.
     pub delay: Span,
     pub answers: BTreeMap<Ticket, Outcome>,
@@ -89,6 +93,7 @@ impl World {
             settings,
             loss_ppm: 0,
             cut: None,
+            late: None,
             delay: Span::millis(60),
             answers: BTreeMap::new(),
             asked: BTreeMap::new(),
@@ -241,7 +246,8 @@ impl World {
         if !is_local && (is_cut || self.rng.chance_ppm(self.loss_ppm)) {
             return;
         }
-        let delay = self.rng.between(self.delay.0 / 10, self.delay.0);
+        let late = self.late.as_ref().map_or(Span(0), |late| late(&message));
+        let delay = self.rng.between(self.delay.0 / 10, self.delay.0) + late.0;
         let at = if is_local { self.now } else { self.now + Span(delay) };
         self.push(at, Happening::Message { from, to, message: Box::new(message) });
     }

@@ -25,8 +25,9 @@ fn a_page_that_comes_twice_tells_of_no_later_snapshot() {
     let asked_first = number_of(&world);
     let first = page(&world, node, asked_first, 3, false);
     world.say(members[0], node, Message::SnapshotB(first));
+    let asked_last = number_of(&world);
     for time in [5, 30] {
-        let last = page(&world, node, asked_first, time, true);
+        let last = page(&world, node, asked_last, time, true);
         world.say(members[0], node, Message::SnapshotB(last));
     }
     let other = page(&world, node, number(&world, node, members[1]), 4, true);

@@ -3,3 +3,4 @@
 mod counted;
 mod deferred;
 mod lost;
+mod slow;
