@@ -89,7 +89,7 @@ impl Core {
         if let Err(failure) = &served {
             // Closing may take its time, and nobody is answered any more.
             drop((cluster, clients, links));
-            note_failure(&mut directory, failure);
+            note_failure_of(&mut directory, failure);
         }
         let finished = disk.finish().map_err(HostError::from);
         // A merge may go on for longer than whoever stops this host waits.
@@ -101,7 +101,7 @@ impl Core {
         // It reads what the directory holds.
         drop(node);
         if let Err(failure) = &closed {
-            note_failure(&mut directory, failure);
+            note_failure_of(&mut directory, failure);
         }
         served.and(closed).and(noted)?;
         let (node, path) = (directory.identity().node, directory.path().to_path_buf());
@@ -368,10 +368,15 @@ impl Core {
 }
 
 /// Notes in the directory that the disk failed, if that is why the host stops.
-fn note_failure(directory: &mut Directory, failure: &HostError) {
-    if let HostError::Fatal(_) = failure
-        && let Err(error) = directory.note_failure()
-    {
+fn note_failure_of(directory: &mut Directory, failure: &HostError) {
+    if let HostError::Fatal(_) = failure {
+        note_failure(directory);
+    }
+}
+
+/// Notes in the directory that the disk failed.
+fn note_failure(directory: &mut Directory) {
+    if let Err(error) = directory.note_failure() {
         let advice = "start this host with --moved next, once its disk is whole";
         tracing::error!(event = "failure_not_noted", %error, "{advice}");
     }

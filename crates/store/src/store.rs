@@ -17,7 +17,7 @@ use crate::wal::segments::{
     List, SEGMENT_BYTES_LEAST, SEGMENT_BYTES_MOST, remove_unfinished, settle_all,
 };
 use crate::wal::trimmed::Trimmed;
-use crate::wal::write::{FIRST_KEY, Full, Ground, Wal};
+use crate::wal::write::{FIRST_KEY, Full, Ground, LAST_KEY, Wal};
 use bytes::Bytes;
 use quorate_kernel::entries::{self, Place};
 use quorate_kernel::error::Fatal;
@@ -252,8 +252,7 @@ impl StoreLog {
 
 impl Log for StoreLog {
     fn apply(&mut self, batches: &[Batch]) -> Result<(), Fatal> {
-        let writes = batches.iter().map(|batch| batch.writes.len() as u64).sum();
-        self.reclaim.note(writes, batches.iter().map(|batch| batch.size() as u64).sum());
+        self.reclaim.note(&self.ground, batches);
         self.disk.apply(batches)
     }
 
@@ -297,7 +296,7 @@ impl StoreReader {
 impl Reader for StoreReader {
     fn get(&self, key: &[u8]) -> Result<Option<Bytes>, Fatal> {
         let trimmed = &self.ground.trimmed;
-        if key < FIRST_KEY || trimmed.hides(key) {
+        if !(FIRST_KEY..LAST_KEY).contains(&key) || trimmed.hides(key) {
             return Ok(None);
         }
         if let Some((lane, Place::Log(log))) = entries::store_place(key) {
@@ -316,7 +315,7 @@ impl Reader for StoreReader {
         to: &[u8],
         each: &mut dyn FnMut(&Bytes, &Bytes) -> bool,
     ) -> Result<(), Fatal> {
-        let from = from.max(FIRST_KEY);
+        let (from, to) = (from.max(FIRST_KEY), to.min(LAST_KEY));
         if from >= to {
             return Ok(());
         }

@@ -13,7 +13,7 @@
 //! ```
 
 use super::handshake::{CONNECTION, HELLO_BYTES, Hello, HelloError, MAGIC};
-use super::progress;
+use super::progress::{self, Report};
 use crate::io::{self, Progress};
 use crate::proof::{self, Initiator, MESSAGE_BYTES, Purpose, RECORD_BYTES_MAX, Session};
 use bytes::BytesMut;
@@ -23,6 +23,7 @@ use quorate_kernel::rope::Rope;
 use quorate_kernel::wire::{frame_length, frame_source};
 use quorate_node::pump::Input;
 use quorate_store::Secret;
+use std::collections::HashSet;
 use std::io::Write;
 use std::time::Instant;
 
@@ -66,6 +67,8 @@ pub(crate) struct Link {
     pub greeted: (Incarnation, u64),
     /// What the peer was told of how far this host has synced, and when.
     pub said: Option<(Lsn, Instant)>,
+    /// How many nodes it was last said of that they have left.
+    pub left_said: Option<usize>,
     pub is_readable: bool,
     pub is_dirty: bool,
     /// The peer will send nothing more than what the socket holds.
@@ -101,6 +104,8 @@ pub(super) struct Arrived {
     pub late: u64,
     /// How far the peer says that it has synced.
     pub synced: Option<Lsn>,
+    /// Who has left for good, as the peer says.
+    pub left: Vec<NodeId>,
 }
 
 /// Which frames of lanes are taken.
@@ -130,6 +135,7 @@ impl Link {
             heard_at: Instant::now(),
             greeted: (Incarnation::default(), 0),
             said: None,
+            left_said: None,
             is_readable: false,
             is_dirty: false,
             is_ending: false,
@@ -281,10 +287,16 @@ impl Link {
         }
     }
 
-    /// Says how far this host has synced.
-    pub fn say(&mut self, me: Incarnation, to: NodeId, synced: Lsn) {
-        self.out.push(progress::frame(me, to, synced));
-        self.said = Some((synced, Instant::now()));
+    /// What is to be said next: how far this host has synced, and who has left if that is new.
+    pub fn report(&mut self, synced: Lsn, left: &HashSet<NodeId>) -> Report {
+        let is_new = self.left_said.replace(left.len()) != Some(left.len());
+        Report::new(synced, left.iter().copied().filter(|_| is_new))
+    }
+
+    /// Says how far this host has synced, and what else it has to say of itself.
+    pub fn say(&mut self, me: Incarnation, to: NodeId, report: &Report) {
+        self.out.push(progress::frame(me, to, report));
+        self.said = Some((report.synced, Instant::now()));
     }
 
     /// Takes the frames that have arrived whole; those of lanes are `wanted` or dropped.
@@ -307,8 +319,9 @@ impl Link {
             if frame_source(&frame) != Some(from) {
                 arrived.foreign += 1;
             } else if progress::is_of_link(&frame) {
-                let (_, synced) = progress::read(frame).map_err(|_| Loss::Garbage)?;
-                arrived.synced = Some(synced);
+                let (_, report) = progress::read(frame).map_err(|_| Loss::Garbage)?;
+                arrived.synced = Some(report.synced);
+                arrived.left.extend(report.left);
             } else if wanted == Wanted::NoKeyspaces && progress::is_of_keyspace(&frame) {
                 arrived.late += 1;
             } else if wanted != Wanted::None {

@@ -193,7 +193,8 @@ impl Links {
         match link.filter(|(_, link)| link.is_up() && has_room(link)) {
             Some((key, link)) => {
                 if link.said.is_none_or(|(said, _)| said < self.synced) {
-                    link.say(self.hello.from, node, self.synced);
+                    let report = link.report(self.synced, self.peers.left());
+                    link.say(self.hello.from, node, &report);
                 }
                 write(&mut link.out);
                 mark(&mut link.is_dirty, &mut self.dirty, key);
@@ -376,6 +377,7 @@ impl Links {
         };
         let arrived = link.frames(wanted, inputs)?;
         let (Incarnation { node, start }, run) = link.greeted;
+        self.meeting.leave_out(&arrived.left);
         if let Some(synced) = arrived.synced {
             self.peers.see(Sighting { node, start, run, synced });
         }

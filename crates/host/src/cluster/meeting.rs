@@ -4,10 +4,11 @@
 //! Until the meeting is over no frame leaves the host, and no client is served. It is over when
 //! every host of the ring was met; when a majority was, after a second; and after five seconds
 //! whoever was met, since hosts that are all away have nothing to compare with. A directory that
-//! was moved must meet every host.
+//! was moved must meet every host that has not left for good, as one of those says that it meets.
 
 use super::handshake::{HelloError, Word};
 use quorate_kernel::ids::{Incarnation, NodeId};
+use quorate_kernel::mutant;
 use quorate_kernel::sighting::{Disowned, Past};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -37,6 +38,8 @@ pub(crate) struct Meeting {
     began: Instant,
     must_meet_all: bool,
     met: BTreeSet<NodeId>,
+    /// Who has left for good, as others say: the ring that this host knows may be old.
+    left: BTreeSet<NodeId>,
     /// Who is connected to another process of this node, and since when it says so.
     rivals: BTreeMap<NodeId, Instant>,
     is_over: bool,
@@ -53,6 +56,7 @@ impl Meeting {
             began: Instant::now(),
             must_meet_all,
             met: BTreeSet::new(),
+            left: BTreeSet::new(),
             rivals: BTreeMap::new(),
             is_over: false,
             has_warned: false,
@@ -90,6 +94,13 @@ impl Meeting {
         Ok(())
     }
 
+    /// A host that was met says who has left for good: nobody waits for those.
+    pub fn leave_out(&mut self, left: &[NodeId]) {
+        if !self.is_over && !mutant!("meets_who_has_left") {
+            self.left.extend(left);
+        }
+    }
+
     /// Why this host must end, if it must.
     pub fn verdict(&self) -> Option<&Verdict> {
         self.verdict.as_ref()
@@ -101,6 +112,9 @@ impl Meeting {
             return false;
         }
         let waited = now - self.began;
+        let there: Vec<NodeId> =
+            others.iter().copied().filter(|node| !self.left.contains(node)).collect();
+        let others = &there;
         let met = others.iter().filter(|node| self.met.contains(node)).count();
         let has_majority = met + 1 > others.len().div_ceil(2);
         self.is_over = met == others.len()
@@ -160,6 +174,17 @@ mod tests {
         assert!(over_after(false, 2, 3, second) && over_after(false, 2, 4, second));
         assert!(!over_after(false, 0, 1, second) && over_after(false, 0, 1, ANYBODY_AFTER));
         assert!(!over_after(true, 3, 4, 10 * ANYBODY_AFTER), "a directory was moved");
+    }
+
+    #[test]
+    fn nobody_waits_for_who_has_left_as_the_others_say() {
+        let (now, mut meeting) = (Instant::now(), meeting(true));
+        assert_eq!(meeting.hear(NodeId(2), &Word::default(), now), Ok(()));
+        assert!(!meeting.comes_to_its_end(&others(3), now), "two others are on the ring");
+        meeting.leave_out(&[NodeId(3)]);
+        assert!(!meeting.comes_to_its_end(&others(3), now), "one is there, and was not met");
+        assert_eq!(meeting.hear(NodeId(4), &Word::default(), now), Ok(()));
+        assert!(meeting.comes_to_its_end(&others(3), now));
     }
 
     #[test]

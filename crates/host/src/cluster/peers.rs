@@ -201,6 +201,11 @@ impl Peers {
         }
     }
 
+    /// Who has left for good.
+    pub fn left(&self) -> &HashSet<NodeId> {
+        &self.left
+    }
+
     /// Follows the ring: adds who came, moves who moved. Answers who has left, and is forgotten by
     /// [`Peers::forget`] once its connection is closed.
     pub fn set_ring(&mut self, ring: &Ring) -> Vec<usize> {

@@ -1,4 +1,5 @@
-//! How far this host's log has synced, said to the other end of a connection.
+//! How far this host's log has synced, said to the other end of a connection; first of all also
+//! which hosts have left for good, for who waits to meet them.
 //!
 //! It is a frame of the link itself. It leaves before the first frame that may rest on what was
 //! synced since the last one, so whoever holds an acknowledgement knows the batch under it; and
@@ -12,23 +13,38 @@ use quorate_kernel::wire::{Body, Decoder, Encoder, Frame, Received, Wire};
 /// Where a frame names its lane.
 const LANE_AT: usize = 5;
 
-/// The sender's log is synced up to this batch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Progress(Lsn);
+/// Of more hosts that have left so many are told: who waits for another one asks its operator.
+const LEFT_MAX: usize = 1024;
 
-impl Wire for Progress {
-    fn encode(&self, out: &mut Encoder<'_>) {
-        out.head(&self.0);
-    }
+/// What a connection says of its sender.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Report {
+    /// Its log is synced up to this batch.
+    pub synced: Lsn,
+    /// Who has left the cluster for good, as far as it knows; said when it has changed.
+    pub left: Vec<NodeId>,
+}
 
-    fn decode(input: &Decoder) -> Result<Progress, WireError> {
-        input.head().map(Progress)
+impl Report {
+    /// The same, with as many of those that have left as a frame takes.
+    pub fn new(synced: Lsn, left: impl Iterator<Item = NodeId>) -> Report {
+        Report { synced, left: left.take(LEFT_MAX).collect() }
     }
 }
 
-/// The frame that tells a node how far this one has synced.
-pub(crate) fn frame(me: Incarnation, to: NodeId, synced: Lsn) -> Bytes {
-    let body = Body::encode(&Progress(synced), &mut BytesMut::new()).expect("it fits");
+impl Wire for Report {
+    fn encode(&self, out: &mut Encoder<'_>) {
+        out.head(&(self.synced, &self.left));
+    }
+
+    fn decode(input: &Decoder) -> Result<Report, WireError> {
+        input.head().map(|(synced, left)| Report { synced, left })
+    }
+}
+
+/// The frame that tells a node so.
+pub(super) fn frame(me: Incarnation, to: NodeId, report: &Report) -> Bytes {
+    let body = Body::encode(report, &mut BytesMut::new()).expect("it fits");
     let target = Incarnation { node: to, start: Start(0) };
     Frame { lane: LaneId::LINK, source: me, target, body }.to_bytes()
 }
@@ -48,11 +64,10 @@ fn lane_of(frame: &[u8]) -> Option<LaneId> {
     Some(LaneId(u32::from_le_bytes(*bytes)))
 }
 
-/// Who says so, and how far it has synced.
-pub(crate) fn read(frame: Bytes) -> Result<(Incarnation, Lsn), WireError> {
+/// Who says so, and what.
+pub(super) fn read(frame: Bytes) -> Result<(Incarnation, Report), WireError> {
     let received = Received::decode(frame)?;
-    let Progress(synced) = Progress::decode(&received.message)?;
-    Ok((received.source, synced))
+    Ok((received.source, Report::decode(&received.message)?))
 }
 
 #[cfg(test)]
@@ -62,10 +77,13 @@ mod tests {
     #[test]
     fn it_is_read_back_and_told_from_a_lanes_frames() {
         let me = Incarnation { node: NodeId(5), start: Start(3) };
-        let bytes = frame(me, NodeId(9), Lsn(300));
+        let most = Report::new(Lsn(300), (0..5000).map(|node| NodeId(u64::MAX - node)));
+        assert_eq!(read(frame(me, NodeId(9), &most)), Ok((me, most)));
+        let report = Report::new(Lsn(300), [NodeId(4)].into_iter());
+        let bytes = frame(me, NodeId(9), &report);
         assert!(is_of_link(&bytes));
-        assert_eq!(read(bytes.clone()), Ok((me, Lsn(300))));
-        let body = Body::encode(&Progress(Lsn(1)), &mut BytesMut::new()).expect("it fits");
+        assert_eq!(read(bytes.clone()), Ok((me, report.clone())));
+        let body = Body::encode(&report, &mut BytesMut::new()).expect("it fits");
         let other = Frame { lane: LaneId::OVERLAY, source: me, target: me, body };
         assert!(!is_of_link(&other.to_bytes()) && !is_of_link(&bytes[..7]));
         assert!(!is_of_keyspace(&other.to_bytes()) && !is_of_keyspace(&bytes));

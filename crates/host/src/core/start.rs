@@ -1,7 +1,7 @@
 //! How the core thread comes to be: the store is opened, the doors are bound, and the node is put
 //! on top.
 
-use super::{Core, wall};
+use super::{Core, note_failure, wall};
 use crate::calls::callers::Callers;
 use crate::calls::queues::CallsInbox;
 use crate::cluster::handshake::Hello;
@@ -23,6 +23,7 @@ use crate::{HostError, Options, lanes, machine, span};
 use mio::{Poll, Waker};
 use quorate_doors::Clock;
 use quorate_kernel::ids::NodeId;
+use quorate_kernel::mutant;
 use quorate_kernel::ring::Ring;
 use quorate_kernel::time::Time;
 use quorate_node::node::Node;
@@ -112,7 +113,13 @@ impl Core {
 /// Opens the store, and notes in the directory how far it came.
 fn open_store(options: &mut Options) -> Result<Opened, HostError> {
     let clock = quorate_store::machine_clock();
-    let opened = quorate_store::open(&options.directory, &options.store, clock)?;
+    let opened = quorate_store::open(&options.directory, &options.store, clock);
+    let opened = opened.inspect_err(|error| {
+        // The next start would be told nothing of it.
+        if error.may_have_lost() && !mutant!("start_keeps_a_failure_to_itself") {
+            note_failure(&mut options.directory);
+        }
+    })?;
     if let Some(cut) = &opened.cut {
         tracing::warn!(event = "torn_tail_cut", cut = ?cut, "writes never synced were cut off");
     }

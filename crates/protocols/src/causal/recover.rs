@@ -50,7 +50,9 @@ impl Causal {
         for (part, record) in records {
             let record: Record = state_value(&record);
             let left = left_of(part, &record, recovery, shape, cx);
-            let has_forgotten = left == Left::Nothing;
+            // Also one that had not copied what it lacked before it was given away.
+            let has_all = left == Left::All && record.is_joined;
+            let has_forgotten = !has_all && !mutant!("leaver_forgets_that_it_lacks");
             let replica = match left {
                 Left::Nothing if record.is_leaving => {
                     // It has nothing more to hand over, and says so.

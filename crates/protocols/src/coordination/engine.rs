@@ -130,7 +130,9 @@ impl Process for Coordination {
                 self.settings.replicas = keyspace.replicas();
                 self.settings.value_bytes_max = keyspace.value_bytes_max();
                 self.settings.timeouts = timeouts(keyspace);
-                self.settings.session_reads = session_reads(keyspace);
+                if !mutant!("reads_stay_as_they_were") {
+                    self.settings.session_reads = session_reads(keyspace);
+                }
             }
             _ => unreachable!("a lane is told what it hears"),
         }

@@ -51,9 +51,10 @@ impl Hosts {
         self.off.retain(|node, _| !roll.contains(*node));
         if !roll.goes_on {
             self.still.get_or_insert(now);
-        } else if self.still.take().is_some() {
-            // Nobody could come meanwhile.
-            self.off.values_mut().for_each(|since| *since = now);
+        } else if let Some(still) = self.still.take() {
+            // Nobody could come meanwhile; the time before counts, also if it stands still often.
+            let stood = if mutant!("a_standstill_forgives") { now - Time(0) } else { now - still };
+            self.off.values_mut().for_each(|since| *since = (*since + stood).min(now));
         }
     }
 

@@ -174,8 +174,10 @@ pub struct Install {
     pub is_whole: bool,
     /// When a page was asked for, or has come.
     pub asked_at: Option<Time>,
-    /// How often in a row nothing has come.
+    /// How often in a row nothing has come of this source.
     pub attempts: u32,
+    /// How often in a row nothing has come of anybody.
+    pub vain: u32,
 }
 
 /// How a member stands that one asks that has forgotten. New variants are only appended.

@@ -1,6 +1,7 @@
 //! Why a data directory was refused.
 
 use quorate_kernel::ids::ClusterId;
+use rustix::io::Errno;
 use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
@@ -142,6 +143,14 @@ pub enum DirectoryError {
 }
 
 impl DirectoryError {
+    /// Whether the disk may have lost what was written to it: the system tells nobody a second time
+    /// of a write in the background that has failed.
+    #[must_use]
+    pub fn may_have_lost(&self) -> bool {
+        let DirectoryError::Io { source, .. } = self else { return false };
+        Errno::from_io_error(source) == Some(Errno::IO)
+    }
+
     /// Wraps an error of the operating system: `.map_err(DirectoryError::io("reading", path))`.
     pub(crate) fn io(
         doing: &'static str,
@@ -155,4 +164,15 @@ impl DirectoryError {
     pub(crate) fn damaged(path: &Path, what: impl Into<String>) -> DirectoryError {
         DirectoryError::Damaged { path: path.to_path_buf(), what: what.into() }
     }
+}
+
+#[test]
+fn only_who_may_have_lost_something_says_so() {
+    let of = |error| DirectoryError::io("syncing", Path::new("mark"))(error);
+    assert!(of(Errno::IO.into()).may_have_lost());
+    for errno in [Errno::MFILE, Errno::ACCESS, Errno::NOENT, Errno::NOMEM, Errno::NOSPC] {
+        assert!(!of(errno.into()).may_have_lost(), "{errno}");
+    }
+    assert!(!of(io::Error::other("beginning to write tables of the log: …")).may_have_lost());
+    assert!(!DirectoryError::damaged(Path::new("mark"), "it is cut off").may_have_lost());
 }

@@ -48,31 +48,48 @@ pub(crate) fn settle(path: &Path) -> io::Result<()> {
         Err(error) if error.kind() == ErrorKind::InvalidInput => return Ok(()),
         disk => disk?,
     };
+    match settle_with(&file, |piece, at| read_piece(&disk, piece, at)) {
+        Ok(0) => Ok(()),
+        Ok(_) => file.sync_data(),
+        Err(error) if error.kind() == ErrorKind::InvalidInput => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Writes pages of a file once more that the disk, read by `read_disk`, does not have, or cannot
+/// read: it may take those in another place. Returns how many; an invalid input is handed on.
+fn settle_with(
+    file: &File,
+    mut read_disk: impl FnMut(&mut [u8], u64) -> io::Result<usize>,
+) -> io::Result<usize> {
     let mut here = vec![0; PIECE_BYTES];
     let mut room = vec![0; PIECE_BYTES + PAGE_BYTES];
     let aligned = room.as_ptr().align_offset(PAGE_BYTES);
     let there = &mut room[aligned..aligned + PIECE_BYTES];
-    let (mut at, mut has_written) = (0, false);
+    let (mut at, mut written) = (0, 0);
     loop {
-        let length = read_piece(&file, &mut here, at)?;
+        let length = read_piece(file, &mut here, at)?;
         if length == 0 {
-            break;
+            return Ok(written);
         }
-        let known = match read_piece(&disk, there, at) {
-            Err(error) if error.kind() == ErrorKind::InvalidInput => return Ok(()),
-            known => known?,
+        let known = match read_disk(there, at) {
+            Err(error) if error.kind() == ErrorKind::InvalidInput => return Err(error),
+            known => known.ok(),
         };
         for from in (0..length).step_by(PAGE_BYTES) {
             let page = from..length.min(from + PAGE_BYTES);
+            let known = known.unwrap_or_else(|| {
+                let read = read_disk(&mut there[from..from + PAGE_BYTES], at + from as u64);
+                read.map_or(0, |count| from + count)
+            });
             let is_there = page.end <= known && here[page.clone()] == there[page.clone()];
             if !is_there && !mutant!("memory_is_believed") {
                 file.write_all_at(&here[page], at + from as u64)?;
-                has_written = true;
+                written += 1;
             }
         }
         at += length as u64;
     }
-    if has_written { file.sync_data() } else { Ok(()) }
 }
 
 /// Reads until a piece is full or the file ends; how much there is.
@@ -110,6 +127,29 @@ pub(crate) fn unseal(sealed: &str) -> Result<&str, &'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Seek;
+
+    #[test]
+    fn a_page_that_the_disk_cannot_read_is_written_once_more() {
+        let mut file = tempfile::tempfile().expect("a temporary file");
+        file.write_all(&vec![7; PIECE_BYTES + 3 * PAGE_BYTES]).expect("written");
+        file.rewind().expect("from the start");
+        let has_all = |piece: &mut [u8], at| read_piece(&file, piece, at);
+        assert_eq!(settle_with(&file, has_all).expect("settled"), 0);
+        let bad = (PIECE_BYTES + PAGE_BYTES) as u64;
+        let cannot = |piece: &mut [u8], at: u64| {
+            let has_bad = at <= bad && bad < at + piece.len() as u64;
+            if has_bad { Err(io::Error::other("bad sector")) } else { read_piece(&file, piece, at) }
+        };
+        assert_eq!(settle_with(&file, cannot).expect("settled"), 1);
+        let lacks_the_end = |piece: &mut [u8], at| {
+            let count = read_piece(&file, piece, at)?;
+            Ok(if at == 0 { count } else { count.min(PAGE_BYTES) })
+        };
+        assert_eq!(settle_with(&file, lacks_the_end).expect("settled"), 2);
+        let refuses = |_: &mut [u8], _| Err(io::Error::from(ErrorKind::InvalidInput));
+        assert!(settle_with(&file, refuses).is_err(), "nothing passes the system's memory");
+    }
 
     #[test]
     fn a_sealed_text_notices_every_changed_byte() {

@@ -6,7 +6,7 @@
 //!
 //! A segment more is made only while the present one goes from a quarter to three, and none is
 //! free. Its zeros are written in step with the groups, and not while nothing is logged, so no
-//! group waits for many of them. Where a segment is waited for, the rest of it has none.
+//! group waits for many of them. Where a segment is waited for, the rest of it has its blocks alone.
 
 use crate::tables::memtable::Memtable;
 use crate::wal::group::Header;
@@ -342,6 +342,8 @@ impl Backlog {
         };
         if !is_awaited {
             making.fill()?;
+        } else if !mutant!("segments_have_holes") {
+            making.reserve()?;
         }
         if !is_awaited && !making.is_full() {
             let mut state = self.lock();

@@ -12,6 +12,7 @@ use crate::tables::memtable::Memtable;
 use crate::tables::merges::Merges;
 use crate::tables::view::Views;
 use crate::wal::trimmed::{Firsts, Trimmed};
+use crate::wal::write::LAST_KEY;
 use bytes::Bytes;
 use fjall::compaction::filter::Factory;
 use fjall::{
@@ -199,6 +200,12 @@ impl Tables {
             }
             Ok(())
         })?;
+        // All tables reach from the first key to the last, but for those that were merged: so what
+        // lies above others in the last level is never beyond their end, where it could not be
+        // merged into them.
+        if !mutant!("tables_have_no_end") {
+            ingestion.write(LAST_KEY, &[][..]).map_err(failed)?;
+        }
         ingestion.finish().map_err(failed)?;
         if !mutant!("tables_seen_late") {
             self.renew();

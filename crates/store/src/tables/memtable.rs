@@ -184,6 +184,12 @@ impl Memtables {
         self.list().iter().map(|one| one.bytes()).sum()
     }
 
+    /// How many keys they delete.
+    pub(crate) fn deletes(&self) -> u64 {
+        let of = |one: &Memtable| one.read().entries.values().filter(|it| it.is_none()).count();
+        self.list().iter().map(|one| of(one) as u64).sum()
+    }
+
     /// What the newest that knows a key says of it: nothing, or its value, which a delete took.
     pub(crate) fn get(&self, key: &[u8]) -> Option<Option<Bytes>> {
         let key = Key::new(key);

@@ -77,7 +77,8 @@ impl Merges {
         self.0.1.notify_all();
     }
 
-    fn is_closing(&self) -> bool {
+    /// Whether the threads are to end.
+    pub(crate) fn is_closing(&self) -> bool {
         self.lock().is_closing
     }
 

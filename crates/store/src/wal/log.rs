@@ -33,6 +33,9 @@ pub(crate) trait Engine {
 
     /// Makes everything committed survive a loss of power.
     fn persist(&mut self) -> Result<(), Fatal>;
+
+    /// What went wrong beside the log since, if anything: who writes nothing is to hear of it too.
+    fn check(&self) -> Result<(), Fatal>;
 }
 
 impl<E> std::fmt::Debug for DiskLog<E> {
@@ -99,6 +102,7 @@ impl<E: Engine> DiskLog<E> {
     /// Syncs, and brings the mark up to date: nothing of it is lost then, however it ends.
     pub(crate) fn finish(&mut self) -> Result<(), Fatal> {
         self.sync()?;
+        self.step(|log| log.engine.check())?;
         self.advance_mark()
     }
 
@@ -163,7 +167,12 @@ impl<E: Engine> DiskLog<E> {
         if mutant!("mark_behind") {
             return Ok(());
         }
-        self.step(Self::try_maintain)
+        self.step(|log| {
+            if !mutant!("idle_hosts_hear_of_nothing") {
+                log.engine.check()?;
+            }
+            log.try_maintain()
+        })
     }
 
     fn is_mark_behind(&self) -> bool {
@@ -205,6 +214,7 @@ mod tests {
         persists: u32,
         fail_commit: bool,
         fail_persist: bool,
+        fails_beside: bool,
         synced: Lsn,
     }
 
@@ -222,6 +232,10 @@ mod tests {
         fn persist(&mut self) -> Result<(), Fatal> {
             self.persists += 1;
             if self.fail_persist { full() } else { Ok(()) }
+        }
+
+        fn check(&self) -> Result<(), Fatal> {
+            if self.fails_beside { full() } else { Ok(()) }
         }
     }
 
@@ -276,6 +290,21 @@ mod tests {
         assert_eq!(log.maintain(), full(), "whoever writes nothing hears of it too");
         assert_eq!(log.engine.persists, 1);
         assert_eq!(marked(&bench), 0);
+    }
+
+    #[test]
+    fn who_writes_nothing_hears_of_what_failed_beside_the_log() {
+        for stops in [false, true] {
+            let mut bench = bench(Box::new(|| Time(0)));
+            bench.log.apply(&[batch(1)]).expect("applied");
+            bench.log.sync().expect("synced");
+            bench.log.maintain().expect("all is well");
+            bench.log.engine.fails_beside = true;
+            let heard = if stops { bench.log.finish() } else { bench.log.maintain() };
+            assert_eq!(heard, full(), "stops: {stops}");
+            bench.log.engine.fails_beside = false;
+            assert_eq!(bench.log.finish(), full(), "it is no clean stop");
+        }
     }
 
     #[test]

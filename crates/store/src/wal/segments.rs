@@ -2,12 +2,14 @@
 //!
 //! A segment is written full of zeros and synced before it gets its name, and keeps its length and
 //! its blocks for good: a sync after a write to it moves data alone. Where nobody can wait for
-//! that, as in a new directory, it has its length alone and gets its blocks in its first use. The
-//! list is replaced whole after each new segment, so one that is gone is missed.
+//! that, as in a new directory, its blocks are taken and not written: a sync of its first use says
+//! of them that they are. The list is replaced whole after each new segment, so one that is gone is missed.
 
 use crate::data_directory::access::FILE_MODE;
 use crate::data_directory::files::{seal, settle, sync_directory, unseal, write_atomically};
 use crate::wal::group::{Header, PAGE_BYTES, Salt};
+use rustix::fs::{FallocateFlags, fallocate};
+use rustix::io::{Errno, retry_on_intr};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind};
@@ -105,6 +107,18 @@ impl Making {
         self.file.sync_data()?;
         self.filled += piece;
         Ok(())
+    }
+
+    /// Takes the blocks of what has none, unwritten: nobody waits for zeros, and the disk may be
+    /// full when it comes to them.
+    pub(crate) fn reserve(&mut self) -> io::Result<()> {
+        let (from, rest) = (self.filled, self.bytes - self.filled);
+        let take = || fallocate(&self.file, FallocateFlags::empty(), from, rest);
+        match retry_on_intr(take) {
+            Err(errno @ (Errno::NOSPC | Errno::DQUOT | Errno::IO)) => Err(errno.into()),
+            // A file system that has no such call gives blocks when they are written.
+            _ => Ok(()),
+        }
     }
 
     /// Gives it the header of its first use and its name, and puts it on the list.

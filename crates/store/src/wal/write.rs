@@ -30,6 +30,8 @@ use std::thread::JoinHandle;
 pub const STORE_KEY_BYTES_MAX: usize = u16::MAX as usize;
 /// The first key that can be a lane's.
 pub(crate) const FIRST_KEY: &[u8] = b"\0\0\0";
+/// Behind all keys that can be a lane's: no lane has the highest number.
+pub(crate) const LAST_KEY: &[u8] = b"\xff\xff\xff\xff";
 /// The most bytes of a group, unless one batch alone has more.
 const GROUP_BYTES_MAX: usize = 8 << 20;
 
@@ -280,7 +282,8 @@ impl Engine for Wal {
     fn commit(&mut self, batches: &[Batch], synced: Lsn) -> Result<(), Fatal> {
         self.ground.backlog.check()?;
         let writes = || batches.iter().flat_map(|batch| &batch.writes);
-        let has_room = |key: &[u8]| key >= FIRST_KEY && key.len() <= STORE_KEY_BYTES_MAX;
+        let is_of_lane = |key: &[u8]| (FIRST_KEY..LAST_KEY).contains(&key);
+        let has_room = |key: &[u8]| is_of_lane(key) && key.len() <= STORE_KEY_BYTES_MAX;
         let is_sound = |write: &Write| has_room(&write.key) && entries::is_sound(write);
         if let Some(write) = writes().find(|write| !is_sound(write)) {
             let text = format!("a key of {} bytes cannot be stored", write.key.len());
@@ -305,6 +308,10 @@ impl Engine for Wal {
     fn persist(&mut self) -> Result<(), Fatal> {
         self.ground.backlog.check()?;
         self.sync_segment()
+    }
+
+    fn check(&self) -> Result<(), Fatal> {
+        self.ground.backlog.check()
     }
 }
 

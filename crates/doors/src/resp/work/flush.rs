@@ -12,7 +12,7 @@ use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 use bytes::Bytes;
-use quorate_kernel::operation::{Cursor, Operation, Outcome, Refusal};
+use quorate_kernel::operation::{Cursor, Operation, Outcome};
 
 /// A keyspace that is being emptied.
 #[derive(Debug)]
@@ -24,15 +24,21 @@ pub(crate) struct Flush {
     held: usize,
     /// How many operations have not ended.
     running: usize,
+    /// Whether a key was deleted, or may have been.
+    has_changed: bool,
     /// Why a key is not deleted.
     error: Option<String>,
 }
+
+/// What is told once something may be gone: the first word of any other refusal says that nothing
+/// was changed.
+const IN_PART: &str = "UNKNOWNOUTCOME not every key was surely deleted; send FLUSHDB again";
 
 impl Flush {
     /// Before the first page.
     pub(crate) fn new() -> Flush {
         let from = Some(Cursor::default());
-        Flush { from, keys: Vec::new(), held: 0, running: 0, error: None }
+        Flush { from, keys: Vec::new(), held: 0, running: 0, has_changed: false, error: None }
     }
 
     /// What is to be done next.
@@ -67,13 +73,9 @@ impl Flush {
                 self.held = keys.iter().map(Bytes::len).sum();
                 self.keys = keys;
             }
-            Outcome::Deleted { .. } => {}
-            // The token would tell of one key alone.
-            Outcome::Refused(Refusal::OutcomeOpen { .. }) => {
-                let refusal = Refusal::OutcomeUnknown;
-                self.error.get_or_insert_with(|| error::refusal(&refusal));
-            }
+            Outcome::Deleted { .. } => self.has_changed = true,
             Outcome::Refused(refusal) => {
+                self.has_changed |= refusal.may_have_applied();
                 self.error.get_or_insert_with(|| error::refusal(&refusal));
             }
             _ => _ = self.error.get_or_insert_with(|| String::from(MISMATCH)),
@@ -83,6 +85,8 @@ impl Flush {
         }
         let has_more = self.from.is_some() || !self.keys.is_empty();
         match self.error.take() {
+            // A token would tell of one key alone.
+            Some(_) if self.has_changed => Some(CommandReply::Error(IN_PART.into())),
             Some(error) => Some(CommandReply::Error(error)),
             None if has_more => None,
             None => Some(CommandReply::OK),
@@ -135,7 +139,32 @@ mod tests {
         assert_eq!(flush.on_outcome(page(&["a", "b"], Some(9))), None);
         flush.operations();
         assert_eq!(flush.on_outcome(Outcome::Refused(Refusal::NoRoute)), None);
-        let told = flush.on_outcome(Outcome::deleted(true));
+        let told = flush.on_outcome(Outcome::Refused(Refusal::NoRoute));
         assert_eq!(told, Some(CommandReply::Error(error::refusal(&Refusal::NoRoute))));
+    }
+
+    #[test]
+    fn nobody_is_told_that_nothing_was_changed_once_something_may_be_gone() {
+        let in_part = || Some(CommandReply::Error(IN_PART.into()));
+        let begun = || {
+            let mut flush = Flush::new();
+            flush.operations();
+            assert_eq!(flush.on_outcome(page(&["a", "b"], Some(9))), None);
+            flush.operations();
+            flush
+        };
+        let refused = |refusal| Outcome::Refused(refusal);
+        // One key of a page is gone, or may be.
+        for outcome in [Outcome::deleted(true), refused(Refusal::OutcomeUnknown)] {
+            let mut flush = begun();
+            assert_eq!(flush.on_outcome(refused(Refusal::NoRoute)), None);
+            assert_eq!(flush.on_outcome(outcome), in_part());
+        }
+        // A page before is gone.
+        let mut flush = begun();
+        assert_eq!(flush.on_outcome(Outcome::deleted(true)), None);
+        assert_eq!(flush.on_outcome(Outcome::deleted(true)), None);
+        flush.operations();
+        assert_eq!(flush.on_outcome(refused(Refusal::NoRoute)), in_part());
     }
 }

@@ -48,8 +48,10 @@ impl Links {
             said.is_none_or(|(lsn, at)| lsn < self.synced || at.elapsed() >= PROGRESS_EVERY)
         };
         for (key, link) in self.links.iter_mut().filter(|(_, link)| link.is_up()) {
-            if is_due(&link.said) && link.waiting() < PEER_QUEUE_BYTES_MAX {
-                link.say(self.hello.from, link.greeted.0.node, self.synced);
+            let is_new = link.left_said != Some(self.peers.left().len());
+            if (is_due(&link.said) || is_new) && link.waiting() < PEER_QUEUE_BYTES_MAX {
+                let report = link.report(self.synced, self.peers.left());
+                link.say(self.hello.from, link.greeted.0.node, &report);
                 mark(&mut link.is_dirty, &mut self.dirty, key);
             }
         }
@@ -83,7 +85,8 @@ impl Links {
         link.peer = Some(index);
         link.greeted = (hello.from, hello.run);
         if self.is_speaking {
-            link.say(self.hello.from, node, self.synced);
+            let report = link.report(self.synced, self.peers.left());
+            link.say(self.hello.from, node, &report);
         }
         mark(&mut link.is_dirty, &mut self.dirty, key);
         if let Some(old) = replaced {

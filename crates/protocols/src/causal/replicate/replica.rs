@@ -308,7 +308,9 @@ impl Replica {
     ///
     /// A version that only a witness covers goes by a dot of this replica, as in
     /// [`super::super::coordinate::repair`]: of the update that replaced it no entry of the dot-key
-    /// map may be left, and then nobody else would tell the other replica.
+    /// map may be left, and then nobody else would tell the other replica. So does, while this one
+    /// has not joined, what goes without any update that is new here: who has copied from this one
+    /// before, or is copied from, may have it still, and have lost the update that replaced it.
     pub fn update(
         &mut self,
         shape: Shape,
@@ -317,14 +319,24 @@ impl Replica {
         dots: &[Dot],
         cx: &mut Context<'_>,
     ) -> bool {
-        let known = self.fetch_beside(shape, key, &object, cx);
+        let copies = !self.record.is_joined && !mutant!("copies_remove_silently");
+        let known = if copies {
+            self.fetch(shape, key, cx)
+        } else {
+            self.fetch_beside(shape, key, &object, cx)
+        };
         if !known.agrees(&object) {
             cx.fx.refuse(CONTRADICTS);
             return false;
         }
-        let removes = self.removes_by_witness(key, &object, &known);
+        let mut removes = self.removes_by_witness(key, &object, &known);
+        let both = known.versions.keys().chain(object.versions.keys()).copied();
+        let both: BTreeSet<Dot> = if copies { both.collect() } else { BTreeSet::new() };
+        let mut told = object.versions.keys().chain(dots);
+        let is_new = told.any(|dot| !self.clock.contains(*dot));
         let (told, mut dots, replaced) = (dots.len(), dots.to_vec(), object.replaced.clone());
         let mut united = self.unite(known, object, &mut dots, cx);
+        removes |= !is_new && both.iter().any(|dot| !united.versions.contains_key(dot));
         if removes && dots.len() == told && !mutant!("witness_removes_silently") {
             self.remove_anew(&mut united, &mut dots, cx);
         }

@@ -4,11 +4,15 @@
 use super::order::place;
 use super::world::{Client, SOON, World, data_of, led, settings};
 use crate::coordination::Message;
+use crate::coordination::rules::ENGINE;
 use crate::coordination::tree::tests::world::{create, digest, get, set};
 use crate::groups::is_ready;
 use bytes::Bytes;
-use quorate_kernel::ids::Ticket;
+use quorate_kernel::ids::{LaneId, Ticket};
+use quorate_kernel::keyspace::{Keyspace, Settings};
+use quorate_kernel::news::News;
 use quorate_kernel::operation::{Outcome, Refusal};
+use quorate_kernel::process::Process;
 use quorate_kernel::storage::Durability;
 use quorate_kernel::time::{Span, Time};
 use quorate_kernel::tree::{
@@ -16,7 +20,8 @@ use quorate_kernel::tree::{
 };
 use quorate_kernel::watch::Event;
 use std::format;
-use std::string::String;
+use std::string::{String, ToString};
+use std::sync::Arc;
 use std::vec::Vec;
 
 /// So many hosts, of which three have the tree and answer what sessions read; the one that leads,
@@ -97,6 +102,38 @@ fn a_host_answers_what_its_sessions_read_and_nobody_else() {
     let again = world.attach(&here, other);
     let read = world.send_one(&again, get("/a"));
     assert_eq!(at_once(&world, read), None, "it is linearizable by now");
+}
+
+impl World {
+    /// An operator has said who answers what sessions read, and all hosts have heard of it.
+    fn alter_reads(&mut self, reads: &str) {
+        let words = [("reads".to_string(), reads.to_string())];
+        let altered = ENGINE.complete(&Settings::from(words)).expect("they can be set");
+        let keyspace = Arc::new(Keyspace::new("k", LaneId(17), ENGINE.name, altered, 3));
+        self.settings.session_reads = reads == "session";
+        for at in 0..self.hosts.len() {
+            self.turn(at, |process, cx| process.on_news(News::Keyspace(&keyspace), cx));
+        }
+    }
+}
+
+/// Hosts go by the setting as they know it, from one request to the next.
+#[test]
+fn reads_are_as_linearizable_as_the_keyspace_was_altered_to_be() {
+    let (mut world, leader, other) = world(3);
+    let client = client(&mut world, other);
+    world.alter_reads("atomic");
+    starve(&mut world, other);
+    assert!(world.anyone(leader, set("/a", "new", None)).is_ok());
+    let read = world.send_one(&client, get("/a"));
+    assert_eq!(at_once(&world, read), None, "the primary is asked");
+    assert_eq!(data_of(world.reply(read)), Some("new".into()));
+    world.taken();
+    settle(&mut world);
+    world.alter_reads("session");
+    settle(&mut world);
+    let read = world.send_one(&client, get("/a"));
+    assert_eq!(value(at_once(&world, read)), Some("new".into()));
 }
 
 #[test]

@@ -53,10 +53,29 @@ fn where_the_roll_stands_still_rumours_say_who_has_failed() {
     hosts.follow(&roll(&[1, 2, 3], false), at(10));
     assert_eq!(hosts.silent(NodeId(2), at(61)), Some(Span::secs(51)), "from then on");
     assert!(hosts.may_take(NodeId(4)), "who comes now can be on no roll");
-    // It goes on: who could not come meanwhile has as long as others.
+    // It goes on: the time in which nobody could come does not count.
     hosts.follow(&roll(&[1, 2, 3], true), at(100));
-    assert_eq!(hosts.silent(NodeId(4), at(102)), Some(Span::secs(2)));
+    assert_eq!(hosts.silent(NodeId(4), at(102)), Some(Span::secs(10)));
     assert_eq!(hosts.silent(NodeId(2), at(102)), None);
+}
+
+/// A roll that stands still for a second now and then says who has failed all the same.
+#[test]
+fn short_standstills_do_not_keep_a_seat_for_who_is_gone() {
+    let mut hosts = Hosts::default();
+    hosts.see(&ring(&[]), at(0));
+    hosts.follow(&roll(&[1, 2, 3, 4], true), at(0));
+    hosts.follow(&roll(&[1, 2, 3], true), at(0));
+    for begin in [20, 40, 60] {
+        hosts.follow(&roll(&[1, 2, 3], false), at(begin));
+        hosts.follow(&roll(&[1, 2, 3], true), at(begin + 1));
+    }
+    assert_eq!(hosts.silent(NodeId(4), at(65)), Some(Span::secs(62)));
+    // Who is taken off while it stands still has all of its time.
+    hosts.follow(&roll(&[1, 2, 3], false), at(70));
+    hosts.follow(&roll(&[1, 2], false), at(75));
+    hosts.follow(&roll(&[1, 2], true), at(80));
+    assert_eq!(hosts.silent(NodeId(3), at(81)), Some(Span::secs(1)));
 }
 
 #[test]

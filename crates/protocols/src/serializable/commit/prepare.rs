@@ -41,9 +41,13 @@ impl Primary {
         }
         if let Some(outcome) = self.outcome(tx, cx) {
             // How it ended, the group that decides says. But that it takes no part any more, none
-            // but this one may know.
-            let is_over = matches!(outcome, Outcome::Forgotten { .. });
-            if decides || (is_over && !mutant!("txn_forgets_in_silence")) {
+            // but this one may know; nor that its share was done, if the other has lost its data.
+            let is_known_here = match outcome {
+                Outcome::Forgotten { .. } => !mutant!("txn_forgets_in_silence"),
+                Outcome::Committed(_) => !mutant!("txn_done_in_silence"),
+                _ => false,
+            };
+            if decides || is_known_here {
                 cx.reply(ticket, Reply::Outcome { tx, outcome });
             }
             return;

@@ -27,7 +27,9 @@
 //! # Why a retry is safe
 //! A transaction that is asked for again has the same name, so groups know it. It is given up only
 //! when the coordinator has said how it ended. A new attempt, with a new name and the rank of the
-//! first, is made only when the one before is known to have changed nothing.
+//! first, is made only when the one before is known to have changed nothing. Below `sync` the
+//! coordinator may say so of what it has lost: where another group has said that it has done its
+//! share, nothing is tried again.
 //!
 //! # Seats
 //! Each group has members of its own. Its primary wishes for others when a host joins, leaves or

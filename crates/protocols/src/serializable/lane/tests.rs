@@ -6,6 +6,7 @@ mod copies;
 mod ended;
 mod expiry;
 mod frames;
+mod halves;
 mod left;
 mod lies;
 mod moves;

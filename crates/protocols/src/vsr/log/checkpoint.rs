@@ -133,7 +133,8 @@ impl Replica {
         let is_silent = install.attempts >= ATTEMPTS && !mutant!("copies_from_the_gone");
         if is_silent && install.source != Some(source) {
             probe!("vsr/another_source");
-            *install = Install::new(nonce);
+            let vain = if mutant!("another_source_begins_to_hope") { 0 } else { install.vain };
+            *install = Install { vain, ..Install::new(nonce) };
         }
         if install.source.is_none() {
             install.source = Some(source);
@@ -165,15 +166,16 @@ impl Replica {
             return;
         }
         install.attempts += 1;
+        install.vain = install.vain.saturating_add(1);
         if install.attempts.is_multiple_of(ATTEMPTS) || install.source.is_none() {
-            let attempts = install.attempts;
+            let (attempts, vain) = (install.attempts, install.vain);
             // The one that was heard last, then one after the other. Who knows no members waits
             // for a beat.
             let mut heard: Vec<NodeId> = self.others().to_vec();
             heard.sort_unstable_by_key(|node| self.pulse.heard.get(node).copied());
             let source = heard.iter().rev().cycle().nth((attempts / ATTEMPTS) as usize).copied();
             let nonce = self.next_nonce(cx);
-            self.install = Some(Install { source, attempts, ..Install::new(nonce) });
+            self.install = Some(Install { source, attempts, vain, ..Install::new(nonce) });
         }
         self.ask_page(cx);
     }
@@ -197,6 +199,7 @@ impl Replica {
         }
         install.asked_at = Some(cx.now);
         install.attempts = 0;
+        install.vain = 0;
         if install.at.as_ref().is_some_and(|(_, of)| of.epoch != piece.configuration.epoch) {
             // What earlier pages hold beyond the head may have been lost with the epoch.
             let nonce = self.next_nonce(cx);
@@ -344,7 +347,7 @@ impl Replica {
 impl Install {
     /// Whether a copy can be hoped for: not all of so many others were asked in vain, twice.
     pub(crate) fn may_come(&self, others: usize) -> bool {
-        self.attempts < 2 * ATTEMPTS * others.max(1) as u32
+        self.vain < 2 * ATTEMPTS * others.max(1) as u32
     }
 
     /// A copy of which nothing has come.
@@ -359,6 +362,7 @@ impl Install {
             is_whole: false,
             asked_at: None,
             attempts: 0,
+            vain: 0,
         }
     }
 }

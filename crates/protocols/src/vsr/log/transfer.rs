@@ -79,7 +79,14 @@ impl Replica {
     fn ask_from(&mut self, source: NodeId, from: Op, cx: &mut Context<'_>) {
         if self.install.is_some() {
             // The copy that is under way comes first: entries follow it.
-            return self.install_from(source, cx);
+            self.install_from(source, cx);
+            let others = self.others().len();
+            if self.install.as_ref().is_some_and(|install| install.may_come(others))
+                || mutant!("copier_asks_nothing_else")
+            {
+                return;
+            }
+            // All may have lost what could be copied: then they say so, or tell their log.
         }
         let nonce = self.next_nonce(cx);
         self.asked = Some(EntriesRequest { nonce, source, at: cx.now });
@@ -151,6 +158,9 @@ impl Replica {
         if self.holds_what_was_lost(told.view, told.commit) {
             self.start_over(cx);
             return self.ask(from.node, cx);
+        }
+        if self.install.is_some() {
+            return self.install_from(from.node, cx);
         }
         let begins_later = told.before.op.next() > told.asked;
         if begins_later && (!self.log.has(told.before) || mutant!("copies_what_it_has")) {

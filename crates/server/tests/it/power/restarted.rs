@@ -61,6 +61,26 @@ fn what_a_host_found_when_it_started_outlives_a_loss_of_power() {
     load.finish(&[1]).must_hold(SOME / 2);
 }
 
+/// The system tells of a write that failed in the background once. If it tells a start, that ends,
+/// and the next one must know all the same that something may be lost.
+#[test]
+fn a_start_that_is_told_of_a_lost_write_leaves_word_of_it() {
+    let mut cluster = alone();
+    let disk = Disk::under(&mut cluster);
+    cluster.start_all();
+    let load = Load::start(cluster.doors());
+    load.more(SOME / 10);
+    cluster.kill(&[1]);
+    let start = cluster.data(1).join("start.toml");
+    let says = || std::fs::read_to_string(&start).expect("it is there");
+    assert!(says().contains("unsynced_survived = true"), "{}", says());
+    fail(&mut cluster, &disk, 1, SEGMENT);
+    assert!(says().contains("unsynced_survived = false"), "{}", says());
+    cluster.start_all();
+    load.read_all(&[1]);
+    load.finish(&[1]).must_hold(SOME / 10);
+}
+
 #[test]
 fn what_a_failed_sync_has_left_in_memory_alone_is_written_again() {
     let mut cluster = alone();

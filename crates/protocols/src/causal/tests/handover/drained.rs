@@ -1,7 +1,8 @@
 //! A partition is given to another host while a peer has lost its data: who had the partition may
 //! be the only one that has it.
 
-use crate::causal::tests::traps::{CausalWorld, bytes, calm, get, put};
+use crate::causal::tests::losses::closing::run;
+use crate::causal::tests::traps::{CausalWorld, bytes, calm, delete, get, put};
 use crate::testing::siblings::Move;
 use crate::testing::world::{Setup, World};
 use bytes::Bytes;
@@ -53,6 +54,71 @@ fn what_a_peer_lost_with_its_power_is_copied_from_who_gives_its_partition_away()
     put(&mut world, 2, "k", "v", Bytes::new());
     calm(&mut world, Span::secs(1));
     lose_and_move(&mut world);
+}
+
+/// A host that has lost something with its power gives its partition away before it has it again.
+/// It is not ready before the new holder has copied from all, also if it loses power once more.
+#[test]
+fn who_lacks_something_and_leaves_is_not_ready_after_another_start_either() {
+    let mut world = two(Setup { is_periodic: true, ..Setup::default() });
+    calm(&mut world, Span::secs(1));
+    world.hold_sync(2);
+    put(&mut world, 1, "k", "v", Bytes::new());
+    calm(&mut world, Span::secs(1));
+    world.crash(2);
+    world.restart(2, true);
+    world.flights.clear();
+    for node in [1, 2, 3] {
+        world.place(node, &[MOVED]);
+    }
+    let is_of_newcomer = |_: &str, from, to| from == 3 || to == 3;
+    run(&mut world, Span::secs(1), is_of_newcomer);
+    assert!(!world.is_ready(2));
+    world.crash(2);
+    world.restart(2, true);
+    run(&mut world, Span::secs(1), is_of_newcomer);
+    assert!(!world.is_ready(2), "nobody has copied yet");
+    calm(&mut world, Span::secs(20));
+    assert!((1..=3).all(|node| world.is_ready(node)));
+    assert_eq!(get(&mut world, 3, "k").0, [bytes("v")]);
+}
+
+/// A host that has lost a delete with its power copies from a newcomer before that has copied from
+/// who gives the partition away, in this order or with that one first. No entry of the dot-key map
+/// names the delete any more, and it comes to all the same.
+#[test]
+fn a_delete_that_a_peer_lost_with_its_power_comes_back_from_the_newcomer() {
+    for is_peer_first in [true, false] {
+        let mut world = two(Setup { is_periodic: true, ..Setup::default() });
+        put(&mut world, 2, "k", "v", Bytes::new());
+        calm(&mut world, Span::secs(5));
+        world.hold_sync(1);
+        delete(&mut world, 2, "k");
+        calm(&mut world, Span::secs(5));
+        for node in [1, 2] {
+            assert_eq!(get(&mut world, node, "k").0, [] as [Bytes; 0], "at {node}");
+            assert_eq!(world.field(node, "dot_keys"), "0", "at {node}");
+        }
+        world.crash(1);
+        world.restart(1, true);
+        world.flights.clear();
+        for node in [1, 2, 3] {
+            world.place(node, &[MOVED]);
+        }
+        // The first copies from the newcomer, which has nothing yet.
+        run(&mut world, Span::secs(2), move |name, from, to| {
+            let is_copied = !is_peer_first && (name, from, to) == ("ScanB", 1, 3);
+            is_copied || matches!((from, to), (2, 3) | (3, 2))
+        });
+        if !is_peer_first {
+            run(&mut world, Span::secs(2), |_, from, to| matches!((from, to), (1, 3) | (3, 1)));
+        }
+        calm(&mut world, Span::secs(20));
+        for node in [1, 3] {
+            assert_eq!(get(&mut world, node, "k").0, [] as [Bytes; 0], "at {node}");
+            assert_eq!(world.field(node, "dot_keys"), "0", "at {node}");
+        }
+    }
 }
 
 /// A host that hears that another one has handed over, and does not know yet that the partition is

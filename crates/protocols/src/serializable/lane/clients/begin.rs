@@ -97,6 +97,7 @@ impl Serializable {
     /// One attempt at an operation: reads first, if what is done follows from them.
     pub(crate) fn attempt(&mut self, mut doing: Doing, cx: &mut Context<'_>) {
         doing.sheet.got.clear();
+        doing.is_partly_done = false;
         let mut waits: BTreeMap<GroupId, Vec<Raw>> = BTreeMap::new();
         for key in doing.sheet.to_read().collect::<BTreeSet<Raw>>() {
             waits.entry(self.homes.group_of(&key)).or_default().push(key);
@@ -210,6 +211,7 @@ impl Doing {
             conflicts: 0,
             commits_reads: false,
             read_from: 0,
+            is_partly_done: false,
             phase: Phase::Reading(BTreeMap::new()),
             again: Time(0),
             wait: Span(0),

@@ -194,12 +194,16 @@ impl Serializable {
         // What only reads changes nothing however it ends: it is read again.
         let doing = self.clients.get(question);
         let changes = doing.is_some_and(|doing| doing.changes());
+        let is_partly_done = doing.is_some_and(|doing| doing.is_partly_done);
         let cause = match outcome {
             serializable::Outcome::Committed(results) if is_coordinator => {
                 return self.has_committed(question, tx, &results, cx);
             }
-            // Other groups may have done their shares.
-            serializable::Outcome::Aborted(Cause::Lost) if changes => {
+            // Other groups may have done their shares, or have said that they have: then who says
+            // that it failed has lost what it knew.
+            serializable::Outcome::Aborted(cause)
+                if changes && (cause == Cause::Lost || is_partly_done) =>
+            {
                 return self.end(question, tx, OUTCOME_UNKNOWN, cx);
             }
             serializable::Outcome::Aborted(Cause::Lost) => Cause::Asked,
@@ -208,7 +212,13 @@ impl Serializable {
             }
             serializable::Outcome::Aborted(cause) => cause,
             // The coordinator is heard later, or asked again.
-            serializable::Outcome::Committed(_) | serializable::Outcome::Running => return,
+            serializable::Outcome::Committed(_) => {
+                if let Some(doing) = self.clients.get_mut(question) {
+                    doing.is_partly_done = true;
+                }
+                return;
+            }
+            serializable::Outcome::Running => return,
             serializable::Outcome::Forgotten { lowest } => {
                 // What is named from now on is taken there.
                 self.clients.names.count_from(tx.client, lowest);

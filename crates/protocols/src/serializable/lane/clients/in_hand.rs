@@ -26,7 +26,9 @@ const WAIT_MAX: Span = Span::secs(1);
 const WAIT_OTHER: Span = Span::millis(20);
 /// The most transactions whose end is asked for though nobody waits for it any more: a group that
 /// is gone for long must not fill this host.
-pub const ASKING_MAX: usize = 1024;
+pub const ASKING_MAX: usize = 4096;
+/// So many of these are asked for in [`WAIT_MAX`], at most, once they wait so long.
+const ASKING_AT_ONCE: u64 = 1024;
 
 /// An operation in hand.
 #[derive(Debug)]
@@ -46,6 +48,8 @@ pub struct Doing {
     pub commits_reads: bool,
     /// Of how many groups it has read in this attempt.
     pub read_from: usize,
+    /// Whether a group has said that it has done its share of this attempt.
+    pub is_partly_done: bool,
     /// Where it stands.
     pub phase: Phase,
     /// When what is not answered is asked again.
@@ -291,6 +295,7 @@ impl Serializable {
         for question in of(&self.clients.doing, &is_over) {
             self.give_up(question, cx);
         }
+        let asking = self.clients.asking.len() as u64;
         for question in of(&self.clients.doing, &|doing| doing.again <= now) {
             if self.refuse_out_of_reach(question, cx) {
                 continue;
@@ -306,7 +311,10 @@ impl Serializable {
                 continue;
             }
             let asked = Time(doing.again.0.saturating_sub(doing.wait.0));
-            doing.wait = Span((doing.wait.0 * 2).min(WAIT_MAX.0));
+            let is_asking = matches!(doing.phase, Phase::Asking(_));
+            let turns = if is_asking { 1 + asking / ASKING_AT_ONCE } else { 1 };
+            let most = WAIT_MAX.0 * turns;
+            doing.wait = Span((doing.wait.0 * 2).min(most));
             doing.again = now + doing.wait;
             self.counters.retries += 1;
             for group in doing.phase.groups() {

@@ -124,6 +124,41 @@ fn who_has_nothing_follows_nobody_while_another_has_the_log() {
     assert_eq!((world.told["lost"], epoch(&world, late)), (told, 2));
 }
 
+/// Two have begun the epoch, and their logs have let go of how; the third copies their state when
+/// they lose everything. It has neither their log nor its own, and hears so though it copies.
+#[test]
+fn who_copies_what_is_lost_follows_too() {
+    let mut world = World::calm(3, 0, Level::Memory);
+    let leader = world.order()[0];
+    world.run_ms(60);
+    world.put_many(leader, 3);
+    world.run_ms(100);
+    world.judge.may_lose();
+    world.restart_all(3);
+    world.run_until("all have voted", |world| (0..3).any(|node| leads(world, node)));
+    let late = (0..3).find(|node| !leads(&world, *node)).expect("two follow");
+    world.cut(&[late]);
+    world.run_until("two go on", |world| world.serving().is_some());
+    let first = world.serving().expect("somebody serves");
+    let others: Vec<usize> = (0..3).filter(|node| *node != late).collect();
+    for _ in 0..4 {
+        world.put_many(first, 30);
+        world.run_ms(200);
+    }
+    let begins_later = |node: &usize| world.replica(*node).log().base().op > Op(1);
+    assert!(others.iter().all(begins_later), "their logs begin later");
+    world.mend();
+    let is_piece = |message: &Message| matches!(message, Message::Checkpoint { .. });
+    world.lose(move |_, to, message| to == late && is_piece(message));
+    world.run_until("it copies", |world| world.replica(late).install.is_some());
+    world.judge.may_lose();
+    others.iter().for_each(|node| world.crash(*node));
+    world.mend();
+    others.iter().for_each(|node| world.start(*node));
+    world.run_until("they go on", |world| world.epoch == 3 && world.serving().is_some());
+    world.settle();
+}
+
 /// One has begun the epoch, and that is not durable when all forget again: they decide anew how it
 /// begins. A server that was removed has asked meanwhile, and was told nothing of the one that is
 /// lost: it can come back.
