@@ -271,7 +271,7 @@ impl<'a> Facts<'a> {
     }
 
     /// The newest zxid that anybody was told of before a time in nanoseconds.
-    fn known_before(&self, ns: u64) -> u64 {
+    pub fn known_before(&self, ns: u64) -> u64 {
         let at = self.record.events.partition_point(|(time, _)| time.0 < ns);
         self.floors[at]
     }

@@ -10,6 +10,7 @@ use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+use quorate_kernel::time::Span;
 use quorate_kernel::tree::SessionId;
 
 /// What is wrong: which operations show it, and why.
@@ -23,15 +24,23 @@ pub(super) fn check(facts: &Facts<'_>, evidence: &AllEvidence) -> Result<(), Wro
     if facts.record.is_of_rest { Ok(()) } else { few_enough(facts) }
 }
 
+/// How old what a host answers itself may be: 2 s, and what clocks and timers may add to that.
+const OLDEST: Span = Span::millis(2500);
+
 /// Who asks is shown at least what anybody knew of when it asked; of what sessions read at hosts
-/// that answer it themselves, what the session knew of ([`in_sessions`], [`super::follow`]).
+/// that answer it themselves, what anybody knew of some time before, and what the session knew of
+/// ([`in_sessions`], [`super::follow`]).
 fn in_real_time(facts: &Facts<'_>) -> Result<(), Wrong> {
     let record = facts.record;
     for (index, asked) in record.asked.iter().enumerate() {
         let floor = facts.floors[asked.began];
         let (is_so, zxid) = match place(asked) {
             Some(Place::Change(zxid)) => (zxid > floor, zxid),
-            Some(Place::Shows(zxid)) => (zxid >= floor || record.may_be_old(asked), zxid),
+            Some(Place::Shows(zxid)) if record.may_be_old(asked) => {
+                let (at, _) = record.events[asked.began];
+                (zxid >= facts.known_before(at.0.saturating_sub(OLDEST.0)), zxid)
+            }
+            Some(Place::Shows(zxid)) => (zxid >= floor, zxid),
             _ => continue,
         };
         if is_so {

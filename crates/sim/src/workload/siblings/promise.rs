@@ -5,7 +5,6 @@ use crate::fault::What;
 use crate::host::{Host, Running};
 use crate::queue::HostIndex;
 use crate::workload::Ground;
-use quorate_kernel::keyspace::Keyspace;
 use quorate_kernel::storage::Durability;
 
 /// Whether a fault takes no copy that may be the last one. A loss of power takes little from a
@@ -66,15 +65,14 @@ pub(super) fn may_have_lost(hosts: &[HostIndex], key: Option<&[u8]>, ground: &Gr
 /// synced; nothing if a copy is certain to be elsewhere.
 pub(super) fn lost_since(targets: &[HostIndex], ground: &Ground<'_>) -> Option<u64> {
     ground.durability.every()?;
+    // Also while partitions move: who has something hands it over before it lets go of it. A host
+    // that is down has what it had.
     let mut others = ground.hosts.iter().enumerate();
-    let has_copies = |host: &Host| host.running == Running::Up && !host.has_forgotten;
-    let is_quiescent = |keyspace: &Keyspace| {
-        keyspace.former.is_empty() && keyspace.partitions.iter().all(|place| place.is_settled)
-    };
     let is_elsewhere = targets.len() < ground.copies
-        && ground.known.is_some_and(is_quiescent)
-        && others
-            .all(|(index, host)| targets.contains(&index) || !host.has_joined || has_copies(host));
+        && ground.known.is_some()
+        && others.all(|(index, host)| {
+            targets.contains(&index) || !host.has_joined || !host.has_forgotten
+        });
     let lost = targets.iter().map(|host| ground.hosts[*host].lost_since.1);
     lost.min().filter(|_| !is_elsewhere)
 }

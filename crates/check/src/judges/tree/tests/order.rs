@@ -291,6 +291,20 @@ fn what_a_session_reads_at_its_host_may_be_older_than_what_others_know() {
 }
 
 #[test]
+fn what_a_session_reads_at_its_host_is_not_old_for_long() {
+    for (ms, is_right) in [(2000, true), (3000, false)] {
+        let (mut story, _, other) = begun_with_session_reads();
+        story.wait(ms);
+        story.tell(other, get("/a", false), 3, data("x", made(3, "x")));
+        if is_right {
+            story.holds();
+        } else {
+            story.is_wrong("though change 4 was known before it asked");
+        }
+    }
+}
+
+#[test]
 fn no_session_reads_what_is_older_than_its_own_writes() {
     let (mut story, one, _) = begun_with_session_reads();
     story.tell(one, get("/a", false), 3, data("x", made(3, "x")));
