@@ -33,7 +33,7 @@ impl Causal {
 impl Process for Causal {
     type Message = Message;
     type Timer = Timer;
-    const HEARS: &'static [Topic] = &[Topic::Keyspace];
+    const HEARS: &'static [Topic] = &[Topic::Keyspace, Topic::TurnEnd];
 
     fn start(&mut self, recovery: Recovery, cx: &mut Context<'_>) {
         self.me = Some(cx.me);
@@ -142,12 +142,17 @@ impl Process for Causal {
     }
 
     fn on_news(&mut self, news: News<'_>, cx: &mut Context<'_>) {
-        let News::Keyspace(keyspace) = news else { unreachable!("a lane is told what it hears") };
-        self.volatile.record = Some(Arc::clone(keyspace));
-        self.alter(keyspace);
-        self.note_former_of(keyspace);
-        self.take_map(Map::of(keyspace), cx);
-        self.owe(keyspace, cx);
+        match news {
+            News::Keyspace(keyspace) => {
+                self.volatile.record = Some(Arc::clone(keyspace));
+                self.alter(keyspace);
+                self.note_former_of(keyspace);
+                self.take_map(Map::of(keyspace), cx);
+                self.owe(keyspace, cx);
+            }
+            News::TurnEnd => self.write_dots(cx),
+            _ => unreachable!("a lane is told what it hears"),
+        }
     }
 
     fn parts(&self) -> Vec<Part> {

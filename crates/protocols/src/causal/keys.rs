@@ -7,42 +7,48 @@
 //! | state | `replica`, part (4) | postcard of [`Record`](super::replicate::replica::Record) | birth, reserving counters, joining, leaving | when the replica is given up |
 //! | state | `garbage`, part (4) | empty | a replica is given up | when nothing of it is left |
 //! | data | part (4), `o`, hash (8), key | [`Object`](crate::dots::object::Object) without its context | every update | when both are empty |
-//! | data | part (4), `c`, actor | postcard of [`Entry`](crate::dots::clock::Entry), but for dots that have an entry `d` | whatever is seen without one | with the replica, or when a later actor of its partition is closed |
-//! | data | part (4), `d`, actor, counter (8) | postcard of hash (8), key, and the object's context; then the write's name if it has one | an update seen for the first time | when every replica of the key has seen it |
-//! | data | part (4), `n`, hash (8), key | postcard of the object's context | a context that no entry `d` has | when the context is empty |
+//! | data | part (4), `c`, actor | postcard of [`Entry`](crate::dots::clock::Entry), but for dots that the log has | whatever is seen without one | with the replica, or when a later actor of its partition is closed |
+//! | data | part (4), `n`, hash (8), key | postcard of the object's context | a context that the log does not have | when the context is empty |
+//! | log | [`DOTS`], index | of each dot: postcard of part, dot, hash (8) and key, the object's context, and the write's name if it has one | a turn that has seen updates for the first time | when every replica of their keys has seen them, and all before |
 //!
-//! Of an update two things are written: the object, and its dot with what the dot brings. From the
-//! dots the clock and the contexts are put together again; when a dot goes they are written first.
+//! Of an update two things are written: the object, and its dot with what the dot brings, in one
+//! entry for all dots of a turn. From the log the clock and the contexts are put together again;
+//! before an entry goes they are written ([`super::replicate::dot_log`]).
 //!
 //! Integers are big-endian. The clock is data, not state: it must never be ahead of the objects
-//! (T4), so both are in one batch and are lost together. What must survive is that no dot is used
+//! (T4), so both are in one batch and are lost together; of logs the same holds. What must survive is that no dot is used
 //! twice: births are state, and so is the counter up to which a replica may issue dots. Each
 //! replica has its part of the store, named by its birth, so what an earlier one left behind is
 //! never taken for data of a later one. One that goes on with an earlier one's data after a loss of
 //! power keeps that one's part. On the wire a key is its hash and the client's key.
 
 use super::map::Map;
-use crate::dots::dot::Actor;
+use super::replicate::dot_log::LoggedDot;
+use crate::dots::context::CausalContext;
+use crate::dots::dot::{Actor, Counter, Dot};
 use alloc::vec::Vec;
 use bytes::{BufMut, Bytes, BytesMut};
 use quorate_kernel::error::WireError;
+use quorate_kernel::ids::LogId;
 use quorate_kernel::limits::KEY_BYTES_MAX;
 use quorate_kernel::process::Table;
 use quorate_kernel::storage::Class;
+use quorate_kernel::write::WriteId;
 use serde::{Serialize, de::DeserializeOwned};
 use xxhash_rust::xxh3::xxh3_64;
 
 const VERSION: u8 = 1;
 const HASH_BYTES: usize = 8;
 
-/// The four kinds of data of a replica.
+/// The log of dots.
+pub(super) const DOTS: LogId = LogId(0);
+
+/// The three kinds of data of a replica.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {
     /// Clocks of nodes.
     Clock = b'c',
-    /// Which key a dot has written.
-    DotKey = b'd',
     /// Objects whose context may be stripped.
     Unstripped = b'n',
     /// Objects.
@@ -97,14 +103,47 @@ pub fn stored(birth: u32, kind: Kind, rest: &[u8]) -> Bytes {
     bytes.freeze()
 }
 
-/// Where an actor's entry of the clock stands, and the beginning of its dot-key entries.
+/// Where an actor's entry of the clock stands.
 pub(super) fn actor_key(actor: Actor) -> Vec<u8> {
     postcard::to_allocvec(&actor).expect("plain data always serializes")
 }
 
-/// The actor that such a key begins with, and what follows it.
-pub(super) fn actor_of(key: &[u8]) -> (Actor, &[u8]) {
-    postcard::take_from_bytes(key).expect("the store returns the keys that were put into it")
+/// The actor of such a key.
+pub(super) fn actor_of(key: &[u8]) -> Actor {
+    postcard::from_bytes(key).expect("the store returns the keys that were put into it")
+}
+
+/// An entry of the log of dots that has none yet.
+pub(super) fn empty_entry() -> Vec<u8> {
+    Vec::from([VERSION])
+}
+
+/// Adds a dot to what becomes a part of an entry of the log of dots.
+pub(super) fn add_dot(
+    part: u32,
+    (dot, key): (Dot, &[u8]),
+    (context, name): (&CausalContext, Option<WriteId>),
+    bytes: Vec<u8>,
+) -> Vec<u8> {
+    let context: Vec<(Actor, Counter)> = context.iter().collect();
+    let logged = (part, dot, key, context, name);
+    postcard::to_extend(&logged, bytes).expect("plain data always serializes")
+}
+
+/// The dots of an entry of their log.
+pub(super) fn dots_of(entry: &[u8]) -> Vec<LoggedDot> {
+    type Stored = (u32, Dot, Vec<u8>, Vec<(Actor, Counter)>, Option<WriteId>);
+    let (mut dots, (version, mut rest)) = (Vec::new(), entry.split_first().expect("a version"));
+    assert_eq!(*version, VERSION, "the store's format version guards the entries' versions");
+    while !rest.is_empty() {
+        let (logged, behind): (Stored, &[u8]) =
+            postcard::take_from_bytes(rest).expect("the store returns what was put into it");
+        let (part, dot, key, context, name) = logged;
+        let context = context.into_iter().collect();
+        dots.push(LoggedDot { part, dot, key: key.into(), context, name });
+        rest = behind;
+    }
+    dots
 }
 
 /// Calls `each` with everything of one kind of a replica whose key is not below `from`, until it
@@ -159,14 +198,11 @@ pub fn state_bytes<T: Serialize>(value: &T) -> Bytes {
 
 /// A state value from its bytes.
 pub fn state_value<T: DeserializeOwned>(bytes: &[u8]) -> T {
-    state_value_and_rest(bytes).0
-}
-
-/// A state value that something may follow, and that.
-pub(crate) fn state_value_and_rest<T: DeserializeOwned>(bytes: &[u8]) -> (T, &[u8]) {
     let (version, rest) = bytes.split_first().expect("a state value has a version");
     assert_eq!(*version, VERSION, "the store's format version guards the values' versions");
-    postcard::take_from_bytes(rest).expect("the store returns the state that was put into it")
+    let (value, _) =
+        postcard::take_from_bytes(rest).expect("the store returns the state that was put into it");
+    value
 }
 
 /// Where the map stands.
@@ -193,8 +229,23 @@ mod tests {
         assert_eq!((client_key(&key), hash_of(&key)), (&b"k"[..], xxh3_64(b"k")));
         assert!(stored(1, Kind::Object, &key) < stored(2, Kind::Clock, &[]));
         let actor = Actor { partition: Partition(300), since: 9, birth: 2, node: NodeId(1 << 60) };
-        let mut bytes = actor_key(actor);
-        bytes.push(7);
-        assert_eq!(actor_of(&bytes), (actor, &[7][..]));
+        assert_eq!(actor_of(&actor_key(actor)), actor);
+    }
+
+    #[test]
+    fn the_dots_of_an_entry_are_read_back() {
+        let actor = Actor { partition: Partition(300), since: 9, birth: 2, node: NodeId(1 << 60) };
+        let dots = [1, 2].map(|counter| LoggedDot {
+            part: 3,
+            dot: Dot { actor, counter },
+            key: data_key(b"k"),
+            context: [(actor, counter)].into_iter().take(counter as usize - 1).collect(),
+            name: (counter == 2).then_some(WriteId(7)),
+        });
+        let add = |bytes, one: &LoggedDot| {
+            add_dot(one.part, (one.dot, &one.key), (&one.context, one.name), bytes)
+        };
+        assert_eq!(dots_of(&dots.iter().fold(empty_entry(), add)), dots);
+        assert_eq!(dots_of(&empty_entry()), []);
     }
 }

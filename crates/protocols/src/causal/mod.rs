@@ -53,8 +53,8 @@
 //!   the same write (D5).
 //! - What is shown, sent or acknowledged is durable first. Contexts are counters that may rest on
 //!   other keys' unsynced updates; counters above `reserved` are never shown, so that is safe.
-//! - Object and dot-key entry are in one batch and of one class (T4); from the latter the clock and
-//!   contexts are put together after a restart ([`keys`], [`replicate::unstripped`]).
+//! - Objects and the log entry with their dots are in one batch and lost together (T4); from the
+//!   latter the clock and contexts are put together after a restart ([`replicate::dot_log`]).
 //!
 //! # Departures from the paper
 //! - A put discards what the client's context covers first, and adds its dot afterwards; printed
@@ -161,6 +161,9 @@ pub struct Limits {
     /// The longest rest between two exchanges of replicas with nothing to tell, in intervals; with
     /// 1 they never rest, as in the paper.
     pub backoff_intervals: u64,
+    /// How many dots the log may have that are not needed, beside as many as are, before those that
+    /// are needed are written anew.
+    pub spare_dots: usize,
 }
 
 impl Default for Limits {
@@ -171,6 +174,7 @@ impl Default for Limits {
             clock_ranges: CLOCK_RANGES_MAX,
             names: WRITE_NAMES_MAX,
             backoff_intervals: anti_entropy::backoff::INTERVALS_MAX,
+            spare_dots: replicate::dot_log::SPARE_DOTS,
         }
     }
 }

@@ -15,15 +15,17 @@ use super::keys::{
     stored_map,
 };
 use super::map::Shape;
+use super::replicate::dot_log::{DotLog, LoggedDot};
 use super::replicate::replica::{Record, Replica};
-use super::replicate::unstripped::{context_of, dot_value_of};
+use super::replicate::unstripped::context_of;
 use super::timer::Timer;
 use super::{Causal, Context, Settings};
 use crate::dots::clock::Entry;
-use crate::dots::dot::{ALL, Actor, Dot};
+use crate::dots::dot::{ALL, Actor};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use bytes::Bytes;
+use quorate_kernel::ids::LogIndex;
 use quorate_kernel::mutant;
 use quorate_kernel::probe;
 use quorate_kernel::process::Recovery;
@@ -46,10 +48,15 @@ impl Causal {
         self.durable.garbage =
             each_named(cx.table, b"garbage").into_iter().map(|(birth, _)| birth).collect();
         let records = each_named(cx.table, b"replica");
+        let mut dots: BTreeMap<u32, Logged> = BTreeMap::new();
+        self.durable.dots = DotLog::recover(cx.table, &mut |index, dot| {
+            dots.entry(dot.part).or_default().push((index, dot));
+        });
         let (mut former, shape) = (Vec::new(), self.settings.shape);
         for (part, record) in records {
             let record: Record = state_value(&record);
             let left = left_of(part, &record, recovery, shape, cx);
+            let dots = dots.remove(&part).unwrap_or_default();
             // Also one that had not copied what it lacked before it was given away.
             let has_all = left == Left::All && record.is_joined;
             let has_forgotten = !has_all && !mutant!("leaver_forgets_that_it_lacks");
@@ -67,11 +74,12 @@ impl Causal {
                 }
                 Left::Earlier if !record.is_leaving => {
                     probe!("causal/fell_back");
-                    let replica = load(part, self.successor(record), Left::All, &self.settings, cx);
+                    let (record, found) = (self.successor(record), (Left::All, dots));
+                    let replica = load(part, record, found, &self.settings, cx);
                     replica.persist(cx);
                     replica
                 }
-                Left::Earlier | Left::All => load(part, record, left, &self.settings, cx),
+                Left::Earlier | Left::All => load(part, record, (left, dots), &self.settings, cx),
             };
             match replica.record.is_leaving {
                 true => {
@@ -139,11 +147,14 @@ fn left_of(part: u32, record: &Record, recovery: Recovery, shape: Shape, cx: &Co
     }
 }
 
+/// Dots of one replica with their entries of the log.
+type Logged = Vec<(LogIndex, LoggedDot)>;
+
 /// A replica as it was stored.
 fn load(
     part: u32,
     record: Record,
-    left: Left,
+    (left, dots): (Left, Logged),
     settings: &Settings,
     cx: &mut Context<'_>,
 ) -> Replica {
@@ -153,22 +164,22 @@ fn load(
         let mut entry: Entry = state_value(value);
         // Closed when that did not yet speak for earlier actors: it is closed anew.
         entry.closed &= entry.base() == ALL;
-        entries.push((actor_of(key).0, entry));
+        entries.push((actor_of(key), entry));
         true
     });
     replica.clock = entries.into_iter().collect();
     replica.drop_spoken_for();
-    each_of(cx.table, part, Kind::DotKey, &[], &mut |key, value| {
-        let (actor, counter) = actor_of(key);
-        let counter = counter.first_chunk().expect("the store returns whole keys");
-        let (key, context, name) = dot_value_of(value);
-        replica.see(Dot { actor, counter: u64::from_be_bytes(*counter) }, &key, name);
+    for (index, LoggedDot { dot, key, context, name, .. }) in dots {
+        if mutant!("dots_forgotten") {
+            continue;
+        }
+        replica.see(dot, &key, name);
+        replica.logged.find(index, dot);
         if !context.is_empty() {
             probe!("causal/context_from_a_dot");
             replica.unstripped.entry(key).or_default().context.merge(&context);
         }
-        true
-    });
+    }
     each_of(cx.table, part, Kind::Unstripped, &[], &mut |key, value| {
         let beside = replica.unstripped.entry(Bytes::copy_from_slice(key)).or_default();
         beside.context.merge(&context_of(value));

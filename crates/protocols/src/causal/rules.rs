@@ -33,7 +33,7 @@ pub const ENGINE: Engine = Engine {
     token: |_, key| hash_of_key(key),
     mode: |_| "eventual",
     open: |opening| Ok(super::lane(Settings::of(opening)?)),
-    numbers: &["clock_ranges", "names", "page_bytes", "scan_keys"],
+    numbers: &["clock_ranges", "names", "page_bytes", "scan_keys", "spare_dots"],
     settings: &[
         Setting {
             name: "replicas",
@@ -201,6 +201,7 @@ impl Limits {
             clock_ranges: size("clock_ranges", usual.clock_ranges),
             names: size("names", usual.names),
             backoff_intervals: usual.backoff_intervals,
+            spare_dots: size("spare_dots", usual.spare_dots),
         }
     }
 }

@@ -5,6 +5,7 @@ use super::coordinate::operations::Operations;
 use super::handover::leave::Leaving;
 use super::map::Map;
 use super::message::Ending;
+use super::replicate::dot_log::DotLog;
 use super::replicate::replica::Replica;
 use crate::dots::dot::Partition;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -29,6 +30,16 @@ pub(super) struct Durable {
     pub leaving: Vec<Leaving>,
     /// The births of replicas that were given up and are not yet swept away.
     pub garbage: BTreeSet<u32>,
+    /// The log of dots.
+    pub dots: DotLog,
+}
+
+impl Durable {
+    /// All replicas, also those that leave.
+    pub fn with_leaving(&mut self) -> impl Iterator<Item = &mut Replica> {
+        let leaving = self.leaving.iter_mut().map(|one| &mut one.replica);
+        self.replicas.values_mut().chain(leaving)
+    }
 }
 
 /// What a restart may forget.

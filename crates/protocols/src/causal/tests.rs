@@ -6,6 +6,7 @@
 //! | [`handover::between`] | what comes while a newcomer is between two pages of a scan |
 //! | [`losses::closing`] | what must hold of actors that are closed |
 //! | [`handover::copied`] | what newcomers copy of those that leave, and when they say that they are ready |
+//! | [`dot_log`] | what the log of dots has, and when it is given up |
 //! | [`losses::dropped`] | closed actors leave clocks and contexts |
 //! | [`forged`] | what no correct peer says |
 //! | [`golden`] | the bytes of each message |
@@ -23,6 +24,7 @@
 //! | [`wire`] | every message is read back, and any bytes are survived |
 
 mod backlog;
+mod dot_log;
 mod forged;
 mod golden;
 mod handover;

@@ -1,18 +1,47 @@
 //! The dot-key map: which key an update concerned, until every replica of the key has seen it
 //! (DottedDB §IV-D), and the same the other way round.
 
-use super::dot::{Actor, Counter, Dot};
+use super::dot::{Actor, Counter, Dot, Partition};
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use bytes::Bytes;
 use core::ops::Bound;
+use quorate_kernel::ids::NodeId;
 use quorate_kernel::write::WriteId;
+
+/// A key with the hash that it begins with at hand: comparisons mostly end there.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Hashed {
+    /// Of a shorter key, as if zeros followed.
+    hash: u64,
+    key: Bytes,
+}
+
+impl Hashed {
+    fn new(key: &Bytes) -> Hashed {
+        let mut hash = [0; 8];
+        let length = key.len().min(hash.len());
+        hash[..length].copy_from_slice(&key[..length]);
+        Hashed { hash: u64::from_be_bytes(hash), key: key.clone() }
+    }
+}
+
+/// No dot is greater.
+const LAST: Dot = Dot {
+    actor: Actor {
+        partition: Partition(u16::MAX),
+        since: u64::MAX,
+        birth: u32::MAX,
+        node: NodeId(u64::MAX),
+    },
+    counter: Counter::MAX,
+};
 
 /// The map. Keys are in their wire form: hash, then the client's key.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DotKeys {
     keys: BTreeMap<Actor, BTreeMap<Counter, Bytes>>,
-    dots: BTreeMap<Bytes, BTreeSet<Dot>>,
+    dots: BTreeSet<(Hashed, Dot)>,
     /// The names of those that have one.
     names: BTreeMap<Dot, WriteId>,
     /// The same the other way round: a write that was sent again has several.
@@ -27,7 +56,7 @@ impl DotKeys {
             self.named.insert((name, dot));
         }
         self.keys.entry(dot.actor).or_default().insert(dot.counter, key.clone());
-        self.dots.entry(key.clone()).or_default().insert(dot);
+        self.dots.insert((Hashed::new(key), dot));
     }
 
     /// Drops an entry; returns its key.
@@ -40,13 +69,14 @@ impl DotKeys {
         if counters.is_empty() {
             self.keys.remove(&dot.actor);
         }
-        if let Some(dots) = self.dots.get_mut(&key) {
-            dots.remove(&dot);
-            if dots.is_empty() {
-                self.dots.remove(&key);
-            }
-        }
+        self.dots.remove(&(Hashed::new(&key), dot));
         Some(key)
+    }
+
+    /// The key of an entry, if there is one.
+    #[must_use]
+    pub fn get(&self, dot: Dot) -> Option<&Bytes> {
+        self.keys.get(&dot.actor)?.get(&dot.counter)
     }
 
     /// The actors that have entries.
@@ -69,8 +99,14 @@ impl DotKeys {
 
     /// The dots of a key.
     #[must_use]
-    pub fn of(&self, key: &[u8]) -> Vec<Dot> {
-        self.dots.get(key).into_iter().flatten().copied().collect()
+    pub fn of(&self, key: &Bytes) -> Vec<Dot> {
+        self.dots_upto(key, LAST).collect()
+    }
+
+    /// The dots of a key up to one, it among them, ascending.
+    fn dots_upto(&self, key: &Bytes, last: Dot) -> impl DoubleEndedIterator<Item = Dot> {
+        let key = Hashed::new(key);
+        self.dots.range((key.clone(), Dot::default())..=(key, last)).map(|(_, dot)| *dot)
     }
 
     /// The name of the write that an entry is of.
@@ -87,28 +123,36 @@ impl DotKeys {
 
     /// The newest dots of a key whose writes have names: those among so many of each actor.
     #[must_use]
-    pub fn newest_names(&self, key: &[u8], most: usize) -> Vec<(Dot, WriteId)> {
-        let (mut newest, mut end) = (Vec::new(), Bound::Unbounded);
-        let Some(dots) = self.dots.get(key) else { return newest };
-        while let Some(last) = dots.range((Bound::Unbounded, end)).next_back() {
-            let its = dots.range((Bound::Unbounded, end)).rev();
+    pub fn newest_names(&self, key: &Bytes, most: usize) -> Vec<(Dot, WriteId)> {
+        let (mut newest, mut end) = (Vec::new(), LAST);
+        if self.names.is_empty() {
+            return newest;
+        }
+        while let Some(last) = self.dots_upto(key, end).next_back() {
+            let its = self.dots_upto(key, end).rev();
             let its = its.take_while(|dot| dot.actor == last.actor).take(most);
-            newest.extend(its.filter_map(|dot| Some((*dot, self.name(*dot)?))));
-            end = Bound::Excluded(Dot { actor: last.actor, counter: 0 });
+            newest.extend(its.filter_map(|dot| Some((dot, self.name(dot)?))));
+            // No dot has this counter.
+            end = Dot { actor: last.actor, counter: 0 };
         }
         newest
     }
 
     /// The dots of a key whose writes have names.
-    pub fn names(&self, key: &[u8]) -> impl Iterator<Item = (Dot, WriteId)> {
-        let dots = self.dots.get(key).into_iter().flatten();
-        dots.filter_map(|dot| self.name(*dot).map(|name| (*dot, name)))
+    pub fn names(&self, key: &Bytes) -> impl Iterator<Item = (Dot, WriteId)> {
+        let dots = self.dots_upto(key, LAST);
+        dots.filter_map(|dot| self.name(dot).map(|name| (dot, name)))
     }
 
     /// The keys that have entries, from one on, ascending.
     pub fn keys_from(&self, from: &[u8]) -> impl Iterator<Item = &Bytes> {
-        let from = (Bound::Included(from), Bound::Unbounded);
-        self.dots.range::<[u8], _>(from).map(|(key, _)| key)
+        let first = (Hashed::new(&Bytes::copy_from_slice(from)), Dot::default());
+        let first = self.dots.range(first..).next();
+        core::iter::successors(first, |(key, _)| {
+            let behind = Bound::Excluded((key.clone(), LAST));
+            self.dots.range((behind, Bound::Unbounded)).next()
+        })
+        .map(|(key, _)| &key.key)
     }
 
     /// How many entries there are.
@@ -152,11 +196,12 @@ mod tests {
                 for key in [0u8, 1, 2] {
                     let of: Vec<Dot> =
                         model.iter().filter(|(_, at)| at[0] == key).map(|(dot, _)| *dot).collect();
-                    let named: Vec<Dot> = map.names(&[key]).map(|(dot, _)| dot).collect();
+                    let named: Vec<Dot> = map.names(&Bytes::from(Vec::from([key]))).map(|(dot, _)| dot).collect();
                     let is_named = |dot: &&Dot| dot.counter.is_multiple_of(2);
                     prop_assert_eq!(named, of.iter().filter(is_named).copied().collect::<Vec<_>>());
-                    prop_assert_eq!(map.of(&[key]), of);
+                    prop_assert_eq!(map.of(&Bytes::from(Vec::from([key]))), of);
                 }
+                prop_assert_eq!(map.get(dot), model.get(&dot));
                 for (dot, key) in &model {
                     let found = map.above(dot.actor, dot.counter - 1).next();
                     prop_assert_eq!(found, Some((dot.counter, key)));

@@ -11,7 +11,7 @@ use super::views::{change, view_of};
 use bytes::BytesMut;
 use quorate_kernel::effects::{Effect, Effects, Note, Recipients, Release};
 use quorate_kernel::ids::{Incarnation, LaneId, NodeId, Start, Ticket};
-use quorate_kernel::news::News;
+use quorate_kernel::news::{News, Topic};
 use quorate_kernel::operation::{Control, Operation, Outcome};
 use quorate_kernel::process::{Context, Recovery, Request};
 use quorate_kernel::ring::{Closing, Ring, RingHost};
@@ -69,6 +69,8 @@ pub struct World<P: Scripted> {
     pub deceived: BTreeSet<u64>,
     /// Messages of a node to itself that the gate let through.
     locals: VecDeque<Flight>,
+    /// Nodes that were called and are not yet told that the turn ends.
+    touched: BTreeSet<u64>,
     pub(crate) now: Time,
     timer_count: u64,
     /// What happened since it was last taken.
@@ -103,6 +105,7 @@ impl<P: Scripted> World<P> {
             cut: BTreeSet::new(),
             deceived: BTreeSet::new(),
             locals: VecDeque::new(),
+            touched: BTreeSet::new(),
             now: Time(0),
             timer_count: 0,
             log: Vec::new(),
@@ -161,6 +164,7 @@ impl<P: Scripted> World<P> {
         node.timers.clear();
         node.peers.clear();
         node.disk.crash();
+        self.touched.remove(&id);
     }
 
     /// A node's disk syncs everything written so far.
@@ -288,11 +292,19 @@ impl<P: Scripted> World<P> {
         shown::rows(self.node(id).process.as_ref().expect("the node is up"), table)
     }
 
-    /// Delivers what nodes sent to themselves, until nothing is left.
+    /// Ends the turn: delivers what nodes sent to themselves, and tells those that want to know,
+    /// until nothing is left.
     pub(super) fn settle(&mut self) {
-        while let Some(flight) = self.locals.pop_front() {
-            if self.is_up(flight.to.0) {
-                self.take_in(&flight);
+        loop {
+            if let Some(flight) = self.locals.pop_front() {
+                if self.is_up(flight.to.0) {
+                    self.take_in(&flight);
+                }
+            } else if let Some(id) = self.touched.first().copied() {
+                self.step(id, |process, cx| process.on_news(News::TurnEnd, cx));
+                self.touched.remove(&id);
+            } else {
+                return;
             }
         }
     }
@@ -313,6 +325,9 @@ impl<P: Scripted> World<P> {
         let (me, lane, wall) = (*me, LaneId(1), WallTime(i64::try_from(now.0).unwrap_or(i64::MAX)));
         handler(process, &mut Context { me, lane, now, wall, rng, table: disk, fx: &mut fx });
         process.check();
+        if P::HEARS.contains(&Topic::TurnEnd) {
+            self.touched.insert(id);
+        }
         for effect in fx.as_slice() {
             self.take_effect(id, effect);
         }

@@ -39,8 +39,9 @@ use std::path::{Path, PathBuf};
 /// Format 8 called partitions and tokens by one name, also in the settings of keyspaces. Format 9
 /// had no log of its own: what was not in tables was in the database's journals. A build of format
 /// 10 would not know where logs begin. In format 12 replicated logs had no lives.
-/// In format 13 nodes of `epidemic` keyspaces did not know what they never had.
-pub const FORMAT_VERSION: u32 = 14;
+/// In format 13 nodes of `epidemic` keyspaces did not know what they never had. In format 14 each
+/// dot of a `causal` keyspace had a record of its own.
+pub const FORMAT_VERSION: u32 = 15;
 
 const LOCK: &str = "lock";
 const FORMAT: &str = "format";

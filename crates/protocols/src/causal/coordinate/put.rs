@@ -13,9 +13,10 @@ use crate::dots::context::CausalContext;
 use crate::dots::dot::{Actor, Dot, Partition};
 use crate::dots::object::{Object, Version};
 use alloc::collections::BTreeSet;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use bytes::Bytes;
-use quorate_kernel::ids::Incarnation;
+use quorate_kernel::ids::{Incarnation, NodeId};
 use quorate_kernel::invariant;
 use quorate_kernel::limits::SIBLING_BYTES_MAX;
 use quorate_kernel::mutant;
@@ -139,15 +140,14 @@ impl Causal {
         object.replaced.extend(replica.replaced(&key, &object));
         let object = object.to_bytes();
         let message = Message::Replicate { op, from, dots, key: key.clone(), object };
-        for (_, host) in self.replicas_of(&key) {
-            if host != cx.me.node {
-                // It rests on this object and what was written with it, in one batch.
-                cx.fx.send_after_key(host, message.clone(), stored.clone());
-            }
-        }
+        let hosts = self.replicas_of(&key).into_iter().map(|(_, host)| host);
+        let others: Arc<[NodeId]> = hosts.filter(|host| *host != cx.me.node).collect();
         if needed == 1 {
+            // It rests on this object and what was written with it, in one batch.
+            cx.fx.send_after_key(&others, message, stored);
             return self.end_write(origin, &key, &told, cx);
         }
+        cx.fx.send_after_key(&others, message.clone(), stored);
         let work = Work::Write { origin, needed, held: BTreeSet::from([at]), told, message };
         self.volatile.operations.insert(op, key, deadline, work, cx);
     }

@@ -85,7 +85,9 @@ pub(crate) fn list(
             return false;
         }
         size += object.len();
-        listed.insert(Bytes::copy_from_slice(key), told(replica, key, Some(object)));
+        let key = Bytes::copy_from_slice(key);
+        let told = told(replica, &key, Some(object));
+        listed.insert(key, told);
         true
     });
     let mut unlisted = 0;
@@ -114,7 +116,7 @@ pub(crate) fn list(
 
 /// What the newcomer is told of a key, and the updates that go with it. It counts those that are
 /// left out as seen, but knows no names of their writes: whoever may still need them asks others.
-fn told(replica: &Replica, key: &[u8], object: Option<&Bytes>) -> (Bytes, Vec<Dot>) {
+fn told(replica: &Replica, key: &Bytes, object: Option<&Bytes>) -> (Bytes, Vec<Dot>) {
     let (dots, _) = page::told(replica.dot_keys.of(key), page::DOTS_MAX);
     (replica.told(key, object, 0, &dots), dots)
 }

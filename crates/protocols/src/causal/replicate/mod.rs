@@ -1,6 +1,7 @@
 //! What a replica holds and how it is kept small: its clock, its objects with their contexts, and
 //! the names of writes.
 
+pub(crate) mod dot_log;
 pub mod names;
 pub mod replica;
 pub(crate) mod strip;

@@ -1,12 +1,13 @@
 //! One partition's replica: its clock, its part of the store, and how both change together.
 //!
 //! This is what the paper calls a node (DottedDB §IV-D). All five structures change in one batch
-//! per input (T4): an object is written with the entry of the dot-key map that speaks of it, and
-//! with what of the clock and of contexts that entry does not say. [`Replica::flush`] is called
-//! before anything is sent.
+//! per turn (T4): an object is written with the dots that speak of it ([`super::dot_log`]), and
+//! with what of the clock and of contexts those do not say. [`Replica::flush`] is called before
+//! anything is sent.
 
 use crate::causal::{Context, Settings};
 
+use super::dot_log::LoggedDots;
 use super::names::Names;
 use super::unstripped::Unstripped;
 use super::version_cache::{Single, VersionCache};
@@ -67,6 +68,8 @@ pub struct Replica {
     pub clock: Clock,
     /// The keys of dots that some replica may not have seen.
     pub dot_keys: DotKeys,
+    /// What it has in the log of dots.
+    pub(crate) logged: LoggedDots,
     /// The contexts of stored objects that have one, by key.
     pub unstripped: BTreeMap<Bytes, Unstripped>,
     /// The dots that replication on write is most likely still bringing to the peers.
@@ -83,13 +86,14 @@ pub struct Replica {
     pub refilled_by: Option<BTreeSet<Partition>>,
     /// The names of the writes that it has seen recently.
     pub names: Names,
-    /// The objects written by this input, which the table does not show yet.
-    fresh: BTreeMap<Bytes, Option<Bytes>>,
+    /// The objects written by this input, which the table does not show yet; in the order of keys.
+    /// Mostly one: it takes no memory anew.
+    fresh: Vec<(Bytes, Option<Bytes>)>,
     /// What an update of recently used keys replaces.
     version_cache: VersionCache,
     /// The actors whose entries were changed by this input.
     dirty: BTreeSet<Actor>,
-    /// The actors of whose entries more is known than is stored: the rest is in the dot-key map.
+    /// The actors of whose entries more is known than is stored: the rest is in the log of dots.
     unsaved: BTreeSet<Actor>,
 }
 
@@ -104,6 +108,7 @@ impl Replica {
             part,
             clock: Clock::default(),
             dot_keys: DotKeys::default(),
+            logged: LoggedDots::default(),
             unstripped: BTreeMap::new(),
             in_flight: InFlight::default(),
             watermark: Watermark::default(),
@@ -111,7 +116,7 @@ impl Replica {
             pulled: BTreeMap::new(),
             refilled_by: (!record.is_joined).then(BTreeSet::new),
             names: Names::new(of_share(limits.names)),
-            fresh: BTreeMap::new(),
+            fresh: Vec::new(),
             version_cache: VersionCache::new(of_share(INDEX_KEYS_MAX)),
             dirty: BTreeSet::new(),
             unsaved: BTreeSet::new(),
@@ -153,7 +158,8 @@ impl Replica {
         self.unsaved.remove(&actor);
     }
 
-    /// A dot is seen whose entry of the dot-key map is stored: after a restart, it says so.
+    /// A dot is seen that the log has, or will have when the turn ends: after a restart, that says
+    /// so.
     pub fn see(&mut self, dot: Dot, key: &Bytes, name: Option<WriteId>) {
         self.dot_keys.insert(dot, key, name);
         let is_new = self.clock.insert(dot);
@@ -162,11 +168,9 @@ impl Replica {
         }
     }
 
-    /// An actor's entry will have to say what the dot-key map has said so far.
-    pub(super) fn save(&mut self, actor: Actor) {
-        if self.unsaved.remove(&actor) {
-            self.dirty.insert(actor);
-        }
+    /// The clock will have to say what the log of dots has said so far.
+    pub(super) fn save(&mut self) {
+        self.dirty.append(&mut self.unsaved);
     }
 
     /// Writes what has changed of the clock. The last thing a step does before it sends.
@@ -195,11 +199,15 @@ impl Replica {
 
     /// The stored object of a key.
     pub fn read(&self, key: &Bytes, cx: &Context<'_>) -> Object {
-        let bytes = match self.fresh.get(key) {
-            Some(fresh) => fresh.clone(),
-            None => cx.table.get(Class::Data, &self.stored_key(key)),
+        let bytes = match self.place_of_fresh(key) {
+            Ok(place) => self.fresh[place].1.clone(),
+            Err(_) => cx.table.get(Class::Data, &self.stored_key(key)),
         };
         bytes.map_or_else(Object::default, |bytes| self.whole(key, &bytes))
+    }
+
+    fn place_of_fresh(&self, key: &Bytes) -> Result<usize, usize> {
+        self.fresh.binary_search_by(|(fresh, _)| fresh.cmp(key))
     }
 
     /// The object of a key with its whole past (DottedDB Alg. 2, `fetch`).
@@ -292,7 +300,10 @@ impl Replica {
             Some(bytes) => cx.fx.put(at, bytes.clone()),
             None => cx.fx.delete(at),
         }
-        self.fresh.insert(key.clone(), bytes);
+        match self.place_of_fresh(key) {
+            Ok(place) => self.fresh[place].1 = bytes,
+            Err(place) => self.fresh.insert(place, (key.clone(), bytes)),
+        }
     }
 
     /// Whether all updates that somebody tells of a key were seen. Then its object tells nothing
@@ -374,13 +385,6 @@ impl Replica {
             Some(None) => self.bare(shape, key),
             _ => self.fetch(shape, key, cx),
         }
-    }
-
-    /// Where an entry of the dot-key map stands.
-    pub(super) fn dot_key(&self, dot: Dot) -> Bytes {
-        let mut rest = actor_key(dot.actor);
-        rest.extend_from_slice(&dot.counter.to_be_bytes());
-        stored(self.part, Kind::DotKey, &rest)
     }
 
     /// Whether nothing of what this input has changed is still to be written.

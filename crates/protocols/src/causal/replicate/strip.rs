@@ -21,7 +21,7 @@ use quorate_kernel::time::Span;
 const MORE: Span = Span::millis(2);
 
 /// How many contexts and dots all replicas together drop at a time.
-const PAGE_KEYS: usize = 256;
+pub(super) const PAGE_KEYS: usize = 256;
 
 /// How many entries of dot-key maps all replicas together look at in that time, if most are kept.
 pub(crate) const LOOKS_MAX: usize = 2 * PAGE_KEYS;
@@ -33,6 +33,7 @@ impl Causal {
     pub(crate) fn on_strip_time(&mut self, cx: &mut Context<'_>) {
         cx.fx.arm(Timer::Strip, cx.now + self.settings.strip_interval);
         self.sweep(cx);
+        self.trim_dots(cx);
         let owing = self.owing();
         let Some(map) = self.durable.map.as_ref() else { return };
         for replica in self.durable.replicas.values_mut() {
@@ -65,11 +66,13 @@ impl Causal {
                 self.volatile.counters.collect_looks += looked as u64;
             }
         }
+        self.move_dots(cx);
         self.strip_more_later(cx);
     }
 
     fn strip_more_later(&mut self, cx: &mut Context<'_>) {
-        if self.durable.replicas.values().any(|replica| replica.rounds.has_more_to_strip()) {
+        let mut replicas = self.durable.replicas.values();
+        if replicas.any(|replica| replica.rounds.has_more_to_strip()) || self.is_moving_dots() {
             cx.fx.arm(Timer::StripMore, cx.now + MORE);
         }
     }
@@ -90,6 +93,7 @@ impl Causal {
         into.field("finished_entries", &sum(finished));
         into.field("spare_entries", &sum(Replica::spare_entries));
         into.field("dot_keys", &sum(|one| one.dot_keys.len()));
+        into.field("logged_dots", &sum(|one| one.logged.len()));
         into.field("unstripped", &sum(|one| one.unstripped.len()));
         into.field("witnesses", &sum(|one| one.record.witnesses.len()));
         into.field("watermark", &sum(|one| one.watermark.len()));

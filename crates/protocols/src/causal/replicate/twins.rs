@@ -51,7 +51,7 @@ impl Replica {
     /// The names of the newest updates of a key that some replica may not have seen, and of which
     /// no version is left. Older ones are told with their dots: until then the other dot of such a
     /// write may be shown.
-    pub fn replaced(&self, key: &[u8], object: &Object) -> BTreeMap<Dot, WriteId> {
+    pub fn replaced(&self, key: &Bytes, object: &Object) -> BTreeMap<Dot, WriteId> {
         let named = self.dot_keys.newest_names(key, NAMES_TOLD).into_iter();
         named.filter(|(dot, _)| !object.versions.contains_key(dot)).collect()
     }

@@ -2,7 +2,7 @@
 
 use super::replica::Replica;
 use crate::causal::Context;
-use crate::causal::keys::{Kind, state_bytes, state_value, state_value_and_rest, stored};
+use crate::causal::keys::{Kind, state_bytes, state_value, stored};
 use crate::causal::map::Shape;
 use crate::dots::context::CausalContext;
 use crate::dots::dot::{Actor, Counter, Dot};
@@ -11,7 +11,6 @@ use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::mutant;
 use quorate_kernel::probe;
-use quorate_kernel::write::WriteId;
 
 /// The context of a stored object: what of its past the clock does not say.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -20,7 +19,7 @@ pub struct Unstripped {
     pub context: CausalContext,
     /// Whether the object stays as it is when the context goes: it has versions.
     pub is_plain: bool,
-    /// Whether it is stored in an entry of its own; otherwise entries of the dot-key map have it.
+    /// Whether it is stored in an entry of its own; otherwise the log of dots has it.
     pub is_marked: bool,
 }
 
@@ -34,27 +33,6 @@ fn context_bytes(context: &CausalContext) -> Bytes {
 pub(crate) fn context_of(bytes: &[u8]) -> CausalContext {
     let context: Vec<(Actor, Counter)> = state_value(bytes);
     context.into_iter().collect()
-}
-
-/// What is stored under a dot: the key that it updated, the context that the object had then, and
-/// the write's name if it has one.
-fn dot_value(key: &Bytes, context: &CausalContext, name: Option<WriteId>) -> Bytes {
-    let context: Vec<(Actor, Counter)> = context.iter().collect();
-    match name {
-        Some(name) => state_bytes(&(&key[..], context, name)),
-        None => state_bytes(&(&key[..], context)),
-    }
-}
-
-/// The key, the context and the write's name that are stored under a dot. Without a name nothing
-/// follows the context.
-pub(crate) fn dot_value_of(bytes: &[u8]) -> (Bytes, CausalContext, Option<WriteId>) {
-    type Stored = (Vec<u8>, Vec<(Actor, Counter)>);
-    let ((key, context), rest): (Stored, &[u8]) = state_value_and_rest(bytes);
-    let name = (!rest.is_empty()).then(|| {
-        postcard::from_bytes(rest).expect("the store returns the names that were put into it")
-    });
-    (key.into(), context.into_iter().collect(), name)
 }
 
 impl Replica {
@@ -100,8 +78,7 @@ impl Replica {
         let nothing = CausalContext::default();
         for (index, dot) in dots.iter().enumerate() {
             let carried = if index == 0 { &context } else { &nothing };
-            let name = self.dot_keys.name(*dot);
-            cx.fx.put(self.dot_key(*dot), dot_value(key, carried, name));
+            self.log_dot(*dot, key, carried);
         }
         let known = self.unstripped.get(key);
         let mut is_marked = known.is_some_and(|known| known.is_marked);
@@ -124,14 +101,17 @@ impl Replica {
         stored(self.part, Kind::Unstripped, key)
     }
 
-    /// An entry of the dot-key map goes, and with it what it says of a context and of the clock.
+    /// An entry of the dot-key map goes, and with it what the log says of a context. What it says
+    /// of the clock goes later, with the entry of the log.
     pub fn drop_dot(&mut self, dot: Dot, cx: &mut Context<'_>) {
-        if !mutant!("clock_goes_with_dot") {
-            self.save(dot.actor);
+        if let Some(key) = self.dot_keys.remove(dot) {
+            self.keep_beside(&key, cx);
         }
-        cx.fx.delete(self.dot_key(dot));
-        let Some(key) = self.dot_keys.remove(dot) else { return };
-        let Some(beside) = self.unstripped.get_mut(&key).filter(|beside| !beside.is_marked) else {
+    }
+
+    /// The context of a key is stored without its dots from now on.
+    pub(super) fn keep_beside(&mut self, key: &Bytes, cx: &mut Context<'_>) {
+        let Some(beside) = self.unstripped.get_mut(key).filter(|beside| !beside.is_marked) else {
             return;
         };
         if mutant!("context_goes_with_dot") {
@@ -140,7 +120,7 @@ impl Replica {
         probe!("causal/context_outlives_its_dot");
         beside.is_marked = true;
         let context = context_bytes(&beside.context);
-        cx.fx.put(self.mark(&key), context);
+        cx.fx.put(self.mark(key), context);
     }
 
     /// Takes out of a stored object's context what the clock says by now; returns whether that was

@@ -3,12 +3,13 @@
 //! An actor reads `partition@node`, with `.birth` behind it if that is not the partition's first; a
 //! dot is an actor, `#` and its counter.
 
-use super::super::keys::{actor_of, client_key, state_value};
+use super::super::keys::{actor_of, client_key, dots_of, state_value};
 use super::super::map::{Map, Shape};
 use super::super::message::{Ending, Message, TellClock, Window};
 use super::super::page;
+use super::super::replicate::dot_log::LoggedDot;
 use super::super::replicate::replica::Record;
-use super::super::replicate::unstripped::{context_of, dot_value_of};
+use super::super::replicate::unstripped::context_of;
 use super::super::token::Tokens;
 use super::super::{Causal, Settings};
 use crate::dots::clock::Entry;
@@ -17,6 +18,7 @@ use crate::dots::dot::{ALL, Actor, Counter, Dot};
 use crate::dots::object::Object;
 use crate::testing::{Scripted, siblings, word};
 use bytes::Bytes;
+use quorate_kernel::entries::{self, Place};
 use quorate_kernel::ids::ClusterId;
 use quorate_kernel::keyspace::Keyspace;
 use quorate_kernel::storage::Class;
@@ -62,6 +64,9 @@ impl Scripted for Causal {
             match (*option, option.split_once('=')) {
                 (_, Some(("page", keys))) => {
                     settings.limits.scan_keys = keys.parse().expect("a number");
+                }
+                (_, Some(("spare_dots", dots))) => {
+                    settings.limits.spare_dots = dots.parse().expect("a number");
                 }
                 ("lazy" | "repair" | "long" | "newest", _)
                 | (_, Some(("w" | "r" | "partitions" | "replicas", _))) => {}
@@ -180,6 +185,9 @@ impl Scripted for Causal {
         if class == Class::State {
             return show_state(key, value);
         }
+        if class == Class::Log {
+            return show_log(key, value);
+        }
         let (birth, rest) = key.split_at(4);
         let birth = u32::from_be_bytes(*birth.first_chunk().expect("four bytes"));
         let (kind, rest) = rest.split_first().expect("data has a kind");
@@ -190,23 +198,13 @@ impl Scripted for Causal {
             }
             b'c' => {
                 let entry: Entry = value.map(|value| state_value(value)).unwrap_or_default();
-                format!("clock {} {}", actor_word(actor_of(rest).0), entry_word(&entry))
-            }
-            b'd' => {
-                let (actor, counter) = actor_of(rest);
-                let counter = Counter::from_be_bytes(*counter.first_chunk().expect("eight bytes"));
-                let dot = dot_word(Dot { actor, counter });
-                match value.map(|value| dot_value_of(value).1) {
-                    Some(context) if context.is_empty() => format!("dot {dot}"),
-                    Some(context) => format!("dot {dot} {}", context_word(&entries(&context))),
-                    None => format!("no dot {dot}"),
-                }
+                format!("clock {} {}", actor_word(actor_of(rest)), entry_word(&entry))
             }
             b'n' => {
                 let key = word(client_key(rest));
                 match value {
                     Some(value) => {
-                        format!("unstripped {key} {}", context_word(&entries(&context_of(value))))
+                        format!("unstripped {key} {}", context_word(&counters(&context_of(value))))
                     }
                     None => format!("stripped {key}"),
                 }
@@ -215,6 +213,22 @@ impl Scripted for Causal {
         };
         format!("{birth} {what}")
     }
+}
+
+fn show_log(key: &Bytes, value: Option<&Bytes>) -> String {
+    let value = value.expect("no entry is deleted alone");
+    let Some(Place::Entry(_, index)) = entries::place(key) else {
+        return format!("log from {}", entries::first(value).expect("an index").0);
+    };
+    let show = |LoggedDot { part, dot, context, .. }: LoggedDot| {
+        let context = match context.is_empty() {
+            true => String::new(),
+            false => format!(" {}", context_word(&counters(&context))),
+        };
+        format!("{part} dot {}{context}", dot_word(dot))
+    };
+    let dots: Vec<String> = dots_of(value).into_iter().map(show).collect();
+    format!("log {} {}", index.0, dots.join(", "))
 }
 
 fn show_state(key: &Bytes, value: Option<&Bytes>) -> String {
@@ -276,10 +290,10 @@ fn object_word(bytes: &Bytes) -> String {
         .iter()
         .map(|(dot, version)| format!("{}={}", dot_word(*dot), word(&version.value)))
         .collect();
-    format!("{{{}}} {}", versions.join(" "), context_word(&entries(&object.context)))
+    format!("{{{}}} {}", versions.join(" "), context_word(&counters(&object.context)))
 }
 
-fn entries(context: &CausalContext) -> Vec<(Actor, Counter)> {
+fn counters(context: &CausalContext) -> Vec<(Actor, Counter)> {
     context.iter().collect()
 }
 
