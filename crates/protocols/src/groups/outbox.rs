@@ -90,25 +90,39 @@ impl Outbox {
         bundle.parts.push((group, message));
     }
 
+    /// Takes everything: what goes together, to whom, and when it may leave.
+    pub fn take(
+        &mut self,
+    ) -> impl Iterator<Item = (Recipients, Release, Vec<(GroupId, vsr::Message)>)> {
+        let open = core::mem::take(&mut self.open);
+        self.full.drain(..).chain(open).map(|((when, start, nodes), bundle)| {
+            let to = match &nodes[..] {
+                [node] => Recipients::One(Incarnation { node: *node, start }),
+                _ => Recipients::Group(nodes),
+            };
+            let release = match when {
+                // Each part promises nothing.
+                When::Early => Release::Early,
+                // Each part rests on protocol state alone.
+                When::State => Release::State,
+                When::Lane => Release::Lane,
+            };
+            (to, release, bundle.parts)
+        })
+    }
+
     /// Sends everything; what goes together is wrapped into a message of the lane.
     pub fn flush<P: Process>(
         &mut self,
         fx: &mut Effects<P>,
         wrap: impl Fn(Vec<(GroupId, vsr::Message)>) -> P::Message,
     ) {
-        let open = core::mem::take(&mut self.open);
-        for ((when, start, nodes), bundle) in self.full.drain(..).chain(open) {
-            let to = match &nodes[..] {
-                [node] => Recipients::One(Incarnation { node: *node, start }),
-                _ => Recipients::Group(nodes),
-            };
-            let message = wrap(bundle.parts);
-            match when {
+        for (to, release, parts) in self.take() {
+            match release {
                 // Each part promises nothing.
-                When::Early => fx.send_early(to, message),
-                // Each part rests on protocol state alone.
-                When::State => fx.send_after_state(to, message),
-                When::Lane => fx.send(to, message),
+                Release::Early => fx.send_early(to, wrap(parts)),
+                Release::State => fx.send_after_state(to, wrap(parts)),
+                _ => fx.send(to, wrap(parts)),
             }
         }
     }

@@ -133,6 +133,19 @@ impl<T> Merge<T> {
         self.rings.iter().map(|it| it.reached)
     }
 
+    /// Whether all that the rings decide before a slot is delivered.
+    #[must_use]
+    pub fn has_delivered(&self, until: Slot) -> bool {
+        self.rings.iter().all(|it| it.slot() >= until)
+    }
+
+    /// The slot and the ring of what is delivered next; all before that is.
+    #[cfg(test)]
+    pub(crate) fn position(&self) -> (Slot, RingId) {
+        let first = &self.rings[self.first()];
+        (first.slot(), first.reached.ring)
+    }
+
     /// How far it has learned a ring.
     #[must_use]
     pub fn reached(&self, ring: RingId) -> Option<Reached> {

@@ -28,7 +28,8 @@
 //! # Known limits
 //! - All objects are in memory.
 //! - One partition. Commands of several, with signals and variables (the paper's §IV), are in
-//!   [`partitioned`], for machines of another trait, and no lane stands on them yet.
+//!   [`partitioned`], for machines of another trait. [`hosted`] has them on real logs and disks; no
+//!   engine stands on that yet.
 //!
 //! | file | what it holds |
 //! |---|---|
@@ -43,6 +44,7 @@
 //! | `replicated.rs` | all of it, as the log's machine |
 //! | `keys.rs` | what is stored |
 //! | `partitioned/` | a machine whose objects are spread over partitions |
+//! | `hosted/` | what a host has of one: rings, replicas, what is stored and sent |
 //! | `sized.rs` | data as bytes |
 
 mod answers;
@@ -52,6 +54,7 @@ mod copies;
 mod early;
 mod entry;
 mod execution;
+pub mod hosted;
 mod keys;
 mod machine;
 pub mod partitioned;

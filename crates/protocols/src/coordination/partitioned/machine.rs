@@ -55,6 +55,10 @@ impl Machine for Volery {
         early(command)
     }
 
+    fn is_question(command: &Command) -> bool {
+        command.is_question()
+    }
+
     fn execute(command: &Command, on: &mut Execution<'_, Volery>) -> Result<Answer, Wait> {
         let found = Found::of(command, on)?;
         found.execute(on)

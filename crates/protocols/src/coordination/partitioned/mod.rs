@@ -56,7 +56,8 @@
 //!   set. It is a message that is sent anyway.
 //!
 //! # Known limits
-//! - The [engine](super) does not stand on it yet: it serves one partition.
+//! - The [engine](super) does not stand on it yet: it serves one partition. Hosts with real logs
+//!   and disks do in tests ([`crate::smr::hosted`]).
 //! - Nobody is told of changes (watches).
 //! - There are no quotas: nobody may make anything in `/zookeeper/quota`.
 //! - What is lost is not noticed, so there is no other life of the tree (`Begin`).
@@ -81,7 +82,7 @@ mod machine;
 mod part;
 mod slots;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use check::check;
 pub use command::Command;

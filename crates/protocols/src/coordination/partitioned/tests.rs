@@ -1,7 +1,7 @@
 //! Tests of the tree over several partitions.
 
-mod judge;
-mod load;
+pub(crate) mod judge;
+pub(crate) mod load;
 mod pair;
 mod parts;
 mod simulated;

@@ -40,6 +40,39 @@ pub struct Signal<M: Machine> {
     pub versions: BTreeMap<Bytes, Version>,
 }
 
+impl<M: Machine> Signal<M> {
+    /// The same in pieces, each with about so many bytes of objects, or one object that has more.
+    /// Not for one that tells what a switch moves: whoever waits for it takes the first piece for
+    /// all of it.
+    pub fn pieces(mut self, bytes_max: usize) -> impl Iterator<Item = Signal<M>> {
+        let mut pieces = Vec::new();
+        let (mut first, mut bytes) = (Variables::<M>::new(), 0);
+        while let Some((key, object)) = self.variables.pop_first() {
+            let more = key.len() + object.as_ref().map_or(0, M::bytes);
+            if !first.is_empty() && bytes + more > bytes_max {
+                pieces.push(core::mem::take(&mut first));
+                bytes = 0;
+            }
+            bytes += more;
+            first.insert(key, object);
+        }
+        pieces.push(first);
+        let (place, from, takes_part) = (self.place, self.from, self.takes_part);
+        let count = pieces.len();
+        pieces.into_iter().enumerate().map(move |(at, variables)| {
+            let mut rest = core::mem::take(&mut self.versions);
+            let of = |key: &Bytes| Some((key.clone(), rest.remove(key)?));
+            let mut versions: BTreeMap<Bytes, Version> = variables.keys().filter_map(of).collect();
+            // Those of objects that are not sent go with the last one.
+            if at + 1 == count {
+                versions.append(&mut rest);
+            }
+            self.versions = rest;
+            Signal { place, from, takes_part, variables, versions }
+        })
+    }
+}
+
 /// A message between replicas. All of them may be lost, doubled and late.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(bound = "")]

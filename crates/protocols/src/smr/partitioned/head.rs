@@ -36,18 +36,18 @@ pub(super) struct Head<M: Machine> {
 }
 
 #[derive(Clone, Debug)]
-struct Outcome<M: Machine> {
-    answer: Answered<M>,
+pub(super) struct Outcome<M: Machine> {
+    pub answer: Answered<M>,
     /// Objects of this partition.
-    written: Variables<M>,
+    pub written: Variables<M>,
     /// Objects of others, which they write themselves.
     elsewhere: Variables<M>,
 }
 
 /// What a run of a command comes to.
-struct Run<M: Machine> {
+pub(super) struct Run<M: Machine> {
     /// Or the object that it lacks.
-    outcome: Result<Outcome<M>, Bytes>,
+    pub outcome: Result<Outcome<M>, Bytes>,
     /// What it has read of this partition.
     read: BTreeSet<Bytes>,
     /// Copies that it went on with.
@@ -119,7 +119,7 @@ impl<M: Machine> Replica<M> {
     /// Whether a command is where it is to be by the placement that it finds. If that is another
     /// than the one it is addressed by, what it touches may be where it was: else clients would
     /// begin again for each bucket that moves.
-    fn is_current(&self, command: &Addressed<M>) -> bool {
+    pub(super) fn is_current(&self, command: &Addressed<M>) -> bool {
         let (placement, of) = (&self.state.placement, command.destinations);
         let is_version = command.version == placement.version();
         let has = || {
@@ -262,7 +262,7 @@ impl<M: Machine> Replica<M> {
     }
 
     /// Runs a command on what is here.
-    fn run(&self, command: &Addressed<M>, received: Variables<M>) -> Run<M> {
+    pub(super) fn run(&self, command: &Addressed<M>, received: Variables<M>) -> Run<M> {
         let (placement, destinations) = (&self.state.placement, command.destinations);
         let here = Here { partition: self.here, placement, destinations };
         let mut on = Execution::new(here, &self.state.objects, received);
@@ -325,6 +325,7 @@ impl<M: Machine> Replica<M> {
                 None => self.caches.unshare(&key),
             }
             self.digest.replace::<M>(&key, self.state.objects.get(&key), object.as_ref());
+            self.changed.insert(key.clone());
             match object {
                 Some(object) => _ = self.state.objects.insert(key, object),
                 None => _ = self.state.objects.remove(&key),

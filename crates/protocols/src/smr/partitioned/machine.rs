@@ -40,6 +40,12 @@ pub trait Machine: Clone + Debug + PartialEq {
         Vec::new()
     }
 
+    /// Whether a command changes nothing, whatever it finds: such a one need not be ordered where
+    /// somebody knows what it must show.
+    fn is_question(_command: &Self::Command) -> bool {
+        false
+    }
+
     /// Executes a command, as if all objects were here. Where `?` hands back a [`Wait`] it ends,
     /// and begins anew when the object has come; so what it does is done to `on` alone.
     fn execute(command: &Self::Command, on: &mut Execution<'_, Self>)

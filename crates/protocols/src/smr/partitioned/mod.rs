@@ -65,7 +65,8 @@
 //!
 //! # Known limits
 //! - No engine stands on it yet: [`crate::coordination`] serves one partition. Its tree is a
-//!   machine here ([`crate::coordination::partitioned`]).
+//!   machine here ([`crate::coordination::partitioned`]). What hosts need of rings, disks and
+//!   messages is in [`crate::smr::hosted`].
 //! - Objects move with the switch itself, while commands of its partitions wait: nothing is copied
 //!   before. So few buckets are moved at a time, no more than others keep ([`OUTBOX_BYTES_MAX`]).
 //! - An object is held by one partition or by all of them, none by some.
@@ -79,7 +80,8 @@
 //! - No parts of objects (§V-A1, `getDiff`): what is not cached is brought whole.
 //! - No time, no changes that are told, no scans but of what all partitions have: a command reads
 //!   and writes objects by their keys.
-//! - Reads are ordered as all commands are.
+//! - Reads are ordered as all commands are, but for what a host asks of one partition when it knows
+//!   what the answer must show ([`Replica::look`]).
 //! - Snapshots are whole, and objects in memory.
 //! - Replicas of a partition compare hashes of their states ([`COMPARED_EVERY`]), and halt if they
 //!   differ. Which of them is right nobody finds out; when all have halted the partition is down.
@@ -92,6 +94,7 @@
 //! | `command.rs` | what logs carry |
 //! | `execution.rs` | what a command sees, and leaves |
 //! | `head.rs` | how a command is executed |
+//! | `look.rs` | questions that are not ordered |
 //! | `replica.rs` | what a replica learns, and asks for |
 //! | `peers.rs` | what others say to it |
 //! | `exchange.rs` | what partitions say to each other |
@@ -108,6 +111,7 @@ mod digest;
 mod exchange;
 mod execution;
 mod head;
+mod look;
 mod machine;
 mod outbox;
 mod partitions;
@@ -116,7 +120,7 @@ mod placement;
 mod replica;
 mod state;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use caches::{CACHE_BYTES_MAX, Cached, Caching, Version};
 pub use clients::OUTSTANDING_MAX;

@@ -170,7 +170,7 @@ impl<M: Machine> Replica<M> {
                 // One that it has not come to comes when it does.
                 if Some(place) <= self.state.passed {
                     let gone = Message::Gone { from: self.here, place };
-                    self.ask_for(Effect::Tell(node, gone));
+                    self.ask_for(Effect::Tell(replica, gone));
                 }
                 continue;
             };
@@ -183,7 +183,7 @@ impl<M: Machine> Replica<M> {
                 return;
             }
             bytes += more;
-            self.ask_for(Effect::Tell(node, Message::Signal(signal)));
+            self.ask_for(Effect::Tell(replica, Message::Signal(signal)));
         }
     }
 

@@ -214,6 +214,7 @@ impl<M: Machine> Replica<M> {
         for key in leaves {
             let object = self.state.objects.remove(&key);
             self.digest.replace::<M>(&key, object.as_ref(), None);
+            self.changed.insert(key);
         }
         for (key, object) in comes {
             if mutant!("smr_moves_nothing") {
@@ -221,6 +222,7 @@ impl<M: Machine> Replica<M> {
             }
             let Some(object) = object else { continue };
             self.digest.replace::<M>(&key, self.state.objects.get(&key), Some(&object));
+            self.changed.insert(key.clone());
             self.state.objects.insert(key, object);
         }
     }

@@ -10,14 +10,13 @@ use super::machine::Machine;
 use super::partitions::{Layout, PartitionId, Partitions, ReplicaId};
 use super::peers::Asks;
 use super::state::{Kept, Queued, Snapshot, State};
-use crate::multicast::{Decision, Lacking, Merge, RingId, Slot};
+use crate::multicast::{Decision, Lacking, Merge, Reached, RingId, Slot};
 use crate::smr::sized::length;
 use crate::vsr::Op;
-use alloc::collections::{BTreeMap, VecDeque};
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 use bytes::Bytes;
 use core::mem;
-use quorate_kernel::ids::NodeId;
 use quorate_kernel::{invariant, mutant};
 
 /// What a replica asks for.
@@ -25,8 +24,8 @@ use quorate_kernel::{invariant, mutant};
 pub enum Effect<M: Machine> {
     /// A message to all replicas of a partition; the one that sends it may leave itself out.
     Send(PartitionId, Message<M>),
-    /// A message to one replica of another partition.
-    Tell(NodeId, Message<M>),
+    /// A message to one replica of another partition, in the start in which it has asked.
+    Tell(ReplicaId, Message<M>),
     /// A client's command is answered. Each replica of each partition of the command says so; the
     /// client needs to hear it once.
     Answer(CommandId, Answered<M>),
@@ -75,6 +74,8 @@ pub struct Replica<M: Machine> {
     kept: Option<Place>,
     pub(super) digest: Digest,
     pub(super) caches: Caches<M>,
+    /// Objects that are others than when this was last asked for.
+    pub(super) changed: BTreeSet<Bytes>,
     /// It differs from another replica, and does nothing any more.
     is_halted: bool,
     /// Whether it sends what the partition has to signal.
@@ -109,6 +110,7 @@ impl<M: Machine> Replica<M> {
             kept: None,
             digest,
             caches: Caches::new(Caching::default()),
+            changed: BTreeSet::new(),
             is_halted: false,
             is_designated: false,
             effects: Vec::new(),
@@ -242,6 +244,48 @@ impl<M: Machine> Replica<M> {
     pub fn snapshot(&self) -> Snapshot<M> {
         let (cursor, rest) = (self.merge.cursor(), self.rest.clone());
         Snapshot { cursor, rest, state: self.state.clone() }
+    }
+
+    /// What is to be stored beside the objects: a snapshot without them.
+    #[must_use]
+    pub fn snapshot_without_objects(&self) -> Snapshot<M> {
+        let (cursor, rest) = (self.merge.cursor(), self.rest.clone());
+        Snapshot { cursor, rest, state: self.state.without_objects() }
+    }
+
+    /// The keys of objects that were put, replaced or removed since this was last called, or since
+    /// it began: with those and [`Replica::snapshot_without_objects`] what is stored is up to date.
+    pub fn take_changed(&mut self) -> BTreeSet<Bytes> {
+        mem::take(&mut self.changed)
+    }
+
+    /// How far it has learned a ring: the next position that it takes is behind that. None of a
+    /// ring that it does not learn.
+    #[must_use]
+    pub fn reached(&self, ring: RingId) -> Option<Reached> {
+        self.merge.reached(ring)
+    }
+
+    /// Whether nothing of the last decision that was delivered is left.
+    pub(super) fn rest_is_empty(&self) -> bool {
+        self.rest.is_empty()
+    }
+
+    /// Whether all that its rings decide before a slot is delivered.
+    pub(super) fn has_delivered(&self, until: Slot) -> bool {
+        self.merge.has_delivered(until)
+    }
+
+    /// The slot and the ring of what it executes next.
+    #[cfg(test)]
+    pub(crate) fn position(&self) -> (Slot, RingId) {
+        self.merge.position()
+    }
+
+    /// The last command of several partitions that it has executed, or that was for others.
+    #[must_use]
+    pub fn passed(&self) -> Option<Place> {
+        self.state.passed
     }
 
     /// The objects of its partition as of the last command that was executed.

@@ -34,6 +34,21 @@ pub struct State<M: Machine> {
     pub(super) placement: Placement,
 }
 
+impl<M: Machine> State<M> {
+    /// The same without the objects.
+    pub(super) fn without_objects(&self) -> State<M> {
+        State {
+            objects: BTreeMap::new(),
+            clients: self.clients.clone(),
+            outbox: self.outbox.clone(),
+            released: self.released.clone(),
+            passed: self.passed,
+            executed: self.executed,
+            placement: self.placement.clone(),
+        }
+    }
+}
+
 /// What is stored until a snapshot of later is.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(bound = "")]
@@ -121,6 +136,19 @@ impl<M: Machine> Snapshot<M> {
             placement: self.state.placement.clone(),
         };
         Some(Snapshot { cursor: own.into_iter().chain(all).collect(), rest: rest.collect(), state })
+    }
+
+    /// The objects.
+    #[must_use]
+    pub fn objects(&self) -> &BTreeMap<Bytes, M::Object> {
+        &self.state.objects
+    }
+
+    /// One that was stored without its objects, with them.
+    #[must_use]
+    pub fn with_objects(mut self, objects: BTreeMap<Bytes, M::Object>) -> Snapshot<M> {
+        self.state.objects = objects;
+        self
     }
 
     /// How far decisions are delivered: those behind it are to be learned, the others may be

@@ -27,7 +27,7 @@ use crate::smr::partitioned::{Bucket, CommandId, Machine};
 pub use met::Met;
 use quorate_kernel::rng::Rng;
 use std::vec::Vec;
-pub use witness::Witness;
+pub use witness::{Key, Witness};
 pub use world::World;
 
 /// What clients ask.

@@ -40,13 +40,13 @@ pub struct Witness<M: Machine> {
 
 impl<M: Machine> Witness<M> {
     /// Nothing is executed yet.
-    pub(super) fn new(placement: Placement) -> Witness<M> {
+    pub fn new(placement: Placement) -> Witness<M> {
         let (places, orders) = (BTreeMap::new(), BTreeMap::new());
         Witness { placement, places, orders, last: BTreeMap::new(), answers: BTreeMap::new() }
     }
 
     /// A ring has decided this. A command is executed where it comes first, if it is.
-    pub(super) fn decides(&mut self, decided: Vec<(Key, Ordered<M>)>) {
+    pub fn decides(&mut self, decided: Vec<(Key, Ordered<M>)>) {
         for (key, ordered) in decided {
             match ordered {
                 Ordered::Command(command) => _ = self.places.entry(command.id).or_insert(key),
@@ -65,7 +65,7 @@ impl<M: Machine> Witness<M> {
 
     /// A replica answers a command. The first replica to come to a command has executed, here or
     /// where it was copied from, all that others of its partition have answered before.
-    pub(super) fn answers(&mut self, by: PartitionId, id: CommandId, answer: &Answered<M>) {
+    pub fn answers(&mut self, by: PartitionId, id: CommandId, answer: &Answered<M>) {
         let known = self.answers.entry(id).or_insert_with(|| answer.clone());
         assert_eq!(known, answer, "a command has one answer, whoever gives it: {id:?}");
         let key = self.places[&id];
@@ -75,6 +75,13 @@ impl<M: Machine> Witness<M> {
             let last = self.last.insert(by, key);
             assert!(last < Some(key), "partitions execute in the order of slots: {id:?}");
         }
+    }
+
+    /// A replica answers a question that was not ordered, behind what is before a place.
+    pub fn reads(&mut self, by: PartitionId, id: CommandId, answer: &Answered<M>, key: Key) {
+        self.answers.insert(id, answer.clone());
+        let before = self.orders.entry(by).or_default().insert(key, Executed::Command(id));
+        assert!(before.is_none(), "each has a place of its own: {id:?}");
     }
 
     /// Commands that were executed, with their answers, in an order that is each partition's, and

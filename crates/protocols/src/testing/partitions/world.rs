@@ -288,7 +288,10 @@ impl<M: Machine, L: Load<M>> World<M, L> {
                         self.send(Packet::Peer { from: node, to, message: message.clone() });
                     }
                 }
-                Effect::Tell(to, message) => self.send(Packet::Peer { from: node, to, message }),
+                Effect::Tell(to, message) => {
+                    let to = to.incarnation.node;
+                    self.send(Packet::Peer { from: node, to, message });
+                }
                 Effect::Answer(id, answer) => {
                     self.witness.answers(partition, id, &answer);
                     self.send(Packet::Answered(id, answer));

@@ -65,9 +65,9 @@ fn parent_of(path: &str) -> String {
 /// Nodes whose last change is needed, whether they are there or not.
 fn looked_at(items: &[Item]) -> Vec<String> {
     let of = items.iter().flat_map(|item| match item {
-        // The root has no parent.
-        Item::Create { path, sequential: false, .. } if path == "/" => Vec::new(),
-        Item::Delete { path, .. } if path == "/" => Vec::from([path.clone()]),
+        // The root has no parent, nor has what is no path.
+        Item::Create { path, sequential: false, .. } if path.ends_with('/') => Vec::new(),
+        Item::Delete { path, .. } if path.ends_with('/') => Vec::from([path.clone()]),
         Item::Create { path, .. } => Vec::from([parent_of(path)]),
         Item::Delete { path, .. } => Vec::from([parent_of(path), path.clone()]),
         Item::Ephemerals { .. } | Item::CountBelow { .. } => Vec::new(),

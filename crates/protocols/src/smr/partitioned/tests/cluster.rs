@@ -196,7 +196,9 @@ impl Cluster {
                         self.wire.push_back((at, node(member), message.clone()));
                     }
                 }
-                Effect::Tell(to, message) => self.wire.push_back((at, node(to), message)),
+                Effect::Tell(to, message) => {
+                    self.wire.push_back((at, node(to.incarnation.node), message));
+                }
                 Effect::Answer(id, answer) => self.answers.push((at.0, id, answer)),
                 Effect::Halt(differs) => self.halted.push((at, differs)),
                 Effect::Lost(_) => self.lost.push(at),

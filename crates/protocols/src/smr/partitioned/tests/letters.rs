@@ -107,6 +107,10 @@ impl Machine for Letters {
         names.map(key).collect()
     }
 
+    fn is_question(command: &Command) -> bool {
+        command.steps.iter().all(|step| matches!(step, Step::Read(_) | Step::Follow(..)))
+    }
+
     fn execute(command: &Command, on: &mut Execution<'_, Letters>) -> Result<Vec<u64>, Wait> {
         let mut output = Vec::new();
         for step in &command.steps {

@@ -6,7 +6,7 @@ mod cluster;
 mod digest;
 mod exchange;
 mod kept;
-mod letters;
+pub(crate) mod letters;
 mod moves;
 mod once;
 mod restart;
