@@ -37,7 +37,7 @@ pub(super) fn of(
     let founding = founding::ring(identity).map(|ring| catalog::Founding { ring, keyspaces });
     let lanes = founding::lanes(identity);
     let born = founding.as_ref().map(|founding| &founding.ring);
-    let roll = options.keeps_roll.then(|| roll::Settings::of(born));
+    let roll = options.roll.map(|kind| roll::Settings::of(kind, born));
     Ok(always(overlay, catalog::Settings { engines: engines::all(), founding, lanes }, roll))
 }
 

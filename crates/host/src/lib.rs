@@ -92,9 +92,9 @@ pub struct Options {
     /// How often the host looks whether the load of the ring should be evened out, if it takes part
     /// in that.
     pub balance: Option<Duration>,
-    /// Whether hosts agree on who takes part (Rapid's roll), and seats of groups follow that; if
-    /// not, seats follow what each host's failure detector says.
-    pub keeps_roll: bool,
+    /// How hosts keep a roll of who takes part, which seats of groups follow; without one they
+    /// follow what each host's failure detector says.
+    pub roll: Option<quorate_kernel::roll::Kind>,
     /// How many bytes a second it fetches at most when data moves; 0 is no limit.
     pub transfer_rate: u64,
     /// When an operation must have been answered whose client does not say.

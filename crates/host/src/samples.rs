@@ -8,7 +8,7 @@ use quorate_kernel::engine;
 use quorate_kernel::ids::{ClusterId, Incarnation, LaneId, NodeId, Start};
 use quorate_kernel::keyspace::Keyspace;
 use quorate_kernel::ring::{Ring, RingHost, Standing};
-use quorate_kernel::roll::Roll;
+use quorate_kernel::roll::{Kind, Roll};
 use std::sync::Arc;
 
 /// A keyspace with the defaults of its engine but for these settings.
@@ -72,7 +72,8 @@ pub fn report() -> Report {
             ("role", String::from("member")),
         ]
     };
-    let roll = Roll { number: 4, nodes: vec![NodeId(1), NodeId(2)], goes_on: true };
+    let nodes = vec![NodeId(1), NodeId(2)];
+    let roll = Roll { kind: Kind::Rapid, number: 4, nodes, goes_on: true };
     Report {
         me: NodeId(1),
         ring: Arc::new(Ring::new(9, (1..=3).map(host).collect())),

@@ -2,6 +2,7 @@
 
 pub use quorate_gateway::units::{Length, Size};
 
+use quorate_kernel::roll::Kind;
 use std::fmt;
 use std::net::SocketAddr;
 use std::str::FromStr;
@@ -119,12 +120,26 @@ words!(LogLevel: "expected `error`, `warn`, `info`, `debug` or `trace`" {
 pub enum RollKind {
     /// Nobody: seats follow what each host's failure detector says.
     None,
-    /// All hosts together, by Rapid.
+    /// All hosts together: a majority of them agrees, by Rapid.
     Rapid,
+    /// All hosts together, by reports that are ordered with high probability: PRIME.
+    Prime,
 }
 
-words!(RollKind: "expected `none` or `rapid`" {
-    None = "none", Rapid = "rapid",
+impl RollKind {
+    /// How the roll is kept, if one is.
+    #[must_use]
+    pub fn kept(self) -> Option<Kind> {
+        match self {
+            RollKind::None => None,
+            RollKind::Rapid => Some(Kind::Rapid),
+            RollKind::Prime => Some(Kind::Prime),
+        }
+    }
+}
+
+words!(RollKind: "expected `none`, `rapid` or `prime`" {
+    None = "none", Rapid = "rapid", Prime = "prime",
 });
 words!(LogFormat: "expected `auto`, `text` or `json`" {
     Auto = "auto", Text = "text", Json = "json",

@@ -126,7 +126,7 @@ impl Running {
             encrypt: Encrypt::Auto,
             calls,
             balance: None,
-            keeps_roll: false,
+            roll: None,
             transfer_rate: 0,
             request_timeout: PATIENCE,
             cache_bytes_max: 1 << 20,

@@ -93,6 +93,7 @@ impl Report {
             "hosts": hosts,
             "roll": self.roll.as_ref().map(|roll| {
                 json!({
+                    "kind": roll.kind.name(),
                     "number": roll.number,
                     "members": roll.nodes.len(),
                     "goes_on": roll.goes_on,

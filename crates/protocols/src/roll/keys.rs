@@ -3,7 +3,8 @@
 //! | key | value | class | written by | may be dropped |
 //! |---|---|---|---|---|
 //! | `coming` | how often the host has come before, 8 bytes, the highest first; the same of the coming whose roll is kept for those that are behind, if one is | state | a removal | never: an earlier name does not come again |
-//! | how often it has come, 8 bytes, then a key of the roll | the roll's | state | the roll | when the host is on a later roll |
+//! | how often it has come, 8 bytes, then a key of Rapid's roll | Rapid's | state | Rapid's roll | when the host is on a later roll |
+//! | the same, then `prime` | version byte, how it stands, its view with all that is reported in it | state | PRIME, with each view, and when it is removed | when the host comes again |
 
 use crate::membership;
 use alloc::vec::Vec;
@@ -12,6 +13,8 @@ use quorate_kernel::process::Table;
 use quorate_kernel::storage::Class;
 
 const COMING: &[u8] = b"coming";
+/// What PRIME has stored.
+pub(super) const PRIME: &[u8] = b"prime";
 
 pub(super) fn coming_key() -> Bytes {
     Bytes::from_static(COMING)
@@ -39,7 +42,7 @@ pub(super) fn of(coming: u64, key: &[u8]) -> Bytes {
 
 /// All keys of the roll, of one coming.
 pub(super) fn all_of(coming: u64) -> Vec<Bytes> {
-    membership::KEYS.iter().map(|key| of(coming, key)).collect()
+    membership::KEYS.iter().chain([&PRIME]).map(|key| of(coming, key)).collect()
 }
 
 /// What the roll has stored in one coming.

@@ -1,19 +1,24 @@
-//! The process: one roll, and what others are told of it.
+//! The process: one roll of either kind, and what others are told of it.
 
+use super::keeper::{Ask, From, Keeper, Keeping, Stands, Told};
 use super::names::{self, Names, member, name};
-use super::{Context, Message, Settings, keys};
-use crate::membership::{self, Action, Configuration, Event, Roll, RollId, Shape, Status, TICK};
+use super::prime::Prime;
+use super::rapid::Rapid;
+use super::{Context, Message, Says, Settings, keys};
+use crate::membership::{Configuration, RollId, Shape};
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::mem;
-use quorate_kernel::effects::Recipients;
+use quorate_kernel::effects::{Recipients, Release};
 use quorate_kernel::ids::{Incarnation, NodeId, Ticket};
 use quorate_kernel::news::{News, Topic};
 use quorate_kernel::operation::{Outcome, Refusal};
 use quorate_kernel::process::{Inspect, Process, Recovery, Request};
-use quorate_kernel::ring::{Closing, Ring};
+use quorate_kernel::ring::{Closing, Ring, Standing};
+use quorate_kernel::roll::{Kind, Roll};
 use quorate_kernel::time::Time;
-use quorate_kernel::{invariant, mutant, roll};
+use quorate_kernel::{invariant, mutant};
 
 /// The state.
 #[derive(Debug)]
@@ -21,10 +26,7 @@ pub struct RollLane {
     settings: Settings,
     /// How often this host has come before.
     pub(super) coming: u64,
-    pub(super) roll: Roll,
-    /// The roll from which it was removed, with how often it had come then: those that are behind
-    /// may hear of what was decided there from nobody else.
-    pub(super) former: Option<(u64, Roll)>,
+    pub(super) keeper: Box<dyn Keeper>,
     names: Names,
     pub(super) ring: Arc<Ring>,
     /// When it is looked again at who should come and go.
@@ -39,11 +41,14 @@ impl RollLane {
     /// The lane before its start.
     #[must_use]
     pub fn new(settings: Settings) -> RollLane {
+        let keeper: Box<dyn Keeper> = match settings.kind {
+            Kind::Rapid => Box::new(Rapid::new()),
+            Kind::Prime => Box::new(Prime::new()),
+        };
         RollLane {
             settings,
             coming: 0,
-            roll: Roll::new(member(NodeId(0), 0)),
-            former: None,
+            keeper,
             names: Names::default(),
             ring: Arc::default(),
             wishes_at: Time(0),
@@ -55,83 +60,75 @@ impl RollLane {
     /// The newest configuration that is known here.
     #[must_use]
     pub fn configuration(&self) -> &Configuration {
-        self.roll.configuration()
+        self.keeper.configuration()
     }
 
-    /// Begins the roll under this host's present name; returns the one before.
-    pub(super) fn begin(&mut self, founding: Option<Configuration>, cx: &mut Context<'_>) -> Roll {
-        let begun = Roll::new(member(cx.me.node, self.coming));
-        let before = mem::replace(&mut self.roll, begun);
-        self.call(cx, |roll, on| roll.start(founding, on));
-        before
-    }
-
-    /// Calls the roll, and carries out what it asks for.
-    pub(super) fn call<T>(
+    /// Calls what keeps the roll, and carries out what it asks for.
+    pub(super) fn call(
         &mut self,
         cx: &mut Context<'_>,
-        call: impl FnOnce(&mut Roll, &mut membership::Context<'_>) -> T,
-    ) -> T {
-        let (coming, mut out) = (self.coming, Vec::new());
-        let told = on(&mut self.roll, coming, (cx, &mut out), call);
-        for event in self.carry_out(coming, &mut out, cx) {
-            self.hear(event, cx);
-        }
-        told
-    }
-
-    /// Carries out what a roll asks for.
-    fn carry_out(&self, coming: u64, out: &mut Vec<Action>, cx: &mut Context<'_>) -> Vec<Event> {
-        out.retain_mut(|action| match action {
-            Action::Write { key, .. } => {
-                *key = keys::of(coming, key);
-                true
+        call: impl FnOnce(&mut dyn Keeper, &mut Keeping<'_>),
+    ) {
+        let mut keeping = Keeping {
+            me: cx.me,
+            coming: self.coming,
+            now: cx.now,
+            table: cx.table,
+            ring: &self.ring,
+            rng: cx.rng,
+            asks: Vec::new(),
+        };
+        call(&mut *self.keeper, &mut keeping);
+        let mut told = Vec::new();
+        for ask in keeping.asks {
+            match ask {
+                Ask::Write { key, value: Some(value) } => cx.fx.put_state(key, value),
+                Ask::Write { key, value: None } => cx.fx.delete_state(key),
+                Ask::Send { coming, to, is_for_any, says, release } => {
+                    self.send((coming, to, is_for_any), says, release, cx);
+                }
+                Ask::Tell(what) => told.push(what),
+                Ask::Refuse(what) => cx.fx.refuse(what),
             }
-            Action::Send { to, .. } => self.address(to),
-            _ => true,
-        });
-        membership::carry_out(out, cx.fx, |message| Message { coming, message })
+        }
+        told.into_iter().for_each(|what| self.hear(what, cx));
     }
 
-    /// Tells those that are behind the roll from which this host was removed.
-    fn tell_who_is_behind(
-        &mut self,
-        from: Incarnation,
-        message: &membership::Message,
+    fn send(
+        &self,
+        (coming, mut to, is_for_any): (u64, Recipients, bool),
+        says: Says,
+        release: Release,
         cx: &mut Context<'_>,
     ) {
-        let Some((coming, former)) = &mut self.former else { return };
-        let (coming, mut out) = (*coming, Vec::new());
-        let call = |roll: &mut Roll, cx: &mut membership::Context<'_>| {
-            roll.on_message(from, message.clone(), cx);
+        let whom = match &to {
+            Recipients::One(one) if !is_for_any => Some(one.node).filter(|it| self.is_name(*it)),
+            _ => None,
         };
-        on(former, coming, (cx, &mut out), call);
-        let told = self.carry_out(coming, &mut out, cx);
-        invariant!(told.is_empty(), "who is out is told nothing");
-    }
-
-    /// Others know what the roll from which it was removed has come to: it is forgotten.
-    fn forget_former(&mut self, cx: &mut Context<'_>) {
-        let number = self.roll.roll().number;
-        let is_known = |(_, former): &(u64, Roll)| former.roll().number < number;
-        if !self.roll.is_member() || !self.former.as_ref().is_some_and(is_known) {
+        if !self.address(&mut to, cx.me.node) {
             return;
         }
-        if let Some((coming, _)) = self.former.take() {
-            cx.fx.put_state(keys::coming_key(), keys::store_coming(self.coming, None));
-            keys::all_of(coming).into_iter().for_each(|key| cx.fx.delete_state(key));
+        let message = Message { coming, whom, says };
+        match release {
+            // Whoever keeps the roll says at each message why it promises nothing.
+            Release::Early => cx.fx.send_early(to, message),
+            // The lane has nothing but protocol state.
+            _ => cx.fx.send_after_state(to, message),
         }
     }
 
     /// Puts hosts in place of their names; whether any of them is known. Who is not is told again.
-    fn address(&self, to: &mut Recipients) -> bool {
+    fn address(&self, to: &mut Recipients, me: NodeId) -> bool {
+        // What this host was called before is nobody any more.
+        let is_other = |host: NodeId, name: NodeId| host != me || name == self.name(me);
+        let found = |name: NodeId| self.host(name).filter(|host| is_other(*host, name));
         match to {
-            Recipients::One(one) => match self.host(one.node) {
+            Recipients::One(one) => match found(one.node) {
                 Some(node) => one.node = node,
                 None => return false,
             },
             Recipients::Group(names) => {
-                let hosts: Arc<[NodeId]> = names.iter().filter_map(|it| self.host(*it)).collect();
+                let hosts: Arc<[NodeId]> = names.iter().filter_map(|it| found(*it)).collect();
                 if hosts.is_empty() {
                     return false;
                 }
@@ -141,40 +138,47 @@ impl RollLane {
         true
     }
 
-    /// The host of a name. One that is asked before anything was heard of it is asked by its node.
-    fn host(&self, name: NodeId) -> Option<NodeId> {
-        let member = self.configuration().member(name).and_then(|member| names::host(member));
-        let of_ring = || self.ring.host(name).map(|host| host.who.node);
-        member.or_else(|| self.names.host(name)).or_else(of_ring)
+    /// This host's name.
+    pub(super) fn name(&self, me: NodeId) -> NodeId {
+        name(me, self.coming)
     }
 
-    fn hear(&mut self, event: Event, cx: &mut Context<'_>) {
-        match event {
-            Event::Configuration(_) => self.forget_former(cx),
-            Event::Left => {}
-            Event::Kicked(_) | Event::Refused(membership::Refusal::Gone) => self.come_again(cx),
-            Event::Refused(membership::Refusal::Full) => {}
-            Event::Observers(observers) => {
-                for observer in observers {
-                    if let Some(host) = names::host(&observer) {
-                        self.names.note(observer.id, host);
-                    }
-                }
-            }
+    /// The host that is a member under this name, or was heard under it.
+    fn named(&self, name: NodeId) -> Option<NodeId> {
+        let member = self.configuration().member(name).and_then(|member| names::host(member));
+        member.or_else(|| self.names.host(name))
+    }
+
+    fn is_name(&self, name: NodeId) -> bool {
+        self.named(name).is_some()
+    }
+
+    /// The host of a name. One that is asked before anything was heard of it is asked by its node.
+    fn host(&self, name: NodeId) -> Option<NodeId> {
+        let of_ring = || self.ring.host(name).map(|host| host.who.node);
+        self.named(name).or_else(of_ring)
+    }
+
+    fn hear(&mut self, told: Told, cx: &mut Context<'_>) {
+        match told {
+            Told::Removed => self.come_again(cx),
+            Told::Named { name, host } => self.names.note(name, host),
         }
     }
 
     /// Tells the other lanes what is new.
     fn announce(&mut self, cx: &mut Context<'_>) {
-        let is_going = self.roll.status(cx.now) == Status::Member && self.reaches_majority();
+        let is_going = self.keeper.stands(cx.now) == Stands::Member { goes_on: true };
+        let is_going = is_going && self.reaches_majority();
         let goes_on = is_going || mutant!("roll_never_says_that_it_waits");
-        let now = (self.roll.roll(), goes_on);
+        let now = (self.keeper.roll(), goes_on);
         if self.told == Some(now) {
             return;
         }
         self.told = Some(now);
         let (number, nodes) = (now.0.number.0, names::hosts(self.configuration()));
-        cx.fx.announce_roll(Arc::new(roll::Roll { number, nodes, goes_on }));
+        let kind = self.settings.kind;
+        cx.fx.announce_roll(Arc::new(Roll { kind, number, nodes, goes_on }));
     }
 
     /// Whether it was said last that changes are decided.
@@ -184,38 +188,28 @@ impl RollLane {
 
     /// Whether a majority of the members seems to be there. Where many fail at once nobody may be
     /// left who observes some of them: no change is proposed then, and nothing is seen to wait.
+    /// Where a few can have removed all others a majority of the members is not enough: they have to
+    /// be a majority of the hosts that have not left.
     fn reaches_majority(&self) -> bool {
-        let members = &self.configuration().members;
+        let configuration = self.configuration();
         let is_there = |node: NodeId| !self.ring.is_suspected(node);
-        let there = members.iter().filter_map(|member| names::host(member));
+        let there = configuration.members.iter().filter_map(|member| names::host(member));
         let count = there.filter(|node| is_there(*node)).count();
-        count >= self.configuration().majority() || mutant!("roll_of_few_goes_on")
+        let hosts = self.ring.hosts().iter().filter(|host| host.standing != Standing::Left);
+        let is_of_all = self.keeper.is_certain()
+            || count > hosts.count() / 2
+            || mutant!("roll_prime_side_speaks_for_all");
+        count >= configuration.majority() && is_of_all || mutant!("roll_of_few_goes_on")
     }
 
     fn tick(&mut self, cx: &mut Context<'_>) {
-        cx.fx.arm((), cx.now + TICK);
-        if let Some((coming, former)) = &mut self.former {
-            // It takes part in nothing, and may answer as many as before.
-            on(former, *coming, (cx, &mut Vec::new()), Roll::tick);
-        }
+        cx.fx.arm((), cx.now + self.keeper.every());
         if self.ring.closing == Closing::No {
-            self.call(cx, Roll::tick);
+            self.call(cx, |keeper, cx| keeper.tick(cx));
             self.tick_wishes(cx);
         }
         self.announce(cx);
     }
-}
-
-/// Calls the roll of one coming.
-fn on<T>(
-    roll: &mut Roll,
-    coming: u64,
-    (cx, out): (&Context<'_>, &mut Vec<Action>),
-    call: impl FnOnce(&mut Roll, &mut membership::Context<'_>) -> T,
-) -> T {
-    let me = Incarnation { node: roll.own().id, start: cx.me.start };
-    let table = keys::OfComing { coming, table: cx.table };
-    call(roll, &mut membership::Context { me, now: cx.now, table: &table, out })
 }
 
 impl Process for RollLane {
@@ -225,33 +219,21 @@ impl Process for RollLane {
 
     fn start(&mut self, _: Recovery, cx: &mut Context<'_>) {
         // All that it stores is protocol state, which no durability level forgets.
-        let former;
-        (self.coming, former) = keys::load_coming(cx.table);
-        self.former = former.map(|coming| {
-            let (mut roll, mut out) = (Roll::new(member(cx.me.node, coming)), Vec::new());
-            on(&mut roll, coming, (cx, &mut out), |roll, cx| roll.start(None, cx));
-            invariant!(roll.is_out() && out.is_empty(), "it was removed");
-            (coming, roll)
-        });
+        (self.coming, _) = keys::load_coming(cx.table);
         let founders = mem::take(&mut self.settings.founders);
         let members: Vec<_> = founders.iter().map(|node| member(*node, 0)).collect();
         let founding = Configuration::founding(Shape::DEFAULT, &members);
-        self.begin(founding.filter(|_| self.coming == 0), cx);
+        let founding = founding.filter(|_| self.coming == 0);
+        self.call(cx, |keeper, cx| keeper.start(founding, cx));
         self.announce(cx);
-        cx.fx.arm((), cx.now + TICK);
+        cx.fx.arm((), cx.now + self.keeper.every());
     }
 
     fn on_message(&mut self, from: Incarnation, message: Message, cx: &mut Context<'_>) {
-        let Message { coming, message } = message;
-        let (name, contact) = (name(from.node, coming), self.roll.contact());
+        let Message { coming, whom, says } = message;
+        let name = name(from.node, coming);
         self.names.note(name, from.node);
-        // A contact was asked by its node, whatever its name is.
-        let is_contact = contact == Some(from.node) && !mutant!("roll_contacts_have_one_name");
-        let node = if is_contact { from.node } else { name };
-        let from = Incarnation { node, start: from.start };
-        self.tell_who_is_behind(Incarnation { node: name, ..from }, &message, cx);
-        self.call(cx, |roll, on| roll.on_message(from, message, on));
-        invariant!(self.roll.own().id == super::names::name(cx.me.node, self.coming), "its name");
+        self.call(cx, |keeper, cx| keeper.on_message(From { host: from, name }, whom, says, cx));
         invariant!(self.told.is_some(), "it has started");
         self.announce(cx);
     }
@@ -273,13 +255,15 @@ impl Process for RollLane {
     }
 
     fn inspect(&self, into: &mut dyn Inspect) {
-        into.field("number", &self.roll.roll().number.0);
-        into.field("digest", &((self.roll.roll().digest.0 >> 64) as u64));
+        let roll = self.keeper.roll();
+        into.field("number", &roll.number.0);
+        into.field("digest", &((roll.digest.0 >> 64) as u64));
         into.field("members", &self.configuration().members.len());
         into.field("hosts", &names::hosts(self.configuration()).len());
-        into.field("is_member", &u8::from(self.roll.is_member()));
+        into.field("is_member", &u8::from(self.keeper.is_member()));
         into.field("goes_on", &u8::from(self.goes_on()));
         into.field("came", &(self.coming + 1));
+        self.keeper.inspect(into);
         for member in &self.configuration().members {
             if let Some(host) = names::host(member) {
                 into.row("roll", &[("node", &host), ("name", &member.id)]);
@@ -288,6 +272,6 @@ impl Process for RollLane {
     }
 
     fn check(&self) {
-        invariant!(self.roll.contact().is_none() || !self.roll.is_member(), "members do not join");
+        self.keeper.check();
     }
 }

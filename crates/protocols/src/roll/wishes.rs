@@ -1,9 +1,9 @@
 //! Who comes, comes again, leaves, and is sent away: what the ring says of hosts is done on the
 //! roll.
 
+use super::keeper::Stands;
 use super::lane::RollLane;
-use super::{Context, keys, names};
-use crate::membership::Status;
+use super::{Context, names};
 use alloc::vec::Vec;
 use quorate_kernel::ids::NodeId;
 use quorate_kernel::limits::ROLL_SEEDS_MAX;
@@ -28,19 +28,16 @@ impl RollLane {
         self.wishes_at = cx.now + LOOK;
         let stands = self.ring.host(cx.me.node).map_or(Standing::Up, |host| host.standing);
         let has_left = stands == Standing::Left;
-        match self.roll.status(cx.now) {
-            Status::Idle if !has_left => self.join(cx),
-            Status::Joining { .. } => {
-                let contacts = self.contacts(cx);
-                // Without any it goes on with those that it has.
-                _ = self.roll.set_contacts(&contacts);
-            }
+        match self.keeper.stands(cx.now) {
+            Stands::Away | Stands::Joining if !has_left => self.join(cx),
             // It was taken back.
-            Status::Left | Status::Kicked if !has_left => self.come_again(cx),
-            Status::Member | Status::Waiting { .. } => {
+            Stands::Out if !has_left => self.come_again(cx),
+            Stands::Member { goes_on } => {
                 if has_left {
-                    // The last one stays, and is alone.
-                    _ = self.call(cx, |roll, on| roll.leave(on));
+                    self.call(cx, |keeper, cx| keeper.leave(cx));
+                } else if !goes_on {
+                    // All whom it knows may be there under other names.
+                    self.join(cx);
                 }
                 self.send_away(cx);
             }
@@ -54,20 +51,8 @@ impl RollLane {
             return;
         }
         probe!("roll/comes_again");
-        // One that never was a member knows nothing that others may need.
-        let is_needed = self.roll.is_out() && !mutant!("roll_keeps_no_former");
-        let before = self.coming;
         self.coming += 1;
-        let roll = self.begin(None, cx);
-        let forgotten = match is_needed {
-            true => self.former.replace((before, roll)).map(|(coming, _)| coming),
-            false => Some(before),
-        };
-        for key in forgotten.into_iter().flat_map(keys::all_of) {
-            cx.fx.delete_state(key);
-        }
-        let former = self.former.as_ref().map(|(coming, _)| *coming);
-        cx.fx.put_state(keys::coming_key(), keys::store_coming(self.coming, former));
+        self.call(cx, |keeper, cx| keeper.come_again(cx));
         // One that others reach now and then stays away for longer each time: it would be let in
         // and removed without end, and its seats would never be made up.
         let often = match self.came {
@@ -81,8 +66,7 @@ impl RollLane {
 
     fn join(&mut self, cx: &mut Context<'_>) {
         let contacts = self.contacts(cx);
-        // Without any it waits until the ring knows somebody.
-        _ = self.call(cx, |roll, on| roll.join(&contacts, on));
+        self.call(cx, |keeper, cx| keeper.join(&contacts, cx));
     }
 
     /// Whom a host that joins asks: those that seem to be there, others where there are none; at
@@ -107,13 +91,12 @@ impl RollLane {
         let members = self.configuration().members.iter();
         let members = members.filter_map(|it| Some((it.id, names::host(it)?)));
         let (gone, stay): (Vec<_>, Vec<_>) = members.partition(|(_, host)| has_left(*host));
-        let own = self.roll.own().id;
+        let own = self.name(cx.me.node);
         if !stay.iter().take(SENDERS).any(|(name, _)| *name == own) {
             return;
         }
         for (name, _) in gone {
-            // Who cannot now is sent away at a later look.
-            _ = self.call(cx, |roll, on| roll.kick(name, on));
+            self.call(cx, |keeper, cx| keeper.send_away(name, cx));
         }
     }
 }

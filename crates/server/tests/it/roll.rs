@@ -1,4 +1,4 @@
-//! Hosts that agree on who takes part.
+//! Hosts that keep a roll of who takes part.
 
 use crate::command_line::dev::Dev;
 use crate::elastic::{ctl, ring};
@@ -10,16 +10,18 @@ fn has(ring: &Value, members: u64) -> bool {
     ring["roll"]["members"] == members && ring["roll"]["goes_on"] == true
 }
 
-#[test]
-fn a_host_that_dies_is_taken_off_the_roll_and_comes_again() {
+/// One of four dies, and comes again.
+fn one_dies_and_comes_again(kind: &str) {
     let place = tempfile::tempdir().expect("a directory");
-    let settings = ["--hosts", "4", "--durability", "memory", "--set", "membership.roll=rapid"];
+    let roll = format!("membership.roll={kind}");
+    let settings = ["--hosts", "4", "--durability", "memory", "--set", &roll];
     let dev = Dev::start(place.path(), &settings);
     let http = dev.door(1, "http");
     until("all are on the roll", || has(&ring(&http), 4));
+    assert_eq!(ring(&http)["roll"]["kind"], kind);
     let first = ring(&http)["roll"]["number"].as_u64().expect("a number");
     ctl(place.path(), &["kill", "4"]);
-    until("the others agree that it is gone", || has(&ring(&http), 3));
+    until("the others say that it is gone", || has(&ring(&http), 3));
     let report = ring(&http);
     let off: Vec<&Value> = report["hosts"].as_array().expect("hosts").iter().collect();
     let off = off.into_iter().filter(|host| host["on_roll"] == false);
@@ -28,4 +30,14 @@ fn a_host_that_dies_is_taken_off_the_roll_and_comes_again() {
     until("it is on the roll again", || has(&ring(&http), 4));
     let last = ring(&http)["roll"]["number"].as_u64().expect("a number");
     assert!(last >= first + 2, "each change is a configuration of its own: {first} to {last}");
+}
+
+#[test]
+fn a_host_that_dies_is_taken_off_the_roll_and_comes_again() {
+    one_dies_and_comes_again("rapid");
+}
+
+#[test]
+fn with_prime_it_is_taken_off_and_comes_again_as_well() {
+    one_dies_and_comes_again("prime");
 }

@@ -8,8 +8,8 @@ use crate::delay::Distribution;
 use crate::fault::{Fault, Kind};
 use crate::keyspace::KeyspaceSection;
 use crate::workload::section;
-use crate::world::BalanceSection;
 use crate::world::grid::{Cell, GridSection};
+use crate::world::{BalanceSection, RollSection};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -55,9 +55,9 @@ pub struct Scenario {
     /// The clocks.
     #[serde(default)]
     pub clock: ClockSection,
-    /// Whether hosts keep a roll of who takes part, which seats follow.
+    /// How hosts keep a roll of who takes part, which seats follow, if they do.
     #[serde(default)]
-    pub roll: bool,
+    pub roll: Option<RollSection>,
     /// How hosts even out their load, if they do.
     #[serde(default)]
     pub balance: Option<BalanceSection>,

@@ -29,7 +29,7 @@ const SCENARIOS: &[(&str, &str)] = shipped!(".toml":
     "serializable-counters",
     "serializable-memory", "serializable-periodic", "serializable-wiped", "serializable-churn",
     "serializable-beside", "serializable-expiry", "serializable-replicas", "serializable-moves",
-    "serializable-roll", "serializable-patient",
+    "serializable-roll", "serializable-patient", "serializable-prime",
     "coordination-calm", "coordination-partition", "coordination-crash", "coordination-power",
     "coordination-silent", "coordination-churn", "coordination-memory", "coordination-periodic",
     "coordination-wiped", "coordination-replicas", "coordination-pipelines",

@@ -1,7 +1,7 @@
 //! What runs on a host: the overlay, the catalog, events, and the lanes that the catalog opens.
 
-use super::World;
 use super::founders::Founders;
+use super::{RollSection, World};
 use crate::engines;
 use crate::host::{Host, Surroundings, Wrap};
 use crate::keyspace::usual_pace;
@@ -15,6 +15,7 @@ use quorate_kernel::keyspace::{Keyspace, NewKeyspace};
 use quorate_kernel::lane::LaneSpec;
 use quorate_kernel::process::Recovery;
 use quorate_kernel::ring::Ring;
+use quorate_kernel::roll::Kind;
 use quorate_kernel::storage::Durability;
 use quorate_node::node::Opener;
 use quorate_protocols::catalog::{Founding, Settings};
@@ -61,7 +62,7 @@ impl Lanes {
         &self,
         host: &mut Host,
         overlay: overlay::Settings,
-        (ring, keeps_roll): (Option<&Ring>, bool),
+        (ring, roll): (Option<&Ring>, Option<Kind>),
         around: &mut Surroundings<'_>,
     ) -> Result<(), Fatal> {
         let born = (LaneId::KEYSPACES.0..).map(LaneId).take(self.founding.len());
@@ -72,7 +73,7 @@ impl Lanes {
             founding: ring.cloned().map(|ring| Founding { ring, keyspaces }),
         };
         let opener = self.opener(host);
-        let roll = keeps_roll.then(|| roll::Settings::of(ring));
+        let roll = roll.map(|kind| roll::Settings::of(kind, ring));
         host.launch(always(overlay, catalog, roll), opener, around)
     }
 
@@ -107,6 +108,6 @@ impl World<'_> {
         let overlay = Founders::overlay(founders, scenario, &machines.hosts, host);
         let ring = founders.ring(machines.hosts[host].node_id);
         let (target, mut around) = machines.lend(host);
-        lanes.launch(target, overlay, (ring, scenario.roll), &mut around)
+        lanes.launch(target, overlay, (ring, scenario.roll.map(RollSection::kind)), &mut around)
     }
 }

@@ -40,6 +40,7 @@ pub use balance::BalanceSection;
 pub use founders::Founders;
 pub use launch::Lanes;
 pub use ledger::{End, Ledger, LedgerEntry};
+pub use roll::RollSection;
 pub use tenants::Tenant;
 
 use crate::fault::Fault;
@@ -81,8 +82,8 @@ pub struct World<'a> {
     views: u64,
     /// How many tokens were moved, added or given up to even out the load.
     token_moves: u64,
-    /// The digests of the roll's configurations, by number, as hosts have known them.
-    rolls: BTreeMap<u64, u64>,
+    /// What hosts have known of the roll.
+    rolls: roll::Rolls,
     /// Since when nobody wishes for a move.
     content_since: Option<u64>,
     /// What was seen of the change of a cell.
@@ -125,7 +126,7 @@ impl<'a> World<'a> {
             rng: Rng::new(seed).fork(HEALING),
             views: 0,
             token_moves: 0,
-            rolls: BTreeMap::new(),
+            rolls: roll::Rolls::default(),
             content_since: None,
             seen: Vec::new(),
             retiring: None,

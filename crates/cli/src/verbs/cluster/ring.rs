@@ -131,11 +131,12 @@ fn state(host: &Value) -> String {
 /// What is to be said of the roll, if one is kept.
 fn roll(roll: &Value) -> String {
     let (number, members) = (word(&roll["number"]), word(&roll["members"]));
+    let kind = word(&roll["kind"]);
     match &roll["goes_on"] {
-        Value::Bool(true) => format!("Roll {number}: {members} hosts\n"),
+        Value::Bool(true) => format!("Roll {number} ({kind}): {members} hosts\n"),
         Value::Bool(false) => format!(
-            "Roll {number} stands still at {members} hosts: this host is not on it, or no majority \
-             of them answers. Seats follow failure detectors meanwhile.\n"
+            "Roll {number} ({kind}) stands still at {members} hosts: this host is not on it, or no \
+             majority of them answers. Seats follow failure detectors meanwhile.\n"
         ),
         _ => String::new(),
     }
@@ -166,7 +167,7 @@ mod tests {
         assert!(lines[2].contains("up, suspected"), "{text}");
         assert!(lines[3].starts_with("-     0000000000000003"), "{text}");
         assert!(lines[3].contains("leaving, not on the roll"), "{text}");
-        assert_eq!(lines[4], "Roll 4: 2 hosts");
+        assert_eq!(lines[4], "Roll 4 (rapid): 2 hosts");
         assert_eq!(lines[6], "Keyspace default: 3 replicas, hash order, atomic");
         assert!(lines[9].contains("1 2 0000000000000003  busy"), "{text}");
     }
@@ -183,7 +184,7 @@ mod tests {
         };
         let still = json(Some(false));
         assert!(
-            still.contains("Roll 4 stands still at 2 hosts: this host is not on it"),
+            still.contains("Roll 4 (rapid) stands still at 2 hosts: this host is not on it"),
             "{still}"
         );
         assert!(!json(None).contains("oll"), "no roll is kept");

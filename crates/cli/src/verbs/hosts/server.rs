@@ -7,7 +7,6 @@ use self::files::Shares;
 pub use self::ready::ReadyLine;
 use self::ready::announce;
 use super::{doors, join};
-use crate::config::values::RollKind;
 use crate::config::{Config, Environment, Loaded, Sources};
 use crate::exit::{Code, Failure};
 use crate::logging;
@@ -203,7 +202,7 @@ fn serve(
         encrypt: config.cluster.encrypt,
         calls: inbox,
         balance: config.cluster.balance.then_some(config.cluster.balance_every.0),
-        keeps_roll: config.membership.roll == RollKind::Rapid,
+        roll: config.membership.roll.kept(),
         transfer_rate: config.cluster.transfer_rate.0,
         request_timeout: config.limits.request_timeout.0,
         cache_bytes_max: usize::try_from(config.store.record_cache.0).unwrap_or(usize::MAX),

@@ -119,11 +119,6 @@ impl LoggedDots {
     pub fn find(&mut self, index: LogIndex, dot: Dot) {
         self.written.push_back((index, dot));
     }
-
-    /// Whether the entry that this turn has to write was written.
-    pub fn is_written(&self) -> bool {
-        self.fresh.is_empty()
-    }
 }
 
 impl Replica {

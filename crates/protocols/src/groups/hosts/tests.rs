@@ -17,7 +17,8 @@ fn ring(suspected: &[u64]) -> Arc<Ring> {
 }
 
 fn roll(nodes: &[u64], goes_on: bool) -> Arc<Roll> {
-    Arc::new(Roll { number: 1, nodes: nodes.iter().map(|node| NodeId(*node)).collect(), goes_on })
+    let nodes = nodes.iter().map(|node| NodeId(*node)).collect();
+    Arc::new(Roll { number: 1, nodes, goes_on, ..Roll::default() })
 }
 
 fn at(seconds: u64) -> Time {

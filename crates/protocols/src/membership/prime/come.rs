@@ -77,10 +77,11 @@ impl Prime {
 
     /// It cannot come, or stay: not under this id. Who was removed while it stood still hears it
     /// when it asks for a state.
-    fn end(&mut self, out: &mut Vec<Action>) {
+    pub(super) fn end(&mut self, out: &mut Vec<Action>) {
         let was_member = core::mem::take(&mut self.is_member) && !mutant!("prime_out_unheard");
         if self.joins.take().is_some() || was_member {
             probe!("prime/ended");
+            self.is_out = true;
             out.push(Action::Out);
         }
     }

@@ -6,7 +6,7 @@
 use super::super::change::Change;
 use super::super::codec::{put, put_list, take, take_list};
 use super::super::configuration::{Configuration, Member, Shape};
-use super::super::number::{Number, RollId};
+use super::super::number::{Digest, Number, RollId};
 use super::super::observe::Rings;
 use crate::epto::EventKey;
 use alloc::collections::{BTreeMap, VecDeque};
@@ -44,6 +44,15 @@ struct Count {
     member: Option<Arc<Member>>,
 }
 
+/// One step of a history: a view, and the report that made it; the founders' view none has made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Step {
+    /// The view.
+    pub view: RollId,
+    /// The name of the report. Those of later steps come later in the order.
+    pub by: Option<EventKey>,
+}
+
 /// The view that a node is in, and what is reported in it.
 #[derive(Clone, Debug)]
 pub(super) struct Ledger {
@@ -52,15 +61,17 @@ pub(super) struct Ledger {
     counts: BTreeMap<NodeId, Count>,
     /// The last report that was taken in.
     last: Option<EventKey>,
+    /// Of all reports that were taken in, in their order.
+    heard: Digest,
     /// The newest views, this one last.
-    chain: VecDeque<RollId>,
+    chain: VecDeque<Step>,
 }
 
 impl PartialEq for Ledger {
     /// Rings follow from the configuration.
     fn eq(&self, other: &Ledger) -> bool {
-        let parts = |it: &Ledger| (it.configuration.id, it.last, it.chain.clone());
-        parts(self) == parts(other) && self.counts == other.counts
+        let parts = |it: &Ledger| (it.configuration.id, it.last, it.heard);
+        parts(self) == parts(other) && self.counts == other.counts && self.chain == other.chain
     }
 }
 
@@ -77,9 +88,15 @@ fn wanted(shape: Shape) -> u32 {
 impl Ledger {
     /// That of a view in which nothing is reported yet.
     pub fn new(configuration: Configuration) -> Ledger {
-        let (rings, chain) = (Rings::of(&configuration), VecDeque::from([configuration.id]));
-        let (counts, last) = (BTreeMap::new(), None);
-        Ledger { configuration: Arc::new(configuration), rings, counts, last, chain }
+        let founding = Step { view: configuration.id, by: None };
+        Ledger {
+            rings: Rings::of(&configuration),
+            configuration: Arc::new(configuration),
+            counts: BTreeMap::new(),
+            last: None,
+            heard: founding.view.digest,
+            chain: VecDeque::from([founding]),
+        }
     }
 
     pub fn configuration(&self) -> &Arc<Configuration> {
@@ -94,8 +111,17 @@ impl Ledger {
         self.last
     }
 
-    pub fn chain(&self) -> impl Iterator<Item = RollId> + '_ {
+    /// What names the reports that were taken in: where it is the same all else is.
+    pub fn heard(&self) -> Digest {
+        self.heard
+    }
+
+    pub fn steps(&self) -> impl Iterator<Item = Step> + '_ {
         self.chain.iter().copied()
+    }
+
+    pub fn chain(&self) -> impl DoubleEndedIterator<Item = RollId> + '_ {
+        self.chain.iter().map(|step| step.view)
     }
 
     /// Whether a node's word on another one counts now.
@@ -106,8 +132,12 @@ impl Ledger {
 
     /// Takes in the next report. Returns whether it makes another view.
     pub fn apply(&mut self, key: EventKey, report: &Report) -> bool {
-        invariant!(self.last.is_none_or(|last| key > last), "reports are taken in in their order");
+        let is_next = self.last.is_none_or(|last| key > last);
+        invariant!(is_next, "reports are taken in in their order");
         self.last = Some(key);
+        let mut heard = Vec::new();
+        put(&mut heard, &(self.heard, key, report));
+        self.heard = Digest::of(&heard);
         let reporter = key.source.node;
         if !self.configuration.contains(reporter) {
             return false;
@@ -132,7 +162,7 @@ impl Ledger {
             Report::Down(_) | Report::Joins(_) => None,
         };
         let change = change.filter(|change| self.configuration.may_follow(change));
-        change.is_some_and(|change| self.change(&change))
+        change.is_some_and(|change| self.change(key, &change))
     }
 
     fn may_join(&self, member: &Member) -> bool {
@@ -170,13 +200,13 @@ impl Ledger {
         }
     }
 
-    fn change(&mut self, change: &Change) -> bool {
+    fn change(&mut self, by: EventKey, change: &Change) -> bool {
         let next = self.configuration.after(change);
         invariant!(next.id.number == self.configuration.id.number.next(), "views are numbered");
         let joined = change.joins.iter().map(|member| member.id);
         joined.chain(change.leaves.iter().copied()).for_each(|node| _ = self.counts.remove(&node));
         self.rings = Rings::of(&next);
-        self.chain.push_back(next.id);
+        self.chain.push_back(Step { view: next.id, by: Some(by) });
         if self.chain.len() > CHAIN_MAX {
             self.chain.pop_front();
         }
@@ -186,14 +216,14 @@ impl Ledger {
 
     /// Whether another node's view is of another chain, as far as this one remembers.
     pub fn differs(&self, other: RollId) -> bool {
-        let known = self.chain.iter().find(|view| view.number == other.number);
+        let known = self.chain().find(|view| view.number == other.number);
         known.is_some_and(|known| known.digest != other.digest)
     }
 
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
-        put(&mut out, &self.last);
-        put_list(&mut out, &self.chain().collect::<Vec<_>>());
+        put(&mut out, &(self.last, self.heard));
+        put_list(&mut out, &self.steps().collect::<Vec<_>>());
         put_list(&mut out, &self.counts.iter().collect::<Vec<_>>());
         out.extend(self.configuration.encode());
         out
@@ -201,26 +231,29 @@ impl Ledger {
 
     /// Reads one; none if no correct peer has it.
     pub fn decode(mut bytes: &[u8]) -> Option<Ledger> {
-        let last = take(&mut bytes)?;
-        let chain: Vec<RollId> = take_list(&mut bytes, CHAIN_MAX)?;
+        let (last, heard): (Option<EventKey>, Digest) = take(&mut bytes)?;
+        let chain: Vec<Step> = take_list(&mut bytes, CHAIN_MAX)?;
         let counts: Vec<(NodeId, Count)> = take_list(&mut bytes, COUNTS_MAX)?;
         let configuration = Configuration::decode(bytes)?;
-        let is_chain = chain.last() == Some(&configuration.id)
-            && chain.windows(2).all(|two| two[0].number.next() == two[1].number)
-            && chain.iter().all(|view| view.number > Number(0));
+        let follows =
+            |two: &[Step]| two[0].view.number.next() == two[1].view.number && two[0].by < two[1].by;
+        let is_chain = chain.last().map(|step| step.view) == Some(configuration.id)
+            && chain.last().is_some_and(|step| step.by <= last)
+            && chain.windows(2).all(follows)
+            && chain.iter().all(|step| step.view.number > Number(0));
         let is_well_formed = |(node, count): &(NodeId, Count)| {
             let member = count.member.as_ref();
             member.is_none_or(|member| member.id == *node && member.is_well_formed())
                 && configuration.contains(*node) == member.is_none()
         };
         let is_sound = is_chain && counts.iter().all(is_well_formed);
-        let ledger = Ledger { last, ..Ledger::new(configuration) };
+        let ledger = Ledger { last, heard, ..Ledger::new(configuration) };
         let (chain, counts) = (chain.into(), counts.into_iter().collect());
         is_sound.then_some(Ledger { chain, counts, ..ledger })
     }
 
     pub fn check(&self) {
         invariant!(self.counts.len() <= COUNTS_MAX, "what is reported is bounded");
-        invariant!(self.chain.back() == Some(&self.configuration.id), "a chain ends here");
+        invariant!(self.chain().next_back() == Some(self.configuration.id), "a chain ends here");
     }
 }

@@ -50,6 +50,23 @@ pub enum Message {
     Join(Arc<Member>),
     /// The answer to one that was a member and is none any more: it comes back under another id.
     Gone,
+    /// The answer to an `Ask` of a member without a place: what it knew last.
+    Rests {
+        /// Its view.
+        view: RollId,
+        /// The last report that it has taken in.
+        last: Option<EventKey>,
+    },
+    /// Member to any host, also one that is no member of its view: they may have been divided. Also
+    /// the answer of one whose view is to stay.
+    Meet {
+        /// The newest views of the sender, one after the other, the present one last.
+        chain: Vec<RollId>,
+        /// How many members it has.
+        members: u64,
+        /// Whether a majority of them has said that it is theirs.
+        is_sure: bool,
+    },
 }
 
 /// All that a node has of the order.
@@ -76,6 +93,13 @@ impl Whole {
 }
 
 impl Message {
+    /// Whether it is for a host under whatever id it is there now: it is part of the order, or its
+    /// sender may not know the id.
+    #[must_use]
+    pub fn is_for_any_id(&self) -> bool {
+        matches!(self, Message::Epto(_) | Message::Fetch | Message::Meet { .. })
+    }
+
     /// The bytes that travel beside the head.
     #[must_use]
     pub fn tail(&self) -> Bytes {
@@ -97,7 +121,7 @@ impl Message {
                 let whole = Whole::decode(&tail).map(|whole| Message::Whole(Some(whole.into())));
                 return whole.ok_or(WireError::Malformed { what: "state of PRIME" });
             }
-            Message::Views { chain, .. } => {
+            Message::Views { chain, .. } | Message::Meet { chain, .. } => {
                 let is_chain = |two: &[RollId]| two[0].number.next() == two[1].number;
                 (1..=CHAIN_MAX).contains(&chain.len()) && chain.windows(2).all(is_chain)
             }

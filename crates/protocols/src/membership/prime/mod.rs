@@ -29,11 +29,23 @@
 //! state of the one that has come furthest, and takes in on it what was delivered since. What that
 //! one has taken in behind that view a majority may not have: then there is doubt again.
 //!
+//! # Divisions
+//! A network that is divided for longer than failures take to be found has two rolls, each without
+//! the other's members. When it heals they meet, and the smaller one gives way: its members go on
+//! from the other's state, or come again under other ids (`sides.rs`). What each side has changed
+//! meanwhile is lost with it.
+//!
+//! # Restarts
+//! A restart is another incarnation, with the same id. It has no place in the order: it listens,
+//! takes over a state, and is a member all along if it is back before the others have found it
+//! silent. If nobody has a place, because all were started again or stood still together, the
+//! member that was furthest takes its own back (`rest.rs`). So the caller stores what
+//! [`Prime::stored`] says before anything is sent that comes of it.
+//!
 //! # Known limits
-//! - A network that is divided has two rolls in the end, each without the other's members.
 //! - A majority with the same hole is believed.
 //! - Of another's views only the newest 32 are known.
-//! - Nothing is stored. If all are started again at once there is no view to go on from.
+//! - If all are started again at once, a majority of the newest view's members must come back.
 //! - The caller draws the targets of each round. It has to draw newcomers as well, which are no
 //!   members yet.
 //!
@@ -42,7 +54,9 @@
 //! | `node.rs` | one node: rounds, probes, reports |
 //! | `ledger.rs` | what ordered reports amount to |
 //! | `repair.rs` | doubt, and how it ends |
+//! | `sides.rs` | two rolls after a division |
 //! | `come.rs` | joining, and coming back |
+//! | `rest.rs`, `stored.rs` | what restarts go on from |
 //! | `message.rs` | what nodes say to each other |
 
 mod come;
@@ -50,9 +64,12 @@ mod ledger;
 mod message;
 mod node;
 mod repair;
+mod rest;
+mod sides;
+mod stored;
 #[cfg(test)]
 mod tests;
 
-pub use ledger::Report;
+pub use ledger::{Report, Step};
 pub use message::{Message, Whole};
 pub use node::{Action, Prime};

@@ -1,12 +1,14 @@
 //! One node: what it does in each round, and with what it hears.
 
 use super::super::configuration::{Configuration, Member};
-use super::super::number::RollId;
+use super::super::number::{Digest, RollId};
 use super::super::observe::Edges;
 use super::super::timer::STALL;
-use super::ledger::{Ledger, Report};
+use super::ledger::{Ledger, Report, Step};
 use super::message::Message;
 use super::repair::Doubt;
+use super::rest::Rest;
+use super::sides::Sides;
 use crate::epto::{self, Epto, EventKey, Parameters, Scale};
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::sync::Arc;
@@ -55,7 +57,9 @@ pub(super) struct Said {
 #[derive(Debug)]
 pub struct Prime {
     pub(super) me: Incarnation,
-    /// This node as the others shall know it, until it is a member.
+    /// This node as the others shall know it.
+    own: Arc<Member>,
+    /// The same, until it is a member.
     pub(super) joins: Option<Arc<Member>>,
     pub(super) contacts: Vec<NodeId>,
     pub(super) scale: Scale,
@@ -68,10 +72,14 @@ pub struct Prime {
     /// The newest reports.
     pub(super) log: VecDeque<(EventKey, Report)>,
     pub(super) doubt: Doubt,
+    pub(super) rest: Rest,
+    pub(super) sides: Sides,
     pub(super) round: u64,
     ticked_at: Time,
     is_leaving: bool,
     pub(super) is_member: bool,
+    /// It was a member, or cannot become one, and this id does not come back.
+    pub(super) is_out: bool,
 }
 
 impl Prime {
@@ -81,7 +89,8 @@ impl Prime {
         invariant!(founding.contains(me.node), "a founder is a member");
         let scale = Scale { nodes: founding.members.len() as u64, ..scale };
         let epto = Epto::found(me, Parameters::of(scale));
-        let mut prime = Prime { epto, ..Prime::join(me, Member::default(), &[], scale) };
+        let own = founding.member(me.node).map(|own| (**own).clone()).unwrap_or_default();
+        let mut prime = Prime { epto, ..Prime::join(me, own, &[], scale) };
         (prime.joins, prime.is_member) = (None, true);
         prime.set_ledger(Ledger::new(founding));
         prime
@@ -90,9 +99,11 @@ impl Prime {
     /// A node that wants to be a member, or is one and was started again. It asks those.
     #[must_use]
     pub fn join(me: Incarnation, member: Member, contacts: &[NodeId], scale: Scale) -> Prime {
+        let own = Arc::new(member);
         Prime {
             me,
-            joins: Some(Arc::new(member)),
+            joins: Some(Arc::clone(&own)),
+            own,
             contacts: contacts.to_vec(),
             scale,
             epto: Epto::join(me, Parameters::of(scale)),
@@ -101,16 +112,48 @@ impl Prime {
             said: BTreeMap::new(),
             log: VecDeque::new(),
             doubt: Doubt::default(),
+            rest: Rest::default(),
+            sides: Sides::default(),
             round: 0,
             ticked_at: Time(0),
             is_leaving: false,
             is_member: false,
+            is_out: false,
         }
+    }
+
+    /// These are asked from now on, beside the members that it knows.
+    pub fn set_contacts(&mut self, contacts: &[NodeId]) {
+        self.contacts = contacts.to_vec();
+    }
+
+    /// Whether it has anybody to ask.
+    #[must_use]
+    pub fn has_contacts(&self) -> bool {
+        !self.contacts.is_empty()
     }
 
     /// Wishes to be no member any more. [`Action::Out`] tells when.
     pub fn leave(&mut self) {
         self.is_leaving = true;
+    }
+
+    /// Whether it wishes to be no member.
+    #[must_use]
+    pub fn is_leaving(&self) -> bool {
+        self.is_leaving
+    }
+
+    /// Whether it is a member, as far as it knows.
+    #[must_use]
+    pub fn is_member(&self) -> bool {
+        self.is_member
+    }
+
+    /// Whether it was a member and is none any more, or cannot become one under this id.
+    #[must_use]
+    pub fn is_out(&self) -> bool {
+        self.is_out
     }
 
     /// The view that it is in; none before it has a place in the order.
@@ -120,10 +163,33 @@ impl Prime {
         ledger.map(Ledger::configuration)
     }
 
+    /// The newest view that it knows, also one to which it has no place any more, or not yet.
+    #[must_use]
+    pub fn known(&self) -> Option<&Arc<Configuration>> {
+        self.ledger.as_ref().map(Ledger::configuration)
+    }
+
+    /// The newest steps that led to it, the last one last.
+    pub fn steps(&self) -> impl Iterator<Item = Step> + '_ {
+        self.ledger.iter().flat_map(Ledger::steps)
+    }
+
+    /// What names the reports that led to it, in their order; all zeros before there is a view.
+    #[must_use]
+    pub fn heard(&self) -> Digest {
+        self.ledger.as_ref().map_or(Digest::default(), Ledger::heard)
+    }
+
     /// Whether it knows that its view may be wrong, and asks the others.
     #[must_use]
     pub fn is_in_doubt(&self) -> bool {
         self.doubt.is_open()
+    }
+
+    /// Whether it has asked more than once, and is none the wiser.
+    #[must_use]
+    pub fn doubts_for_long(&self) -> bool {
+        self.doubt.is_long(self.round)
     }
 
     /// The order of reports, for its counters and how many targets it wants.
@@ -139,6 +205,9 @@ impl Prime {
             self.edges.start_anew(now);
         }
         self.ticked_at = now;
+        if self.is_out {
+            return;
+        }
         let mut told = Vec::new();
         self.epto.on_round(elapsed, targets, &mut told);
         self.act(told, out);
@@ -149,8 +218,10 @@ impl Prime {
         }
         if has_place && self.is_member {
             self.observe(now, out);
+            self.meet(targets, out);
         } else {
             self.come(out);
+            self.rest(out);
         }
     }
 
@@ -197,6 +268,9 @@ impl Prime {
 
     /// A message has come.
     pub fn on_message(&mut self, from: NodeId, message: Message, out: &mut Vec<Action>) {
+        if self.is_out {
+            return;
+        }
         match message {
             Message::Epto(message) => {
                 let mut told = Vec::new();
@@ -212,6 +286,10 @@ impl Prime {
             Message::Whole(None) => {}
             Message::Join(member) => self.on_join(from, &member, out),
             Message::Gone => self.on_gone(from, out),
+            Message::Rests { view, last } => self.on_rests(from, view, last),
+            Message::Meet { chain, members, is_sure } => {
+                self.on_meet(from, &chain, (members, is_sure), out);
+            }
         }
     }
 
@@ -232,7 +310,7 @@ impl Prime {
     }
 
     /// Does what the order asks for, and takes in what it delivers.
-    fn act(&mut self, told: Vec<epto::Action>, out: &mut Vec<Action>) {
+    pub(super) fn act(&mut self, told: Vec<epto::Action>, out: &mut Vec<Action>) {
         for action in told {
             match action {
                 epto::Action::Send { to, message } => {
@@ -266,7 +344,8 @@ impl Prime {
             self.log.pop_front();
         }
         self.log.push_back((key, said.report.clone()));
-        if ledger.last().is_none_or(|last| key > last) && ledger.apply(key, &said.report) {
+        let is_new = ledger.last().is_none_or(|last| key > last);
+        if is_new && ledger.apply(key, &said.report) {
             self.on_view(out);
         }
     }
@@ -294,7 +373,13 @@ impl Prime {
             (self.is_member, self.joins) = (true, None);
             out.push(Action::View(view));
         } else if core::mem::take(&mut self.is_member) {
+            if !view.has_left(self.me.node) {
+                // A majority has not let it in: it asks again.
+                self.joins = Some(Arc::clone(&self.own));
+                return;
+            }
             probe!("prime/out");
+            self.is_out = true;
             out.push(Action::Out);
         }
     }

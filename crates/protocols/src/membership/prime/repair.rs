@@ -12,7 +12,9 @@ use quorate_kernel::ids::NodeId;
 use quorate_kernel::{invariant, mutant, probe};
 
 /// After how many rounds all members are asked again.
-const ASK_ROUNDS: u64 = 8;
+pub(super) const ASK_ROUNDS: u64 = 8;
+/// After how many rounds of doubt it is told that it goes on.
+const LONG_ROUNDS: u64 = 2 * ASK_ROUNDS;
 /// For how many rounds more than an event takes others may be ahead.
 const AHEAD_ROUNDS: u64 = 8;
 
@@ -39,6 +41,15 @@ impl Doubt {
 
     pub fn is_open(&self) -> bool {
         self.since.is_some()
+    }
+
+    pub fn is_long(&self, round: u64) -> bool {
+        self.lasts(round) >= LONG_ROUNDS
+    }
+
+    /// For how many rounds it has been open.
+    pub fn lasts(&self, round: u64) -> u64 {
+        self.since.map_or(0, |since| round - since)
     }
 
     /// The newest view that so many went through, and the one of them that is furthest.
@@ -86,7 +97,7 @@ impl Prime {
         self.doubt.asked_at = Some(self.round);
         (self.doubt.agreed, self.doubt.views) = (None, BTreeMap::new());
         if to.is_empty() {
-            self.doubt = Doubt::default();
+            (self.doubt, self.sides.sure) = (Doubt::default(), self.known().map(|view| view.id));
         } else {
             out.push(Action::Send { to, message: Message::Ask });
         }
@@ -95,8 +106,14 @@ impl Prime {
     pub(super) fn on_ask(&mut self, from: NodeId, out: &mut Vec<Action>) {
         invariant!(from != self.me.node, "nobody asks itself");
         invariant!(self.log.len() <= LOG_MAX, "the log is bounded");
-        let Some(ledger) = self.ledger.as_ref().filter(|_| self.epto.has_place()) else { return };
-        let message = Message::Views { chain: ledger.chain().collect(), last: ledger.last() };
+        let Some(ledger) = &self.ledger else { return };
+        let message = match self.epto.has_place() {
+            true => Message::Views { chain: ledger.chain().collect(), last: ledger.last() },
+            false if self.is_member => {
+                Message::Rests { view: ledger.configuration().id, last: ledger.last() }
+            }
+            false => return,
+        };
         out.push(Action::Send { to: Vec::from([from]), message });
     }
 
@@ -109,6 +126,9 @@ impl Prime {
     ) {
         invariant!(from != self.me.node, "nobody asks itself");
         invariant!(self.log.len() <= LOG_MAX, "the log is bounded");
+        if !self.epto.has_place() {
+            return self.on_wakeful(from, out);
+        }
         let Some(ledger) = &self.ledger else { return };
         let is_asked = self.doubt.is_open() && self.doubt.agreed.is_none();
         if !is_asked || !ledger.configuration().contains(from) {
@@ -116,7 +136,8 @@ impl Prime {
         }
         self.doubt.views.insert(from, (chain, last));
         self.doubt.agreed = self.doubt.agreed(ledger, ledger.configuration().majority());
-        if let Some((_, holder)) = self.doubt.agreed {
+        if let Some((view, holder)) = self.doubt.agreed {
+            self.sides.sure = Some(view);
             out.push(Action::Send { to: Vec::from([holder]), message: Message::Fetch });
         }
     }
@@ -135,21 +156,29 @@ impl Prime {
         invariant!(from != self.me.node, "nobody asks itself");
         if !self.epto.has_place() {
             self.take_over(whole, out);
+        } else if self.sides.is_of(from, whole) {
+            self.start_over(whole, out);
         } else if let Some((view, holder)) = self.doubt.agreed
             && holder == from
             && whole.ledger.chain().any(|one| one == view)
         {
-            self.adopt(&whole.ledger, out);
+            self.adopt(whole, out);
         }
         invariant!(self.log.len() <= LOG_MAX, "the log is bounded");
     }
 
     /// Goes on from another's state, with what was delivered here behind it.
-    fn adopt(&mut self, ledger: &Ledger, out: &mut Vec<Action>) {
+    fn adopt(&mut self, whole: &Whole, out: &mut Vec<Action>) {
+        let ledger = &whole.ledger;
         // Reports that it has not taken in yet must all be in the log.
         let is_within = |last: EventKey| self.log.front().is_some_and(|(key, _)| *key <= last);
         let own = self.ledger.as_ref().and_then(Ledger::last);
         if ledger.last() < own && !ledger.last().is_some_and(is_within) {
+            let (other, me) = (ledger.configuration(), self.me.node);
+            // One that is behind may not know yet that this node is a member: it is asked again.
+            if other.contains(me) || other.has_left(me) {
+                self.start_over(whole, out);
+            }
             return;
         }
         probe!("prime/repaired");

@@ -1,8 +1,11 @@
 //! Hosts come, fail, come again, and leave.
 
 use super::{Hosts, agree, founded, joins, lane, wait};
+use crate::membership::{self, Body};
 use crate::roll::names::name;
+use crate::roll::{Message, Says};
 use quorate_kernel::ids::NodeId;
+use quorate_kernel::process::Process;
 use quorate_kernel::ring::Standing;
 use quorate_kernel::time::Span;
 use std::vec::Vec;
@@ -27,7 +30,7 @@ fn who_is_removed_and_is_there_comes_again_under_another_name() {
     world.restart(3);
     wait(&mut world, &[1, 2, 3, 4]);
     assert_eq!(lane(&world, 3).coming, 1);
-    assert_eq!(lane(&world, 3).roll.own().id, name(NodeId(4), 1));
+    assert_eq!(lane(&world, 3).name(NodeId(4)), name(NodeId(4), 1));
     // Once more, now under a name that is not its node id: it is found by that all the same.
     world.crash(3);
     wait(&mut world, &[1, 2, 3]);
@@ -82,7 +85,7 @@ fn who_leaves_the_cluster_leaves_the_roll_and_does_not_come_back() {
     });
     assert!(is_gone, "it is off the roll");
     world.run(Span::secs(20));
-    assert!(!lane(&world, 3).roll.is_member(), "it stays away");
+    assert!(!lane(&world, 3).keeper.is_member(), "it stays away");
     // An operator takes it back.
     stand(&mut world, 3, Standing::Up);
     wait(&mut world, &[1, 2, 3, 4]);
@@ -97,6 +100,28 @@ fn who_is_removed_by_an_operator_is_sent_away() {
     stand(&mut world, 3, Standing::Left);
     let is_soon = world.run_until(Span::secs(3), |world| agree(world, &[1, 2, 3]));
     assert!(is_soon, "sooner than probes find it");
+}
+
+/// It was sent to the host before it came again: it says nothing of what it is now.
+#[test]
+fn what_was_meant_for_an_earlier_coming_is_not_taken_by_a_later_one() {
+    let mut world = founded(7, 4);
+    wait(&mut world, &[1, 2, 3, 4]);
+    world.crash(3);
+    wait(&mut world, &[1, 2, 3]);
+    world.restart(3);
+    wait(&mut world, &[1, 2, 3, 4]);
+    let from = world.hosts[0].me;
+    let mut roll = lane(&world, 0).configuration().id;
+    roll.number = roll.number.next();
+    let mut say = |whom| {
+        let says = Says::Rapid(membership::Message { roll, body: Body::Kicked });
+        let message = Message { coming: 0, whom: Some(whom), says };
+        world.turn(3, |lane, cx| lane.on_message(from, message, cx));
+        lane(&world, 3).coming
+    };
+    assert_eq!(say(name(NodeId(4), 0)), 1, "it is not meant");
+    assert_eq!(say(name(NodeId(4), 1)), 2, "it is meant, and comes again");
 }
 
 /// Everything that is sent may be lost or come twice, and hosts start again as they like.

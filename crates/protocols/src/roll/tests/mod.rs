@@ -1,15 +1,17 @@
 //! The lane in a small world: hosts that come, fail, come again and leave.
 
 mod coming;
+mod prime_roll;
 mod stuck;
 mod wire;
 
 use super::names::hosts;
-use super::{Message, RollLane, Settings};
-use crate::membership::Body;
+use super::{Message, RollLane, Says, Settings};
+use crate::membership::{Body, prime};
 use crate::testing::hosts::{Host, Simulated, World};
 use crate::vsr::Replica;
 use quorate_kernel::ids::{GroupId, NodeId};
+use quorate_kernel::roll::Kind;
 use quorate_kernel::storage::Durability;
 use quorate_kernel::time::Span;
 use std::format;
@@ -28,10 +30,15 @@ impl Simulated for RollLane {
     }
 
     fn name(message: &Message) -> &'static str {
-        match message.message.body {
-            Body::Probe { .. } | Body::ProbeAck { .. } => "probe",
-            Body::PreJoin => "pre-join",
-            _ => "other",
+        match &message.says {
+            Says::Rapid(message) => match message.body {
+                Body::Probe { .. } | Body::ProbeAck { .. } => "probe",
+                Body::PreJoin => "pre-join",
+                Body::Kicked => "kicked",
+                _ => "other",
+            },
+            Says::Prime(prime::Message::Epto(_)) => "order",
+            Says::Prime(_) => "prime",
         }
     }
 
@@ -44,9 +51,13 @@ type Hosts = World<RollLane>;
 
 /// So many founders, who are told of each other, and know their roll.
 fn founded(seed: u64, founders: u64) -> Hosts {
-    let settings = Settings { founders: (1..=founders).map(NodeId).collect() };
+    founded_by(Kind::Rapid, seed, founders)
+}
+
+fn founded_by(kind: Kind, seed: u64, founders: u64) -> Hosts {
+    let settings = Settings { founders: (1..=founders).map(NodeId).collect(), kind };
     let mut world = World::new(seed, founders, settings);
-    world.settings = Settings::default();
+    world.settings = Settings { kind, ..Settings::default() };
     world.gather(1..founders + 1);
     world
 }
@@ -68,7 +79,11 @@ fn agree(world: &Hosts, nodes: &[u64]) -> bool {
 }
 
 fn wait(world: &mut Hosts, nodes: &[u64]) {
-    let is_agreed = world.run_until(Span::secs(60), |world| agree(world, nodes));
+    wait_within(world, nodes, 60);
+}
+
+fn wait_within(world: &mut Hosts, nodes: &[u64], seconds: u64) {
+    let is_agreed = world.run_until(Span::secs(seconds), |world| agree(world, nodes));
     assert!(is_agreed, "they agree on {nodes:?}: {}", shown(world));
 }
 
@@ -81,12 +96,12 @@ fn shown(world: &Hosts) -> String {
     let one = |host: &Host<RollLane>| {
         let lane = host.process.as_ref()?;
         let on = hosts(lane.configuration());
-        let status = lane.roll.status(world.now);
+        let status = lane.keeper.stands(world.now);
         Some(format!(
             "{} came {}: {:?}, {on:?}; {status:?}\n",
             host.me.node.0,
             lane.coming,
-            lane.roll.roll()
+            lane.keeper.roll()
         ))
     };
     world.hosts.iter().filter_map(one).collect()

@@ -1,7 +1,7 @@
 //! Frames, keys and names.
 
-use crate::membership::{self, Body, Configuration, Number, RollId, Shape};
-use crate::roll::{Message, keys, names};
+use crate::membership::{self, Body, Configuration, Number, RollId, Shape, prime};
+use crate::roll::{Message, Says, keys, names};
 use bytes::{Bytes, BytesMut};
 use quorate_kernel::ids::NodeId;
 use quorate_kernel::process::Table;
@@ -23,16 +23,23 @@ fn messages_go_there_and_back_with_what_travels_beside_them() {
     let nonce = Body::Probe { nonce: 7 };
     let roll = configuration.id;
     for (coming, body) in [(0, whole), (u64::MAX, nonce)] {
-        let message = Message { coming, message: membership::Message { roll, body } };
+        let says = Says::Rapid(membership::Message { roll, body });
+        let message = Message { coming, whom: Some(NodeId(coming)), says };
         let frame = Frame::encode(&message, &mut BytesMut::new()).expect("it fits");
         assert_eq!(frame.decode::<Message>().expect("it is sound"), message);
     }
     // A configuration that its stamp does not name.
     let stamp = RollId { number: Number(9), ..roll };
     let body = Body::Whole { configuration };
-    let wrong = Message { coming: 0, message: membership::Message { roll: stamp, body } };
+    let says = Says::Rapid(membership::Message { roll: stamp, body });
+    let wrong = Message { coming: 0, whom: None, says };
     let frame = Frame::encode(&wrong, &mut BytesMut::new()).expect("it fits");
     assert!(frame.decode::<Message>().is_err());
+    let chain = Vec::from([roll]);
+    let says = Says::Prime(prime::Message::Meet { chain, members: 3, is_sure: true });
+    let message = Message { coming: 1, whom: None, says };
+    let frame = Frame::encode(&message, &mut BytesMut::new()).expect("it fits");
+    assert_eq!(frame.decode::<Message>().expect("it is sound"), message);
 }
 
 #[test]
@@ -85,5 +92,5 @@ fn what_was_stored_in_one_coming_is_not_there_in_another() {
     });
     let expected = [(b"a".to_vec(), "new".into()), (b"b".to_vec(), "newer".into())];
     assert_eq!(seen, expected);
-    assert_eq!(keys::all_of(2).len(), 2);
+    assert_eq!(keys::all_of(2).len(), 3, "of both kinds");
 }

@@ -39,6 +39,8 @@ fn messages() -> Vec<Message> {
         whole.clone(),
         Message::Join(Arc::new(member(9))),
         Message::Gone,
+        Message::Rests { view: view(2), last: Some(key) },
+        Message::Meet { chain: Vec::from([view(2), view(3)]), members: 300, is_sure: true },
     ])
 }
 
@@ -57,7 +59,7 @@ fn every_message_is_read_back_and_what_is_cut_off_is_an_error() {
             assert!(read(&head, &tail[..length]).is_err(), "{message:?}, tail cut to {length}");
         }
     }
-    assert!(read(&[9], b"").is_err(), "there is no other");
+    assert!(read(&[11], b"").is_err(), "there is no other");
 }
 
 #[test]
