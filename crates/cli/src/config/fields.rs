@@ -164,8 +164,7 @@ const ROWS: &[Row] = &[
     Row {
         path: "membership.roll",
         shape: Shape::Text,
-        doc: "Who says who takes part, for seats of groups, alike at all hosts: `rapid`, all together by \
-              majority, `prime`, all together with high probability, or `none`.",
+        doc: "Who says who may have seats, alike at all hosts: `rapid`, `prime`, or `none`.",
         set: |config, text| assign(&mut config.membership.roll, text),
         show: |config| config.membership.roll.to_string(),
     },

@@ -91,7 +91,7 @@ impl<'a> Cluster<'a> {
             let overlay = self.founders.overlay(scenario, &self.machines.hosts, index);
             let ring = self.founders.ring(node);
             let (host, mut around) = self.machines.lend(index);
-            self.lanes.launch(host, overlay, (ring, false), &mut around)?;
+            self.lanes.launch(host, overlay, (ring, None), &mut around)?;
         }
         while !self.machines.hosts.iter().all(Host::is_ready) {
             self.step()?;

@@ -16,9 +16,10 @@
 //! before an entry goes they are written ([`super::replicate::dot_log`]).
 //!
 //! Integers are big-endian. The clock is data, not state: it must never be ahead of the objects
-//! (T4), so both are in one batch and are lost together; of logs the same holds. What must survive is that no dot is used
-//! twice: births are state, and so is the counter up to which a replica may issue dots. Each
-//! replica has its part of the store, named by its birth, so what an earlier one left behind is
+//! (T4), so both are in one batch and are lost together; of logs the same holds. What must survive
+//! is that no dot is used twice: births are state, and so is the counter up to which a replica may
+//! issue dots. Each replica has its part of the store, named by its birth, so what an earlier one
+//! left behind is
 //! never taken for data of a later one. One that goes on with an earlier one's data after a loss of
 //! power keeps that one's part. On the wire a key is its hash and the client's key.
 

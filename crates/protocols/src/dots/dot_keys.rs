@@ -196,7 +196,8 @@ mod tests {
                 for key in [0u8, 1, 2] {
                     let of: Vec<Dot> =
                         model.iter().filter(|(_, at)| at[0] == key).map(|(dot, _)| *dot).collect();
-                    let named: Vec<Dot> = map.names(&Bytes::from(Vec::from([key]))).map(|(dot, _)| dot).collect();
+                    let at = Bytes::from(Vec::from([key]));
+                    let named: Vec<Dot> = map.names(&at).map(|(dot, _)| dot).collect();
                     let is_named = |dot: &&Dot| dot.counter.is_multiple_of(2);
                     prop_assert_eq!(named, of.iter().filter(is_named).copied().collect::<Vec<_>>());
                     prop_assert_eq!(map.of(&Bytes::from(Vec::from([key]))), of);

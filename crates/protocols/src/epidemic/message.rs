@@ -3,8 +3,8 @@
 use super::keys::is_wire_key;
 use super::listings::{ListA, ListB, Listed};
 use super::repair::behind::Heard;
-pub use super::repair::rest::Rest;
 use super::replica::range::{Leaf, PARTS_MAX, Range};
+pub use super::replica::rest::Rest;
 use super::replica::seen::Done;
 use super::replica::store::{Entry, Record};
 use super::replica::version::{RequestId, Version};

@@ -32,7 +32,7 @@ pub(super) enum Stands {
 
 /// What a keeper tells its lane.
 #[derive(Debug)]
-pub(super) enum Told {
+pub(super) enum RollNews {
     /// Others have removed this host, or do not let it in, under this name.
     Removed,
     /// A host is found under this name.
@@ -41,7 +41,7 @@ pub(super) enum Told {
 
 /// One thing that a keeper asks for.
 #[derive(Debug)]
-pub(super) enum Ask {
+pub(super) enum Wanted {
     /// Writes a key of the lane, as protocol state, or deletes it.
     Write {
         key: Bytes,
@@ -58,7 +58,7 @@ pub(super) enum Ask {
         says: Says,
         release: Release,
     },
-    Tell(Told),
+    Tell(RollNews),
     /// A message said what no correct peer says; nothing was changed.
     Refuse(&'static str),
 }
@@ -82,7 +82,7 @@ pub(super) struct Keeping<'a> {
     pub ring: &'a Ring,
     pub rng: &'a mut Rng,
     /// What is asked for, in order.
-    pub asks: Vec<Ask>,
+    pub asks: Vec<Wanted>,
 }
 
 impl Keeping<'_> {
@@ -92,21 +92,21 @@ impl Keeping<'_> {
     }
 
     pub fn write(&mut self, key: Bytes, value: Bytes) {
-        self.asks.push(Ask::Write { key, value: Some(value) });
+        self.asks.push(Wanted::Write { key, value: Some(value) });
     }
 
     pub fn delete(&mut self, key: Bytes) {
-        self.asks.push(Ask::Write { key, value: None });
+        self.asks.push(Wanted::Write { key, value: None });
     }
 
     /// A message of a host that keeps the roll in another way.
     pub fn refuse_kind(&mut self) {
         let what = "the roll is kept in another way there: membership.roll differs";
-        self.asks.push(Ask::Refuse(what));
+        self.asks.push(Wanted::Refuse(what));
     }
 
-    pub fn tell(&mut self, told: Told) {
-        self.asks.push(Ask::Tell(told));
+    pub fn tell(&mut self, told: RollNews) {
+        self.asks.push(Wanted::Tell(told));
     }
 }
 

@@ -1,6 +1,6 @@
 //! The process: one roll of either kind, and what others are told of it.
 
-use super::keeper::{Ask, From, Keeper, Keeping, Stands, Told};
+use super::keeper::{From, Keeper, Keeping, RollNews, Stands, Wanted};
 use super::names::{self, Names, member, name};
 use super::prime::Prime;
 use super::rapid::Rapid;
@@ -82,13 +82,13 @@ impl RollLane {
         let mut told = Vec::new();
         for ask in keeping.asks {
             match ask {
-                Ask::Write { key, value: Some(value) } => cx.fx.put_state(key, value),
-                Ask::Write { key, value: None } => cx.fx.delete_state(key),
-                Ask::Send { coming, to, is_for_any, says, release } => {
+                Wanted::Write { key, value: Some(value) } => cx.fx.put_state(key, value),
+                Wanted::Write { key, value: None } => cx.fx.delete_state(key),
+                Wanted::Send { coming, to, is_for_any, says, release } => {
                     self.send((coming, to, is_for_any), says, release, cx);
                 }
-                Ask::Tell(what) => told.push(what),
-                Ask::Refuse(what) => cx.fx.refuse(what),
+                Wanted::Tell(what) => told.push(what),
+                Wanted::Refuse(what) => cx.fx.refuse(what),
             }
         }
         told.into_iter().for_each(|what| self.hear(what, cx));
@@ -159,10 +159,10 @@ impl RollLane {
         self.named(name).or_else(of_ring)
     }
 
-    fn hear(&mut self, told: Told, cx: &mut Context<'_>) {
+    fn hear(&mut self, told: RollNews, cx: &mut Context<'_>) {
         match told {
-            Told::Removed => self.come_again(cx),
-            Told::Named { name, host } => self.names.note(name, host),
+            RollNews::Removed => self.come_again(cx),
+            RollNews::Named { name, host } => self.names.note(name, host),
         }
     }
 
@@ -188,7 +188,7 @@ impl RollLane {
 
     /// Whether a majority of the members seems to be there. Where many fail at once nobody may be
     /// left who observes some of them: no change is proposed then, and nothing is seen to wait.
-    /// Where a few can have removed all others a majority of the members is not enough: they have to
+    /// Where a few can have removed all others a majority of the members is not enough: they must
     /// be a majority of the hosts that have not left.
     fn reaches_majority(&self) -> bool {
         let configuration = self.configuration();

@@ -9,13 +9,14 @@
 //! # Promise
 //! - Rapid: what two nodes tell of one number is the same.
 //! - PRIME: of the changes that two nodes tell of both tell in one order. One may have missed some,
-//!   with a low probability, and finds out. After a division one side gives way to the other.
-//! - A host that is started joins, and is let in as long as a majority of the members, or with PRIME
-//!   of its observers, can talk to each other. One that is removed while it runs, because others could not reach it, comes again.
+//!   with a low probability, and finds out. After a division one side gives way.
+//! - A host that is started joins, and is let in as long as a majority of the members, or of its
+//!   observers with PRIME, can talk to each other. One that is removed while it runs, as others
+//!   could not reach it, comes again.
 //! - A host that has left the cluster leaves the roll, also if it is down.
-//! - A node that no change reaches, or that is no member, says so ([`Roll::goes_on`]). With PRIME so
-//!   does one that doubts its view for long, or whose view has no majority of the cluster's hosts: a
-//!   few may have removed all others.
+//! - A node that no change reaches, or that is no member, says so ([`Roll::goes_on`]). With PRIME
+//!   one does too that doubts its view for long, or whose view has no majority of the hosts: a few
+//!   may have removed all others.
 //!
 //! Nobody may rest anything on it that must not be lost (ADR 38).
 //!

@@ -1,6 +1,6 @@
 //! The roll by reports in one probable order ([`crate::membership::prime`]).
 
-use super::keeper::{Ask, From, Keeper, Keeping, Stands, Told};
+use super::keeper::{From, Keeper, Keeping, RollNews, Stands, Wanted};
 use super::names::member;
 use super::{Says, keys};
 use crate::epto::Scale;
@@ -59,8 +59,8 @@ impl Prime {
                 Action::View(view) => invariant!(view.contains(cx.own().id), "it is a member"),
                 // One that leaves does not come again.
                 Action::Out if self.node.is_leaving() => {}
-                Action::Out => cx.tell(Told::Removed),
-                Action::Refuse { .. } => cx.asks.push(Ask::Refuse("a clock that is far ahead")),
+                Action::Out => cx.tell(RollNews::Removed),
+                Action::Refuse { .. } => cx.asks.push(Wanted::Refuse("a clock that is far ahead")),
             }
         }
     }
@@ -85,16 +85,16 @@ impl Prime {
         let release = Release::State;
         if is_for_any {
             let to = Recipients::Group(to.into());
-            return cx.asks.push(Ask::Send { coming, to, is_for_any, says, release });
+            return cx.asks.push(Wanted::Send { coming, to, is_for_any, says, release });
         }
         for name in to {
             let (to, says, release) = (Recipients::from(name), says.clone(), release.clone());
-            cx.asks.push(Ask::Send { coming, to, is_for_any, says, release });
+            cx.asks.push(Wanted::Send { coming, to, is_for_any, says, release });
         }
     }
 
-    /// Peers for one round, drawn at random of all hosts that seem to be there: newcomers, and those
-    /// on the other side of what was a division, are no members.
+    /// Peers for one round, drawn at random of all hosts that seem to be there: newcomers, and
+    /// hosts beyond what was a division, are no members.
     fn targets(&self, cx: &mut Keeping<'_>) -> Vec<NodeId> {
         let me = cx.me.node;
         let is_there = |host: &&quorate_kernel::ring::RingHost| {

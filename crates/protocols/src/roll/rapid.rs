@@ -1,6 +1,6 @@
 //! The roll that all members agree on, by majority ([`crate::membership`]).
 
-use super::keeper::{Ask, From, Keeper, Keeping, Stands, Told};
+use super::keeper::{From, Keeper, Keeping, RollNews, Stands, Wanted};
 use super::names::{self, member};
 use super::{Says, keys};
 use crate::membership::{self, Action, Configuration, Event, Refusal, Roll, Status, TICK};
@@ -51,11 +51,11 @@ impl Rapid {
         match event {
             Event::Configuration(_) => self.forget_former(cx),
             Event::Left | Event::Refused(Refusal::Full) => {}
-            Event::Kicked(_) | Event::Refused(Refusal::Gone) => cx.tell(Told::Removed),
+            Event::Kicked(_) | Event::Refused(Refusal::Gone) => cx.tell(RollNews::Removed),
             Event::Observers(observers) => {
                 for observer in observers {
                     if let Some(host) = names::host(&observer) {
-                        cx.tell(Told::Named { name: observer.id, host });
+                        cx.tell(RollNews::Named { name: observer.id, host });
                     }
                 }
             }
@@ -119,10 +119,10 @@ fn ask(coming: u64, out: Vec<Action>, cx: &mut Keeping<'_>) -> Vec<Event> {
                 // Each member takes what all are told.
                 let is_for_any = matches!(to, Recipients::Group(_));
                 let says = Says::Rapid(message);
-                cx.asks.push(Ask::Send { coming, to, is_for_any, says, release });
+                cx.asks.push(Wanted::Send { coming, to, is_for_any, says, release });
             }
             Action::Tell(event) => events.push(event),
-            Action::Refuse(what) => cx.asks.push(Ask::Refuse(what)),
+            Action::Refuse(what) => cx.asks.push(Wanted::Refuse(what)),
         }
     }
     events

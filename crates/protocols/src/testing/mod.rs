@@ -23,6 +23,7 @@
 //! An engine takes part by implementing [`Scripted`].
 
 pub mod disk;
+mod flight;
 pub mod hosts;
 pub mod partitions;
 pub mod raw;

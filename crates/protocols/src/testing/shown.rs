@@ -1,6 +1,7 @@
 //! What happened, in words, and what a process tells of its state.
 
-use super::word;
+use super::world::World;
+use super::{Scripted, word};
 use quorate_kernel::effects::Note;
 use quorate_kernel::engine::Capability;
 use quorate_kernel::ids::Incarnation;
@@ -17,6 +18,18 @@ use std::vec::Vec;
 
 /// One row of a table, by the names of its cells.
 pub type Row = BTreeMap<&'static str, String>;
+
+impl<P: Scripted> World<P> {
+    /// A field of a node's inspected state.
+    pub fn field(&mut self, id: u64, name: &str) -> String {
+        field(self.node(id).process.as_ref().expect("the node is up"), name)
+    }
+
+    /// The rows of a table of a node's inspected state, each as its cells.
+    pub fn rows(&mut self, id: u64, table: &str) -> Vec<Row> {
+        rows(self.node(id).process.as_ref().expect("the node is up"), table)
+    }
+}
 
 /// A field of a process's state.
 pub fn field(process: &impl Process, name: &str) -> String {

@@ -3,13 +3,14 @@
 
 use super::Scripted;
 use super::disk::Disk;
+pub use super::flight::Flight;
+use super::flight::flights;
 pub use super::setup::Setup;
 pub use super::shown::incarnation;
-use super::shown::{self, Row, show_note, show_operation, show_outcome};
+use super::shown::{show_note, show_operation, show_outcome};
 pub use super::views::view;
 use super::views::{change, view_of};
-use bytes::BytesMut;
-use quorate_kernel::effects::{Effect, Effects, Note, Recipients, Release};
+use quorate_kernel::effects::{Effect, Effects, Note, Release};
 use quorate_kernel::ids::{Incarnation, LaneId, NodeId, Start, Ticket};
 use quorate_kernel::news::{News, Topic};
 use quorate_kernel::operation::{Control, Operation, Outcome};
@@ -19,24 +20,12 @@ use quorate_kernel::rng::Rng;
 use quorate_kernel::storage::Class;
 use quorate_kernel::time::{Span, Time, WallTime};
 use quorate_kernel::view::{Change, Range, View, ViewId};
-use quorate_kernel::wire::Body;
 use std::borrow::ToOwned;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::format;
 use std::string::{String, ToString};
 use std::sync::Arc;
 use std::vec::Vec;
-
-/// A message on its way.
-#[derive(Clone)]
-pub struct Flight {
-    pub(crate) from: Incarnation,
-    pub(crate) to: NodeId,
-    /// The only start of the target that takes it; 0 means any.
-    start: Start,
-    pub(crate) name: &'static str,
-    pub(crate) body: Body,
-}
 
 /// What a node may not let out before a sync.
 enum Held {
@@ -282,16 +271,6 @@ impl<P: Scripted> World<P> {
         timers.min().map(|(at, _, id, place)| (at, id, place))
     }
 
-    /// A field of a node's inspected state.
-    pub fn field(&mut self, id: u64, name: &str) -> String {
-        shown::field(self.node(id).process.as_ref().expect("the node is up"), name)
-    }
-
-    /// The rows of a table of a node's inspected state, each as its cells.
-    pub fn rows(&mut self, id: u64, table: &str) -> Vec<Row> {
-        shown::rows(self.node(id).process.as_ref().expect("the node is up"), table)
-    }
-
     /// Ends the turn: delivers what nodes sent to themselves, and tells those that want to know,
     /// until nothing is left.
     pub(super) fn settle(&mut self) {
@@ -399,15 +378,6 @@ impl<P: Scripted> World<P> {
                 self.log.push(format!("{id}: answers {}: {}", shown.0, shown.1));
             }
         }
-    }
-}
-
-fn flights<P: Scripted>(from: Incarnation, to: &Recipients, message: &P::Message) -> Vec<Flight> {
-    let body = Body::encode(message, &mut BytesMut::new()).expect("it fits");
-    let flight = |to, start| Flight { from, to, start, name: P::name(message), body: body.clone() };
-    match to {
-        Recipients::One(one) => Vec::from([flight(one.node, one.start)]),
-        Recipients::Group(nodes) => nodes.iter().map(|node| flight(*node, Start(0))).collect(),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::configuration::Configuration;
 use super::keys::Head;
+pub use super::log::checkpoint::Install;
 use super::log::entry::Entry;
 use super::log::stored::Log;
 use super::normal::read_index::Reads;
@@ -144,6 +145,22 @@ pub struct Stage {
     pub entries: Vec<Entry>,
 }
 
+impl Stage {
+    /// The last entry in it.
+    pub(super) fn end(&self) -> Op {
+        Op(self.matched.0 + self.entries.len() as u64)
+    }
+
+    /// The position of the last entry in it, or of what is matched.
+    pub(super) fn last(&self, log: &Log) -> Option<Position> {
+        let view = match self.entries.last() {
+            Some(entry) => Some(entry.view),
+            None => log.view_at(self.matched),
+        };
+        view.map(|view| Position { op: self.end(), view })
+    }
+}
+
 /// A question for entries that is under way.
 #[derive(Clone, Copy, Debug)]
 pub struct EntriesRequest {
@@ -153,31 +170,6 @@ pub struct EntriesRequest {
     pub source: NodeId,
     /// When.
     pub at: Time,
-}
-
-/// A copy of the state that is under way.
-#[derive(Debug)]
-pub struct Install {
-    /// Names the copy.
-    pub nonce: u64,
-    /// Who is asked.
-    pub source: Option<NodeId>,
-    /// The head's last entry, once it has come.
-    pub at: Option<(Position, Configuration)>,
-    /// The newest entry that the pages so far can hold.
-    pub newest: Op,
-    /// The number of the next page.
-    pub page: u64,
-    /// Where the next page begins.
-    pub cursor: Vec<u8>,
-    /// Whether all pages have come: what they take the place of is being removed.
-    pub is_whole: bool,
-    /// When a page was asked for, or has come.
-    pub asked_at: Option<Time>,
-    /// How often in a row nothing has come of this source.
-    pub attempts: u32,
-    /// How often in a row nothing has come of anybody.
-    pub vain: u32,
 }
 
 /// How a member stands that one asks that has forgotten. New variants are only appended.

@@ -11,8 +11,7 @@
 //! | `db/` | the database with the tables |
 //! | `cut/` | copies of torn tails that were cut off the log |
 //!
-//! `init` writes the identity last, so a directory without one was never in use unless something
-//! else in it says so.
+//! `init` writes the identity last: a directory without one was in use only if others say so.
 
 mod found;
 
@@ -211,8 +210,8 @@ impl Directory {
         self.start.is_moved
     }
 
-    /// Whether everything that earlier starts handed to the operating system is still there: none
-    /// of them was ended by the machine itself, or what that lost was refilled since.
+    /// Whether all that earlier starts handed to the system is there: the machine ended none of
+    /// them, or what that lost was refilled since.
     #[must_use]
     pub fn unsynced_survived(&self) -> bool {
         self.start.unsynced_survived

@@ -6,7 +6,7 @@
 //!
 //! A segment more is made only while the present one goes from a quarter to three, and none is
 //! free. Its zeros are written in step with the groups, and not while nothing is logged, so no
-//! group waits for many of them. Where a segment is waited for, the rest of it has its blocks alone.
+//! group waits for many of them. Where a segment is waited for, the rest of it has blocks alone.
 
 use crate::tables::memtable::Memtable;
 use crate::wal::group::Header;

@@ -3,7 +3,8 @@
 //! A segment is written full of zeros and synced before it gets its name, and keeps its length and
 //! its blocks for good: a sync after a write to it moves data alone. Where nobody can wait for
 //! that, as in a new directory, its blocks are taken and not written: a sync of its first use says
-//! of them that they are. The list is replaced whole after each new segment, so one that is gone is missed.
+//! of them that they are. The list is replaced whole after each new segment, so one that is gone is
+//! missed.
 
 use crate::data_directory::access::FILE_MODE;
 use crate::data_directory::files::{seal, settle, sync_directory, unseal, write_atomically};

@@ -82,8 +82,9 @@ impl DotLog {
 
     /// The entries before this one are given up.
     fn give_up(&mut self, to: LogIndex) {
-        while let Some((_, dots)) = self.counts.pop_front_if(|(index, _)| *index < to) {
+        while let Some((_, dots)) = self.counts.front().filter(|(index, _)| *index < to) {
             self.dots -= dots;
+            self.counts.pop_front();
         }
         self.first = to;
     }

@@ -232,8 +232,9 @@ impl Replica {
             if !is_meant(*actor) {
                 continue;
             }
-            if !object.context.covers(Dot { actor: *actor, counter: *counter }) {
-                probe!("causal/witness_fills");
+            let is_new = !object.context.covers(Dot { actor: *actor, counter: *counter });
+            if is_new {
+                probe!("causal/witness_fills")
             }
             object.context.raise(*actor, *counter);
         }
@@ -318,10 +319,9 @@ impl Replica {
     /// did. What contradicts what is here changes nothing.
     ///
     /// A version that only a witness covers goes by a dot of this replica, as in
-    /// [`super::super::coordinate::repair`]: of the update that replaced it no entry of the dot-key
-    /// map may be left, and then nobody else would tell the other replica. So does, while this one
-    /// has not joined, what goes without any update that is new here: who has copied from this one
-    /// before, or is copied from, may have it still, and have lost the update that replaced it.
+    /// [`super::super::coordinate::repair`]: no entry of the dot-key map may tell others of it. So
+    /// does, before this one has joined, what goes without an update that is new here: who copies
+    /// from this one may have it still, and have lost that update.
     pub fn update(
         &mut self,
         shape: Shape,
@@ -331,10 +331,9 @@ impl Replica {
         cx: &mut Context<'_>,
     ) -> bool {
         let copies = !self.record.is_joined && !mutant!("copies_remove_silently");
-        let known = if copies {
-            self.fetch(shape, key, cx)
-        } else {
-            self.fetch_beside(shape, key, &object, cx)
+        let known = match copies {
+            true => self.fetch(shape, key, cx),
+            false => self.fetch_beside(shape, key, &object, cx),
         };
         if !known.agrees(&object) {
             cx.fx.refuse(CONTRADICTS);
@@ -353,15 +352,6 @@ impl Replica {
         }
         self.store(shape, key, Object { replaced, ..united }, &dots, cx);
         true
-    }
-
-    /// Whether what is known of a key covers a version that is told, and neither the clock nor the
-    /// context beside the object says so: those are told to others, what a witness says is not.
-    fn removes_by_witness(&self, key: &Bytes, told: &Object, known: &Object) -> bool {
-        let beside = self.unstripped.get(key);
-        let is_beside = |dot| beside.is_some_and(|beside| beside.context.covers(dot));
-        let mut dots = told.versions.keys().copied();
-        dots.any(|dot| known.context.covers(dot) && !self.clock.contains(dot) && !is_beside(dot))
     }
 
     /// The only version of a key, if it is known without reading.

@@ -36,6 +36,15 @@ pub(crate) fn context_of(bytes: &[u8]) -> CausalContext {
 }
 
 impl Replica {
+    /// Whether what is known of a key covers a version that is told, and neither the clock nor the
+    /// context beside the object says so: those are told to others, what a witness says is not.
+    pub(super) fn removes_by_witness(&self, key: &Bytes, told: &Object, known: &Object) -> bool {
+        let beside = self.unstripped.get(key);
+        let is_beside = |dot| beside.is_some_and(|beside| beside.context.covers(dot));
+        let mut dots = told.versions.keys().copied();
+        dots.any(|dot| known.context.covers(dot) && !self.clock.contains(dot) && !is_beside(dot))
+    }
+
     /// The object of a key from its stored bytes.
     pub fn whole(&self, key: &[u8], bytes: &Bytes) -> Object {
         let object = Object::from_bytes(bytes);

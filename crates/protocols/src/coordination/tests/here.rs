@@ -4,15 +4,11 @@
 use super::order::place;
 use super::world::{Client, SOON, World, data_of, led, settings};
 use crate::coordination::Message;
-use crate::coordination::rules::ENGINE;
 use crate::coordination::tree::tests::world::{create, digest, get, set};
 use crate::groups::is_ready;
 use bytes::Bytes;
-use quorate_kernel::ids::{LaneId, Ticket};
-use quorate_kernel::keyspace::{Keyspace, Settings};
-use quorate_kernel::news::News;
+use quorate_kernel::ids::Ticket;
 use quorate_kernel::operation::{Outcome, Refusal};
-use quorate_kernel::process::Process;
 use quorate_kernel::storage::Durability;
 use quorate_kernel::time::{Span, Time};
 use quorate_kernel::tree::{
@@ -20,13 +16,12 @@ use quorate_kernel::tree::{
 };
 use quorate_kernel::watch::Event;
 use std::format;
-use std::string::{String, ToString};
-use std::sync::Arc;
+use std::string::String;
 use std::vec::Vec;
 
 /// So many hosts, of which three have the tree and answer what sessions read; the one that leads,
 /// and another one with a replica.
-fn world(hosts: u64) -> (World, usize, usize) {
+pub fn world(hosts: u64) -> (World, usize, usize) {
     let mut settings = settings(3, Durability::Sync);
     settings.session_reads = true;
     let world = led(World::new(7, hosts, settings));
@@ -35,14 +30,14 @@ fn world(hosts: u64) -> (World, usize, usize) {
 }
 
 /// What something was answered in the turn in which it was asked.
-fn at_once(world: &World, ticket: Ticket) -> Option<TreeReply> {
+pub fn at_once(world: &World, ticket: Ticket) -> Option<TreeReply> {
     match world.told(ticket)[..] {
         [Outcome::Tree(reply)] => Some((**reply).clone()),
         _ => None,
     }
 }
 
-fn value(reply: Option<TreeReply>) -> Option<Bytes> {
+pub fn value(reply: Option<TreeReply>) -> Option<Bytes> {
     reply.and_then(|reply| data_of(reply.told))
 }
 
@@ -55,17 +50,17 @@ fn is_told(message: &Message) -> bool {
 }
 
 /// A host's replica hears nothing more of the log; its gateway does.
-fn starve(world: &mut World, at: usize) {
+pub fn starve(world: &mut World, at: usize) {
     world.take(move |_, to, message| to == at && is_of_log(message));
 }
 
 /// All that happens has come everywhere.
-fn settle(world: &mut World) {
+pub fn settle(world: &mut World) {
     world.run(Span::millis(200));
 }
 
 /// A client of a host, for longer than any test takes, and a node that it has made.
-fn client(world: &mut World, at: usize) -> Client {
+pub fn client(world: &mut World, at: usize) -> Client {
     let client = world.open_with(at, Span::secs(60));
     assert!(world.one(&client, create("/a", "old")).is_ok());
     settle(world);
@@ -102,38 +97,6 @@ fn a_host_answers_what_its_sessions_read_and_nobody_else() {
     let again = world.attach(&here, other);
     let read = world.send_one(&again, get("/a"));
     assert_eq!(at_once(&world, read), None, "it is linearizable by now");
-}
-
-impl World {
-    /// An operator has said who answers what sessions read, and all hosts have heard of it.
-    fn alter_reads(&mut self, reads: &str) {
-        let words = [("reads".to_string(), reads.to_string())];
-        let altered = ENGINE.complete(&Settings::from(words)).expect("they can be set");
-        let keyspace = Arc::new(Keyspace::new("k", LaneId(17), ENGINE.name, altered, 3));
-        self.settings.session_reads = reads == "session";
-        for at in 0..self.hosts.len() {
-            self.turn(at, |process, cx| process.on_news(News::Keyspace(&keyspace), cx));
-        }
-    }
-}
-
-/// Hosts go by the setting as they know it, from one request to the next.
-#[test]
-fn reads_are_as_linearizable_as_the_keyspace_was_altered_to_be() {
-    let (mut world, leader, other) = world(3);
-    let client = client(&mut world, other);
-    world.alter_reads("atomic");
-    starve(&mut world, other);
-    assert!(world.anyone(leader, set("/a", "new", None)).is_ok());
-    let read = world.send_one(&client, get("/a"));
-    assert_eq!(at_once(&world, read), None, "the primary is asked");
-    assert_eq!(data_of(world.reply(read)), Some("new".into()));
-    world.taken();
-    settle(&mut world);
-    world.alter_reads("session");
-    settle(&mut world);
-    let read = world.send_one(&client, get("/a"));
-    assert_eq!(value(at_once(&world, read)), Some("new".into()));
 }
 
 #[test]

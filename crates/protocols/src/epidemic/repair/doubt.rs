@@ -9,7 +9,7 @@
 //! **Lost** is what was taken over without a copy. Siblings that lack the same are equal, so only
 //! comparisons with one that had a copy end it. It is stored, as in [`lost`](super::lost).
 
-use super::leaf_set::LeafSet;
+use crate::epidemic::replica::leaf_set::LeafSet;
 use crate::epidemic::replica::range::{Leaf, Range};
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;

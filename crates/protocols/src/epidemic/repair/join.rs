@@ -17,7 +17,7 @@ use super::deferred::Deferred;
 use super::donor::{Donor, taken};
 use super::enough::{Around, Had};
 use super::snapshot::time;
-use super::told::Told;
+use super::told::SenderNotes;
 use crate::epidemic::replica::range::Range;
 use crate::epidemic::{Context, Epidemic, Level};
 use crate::epto::{EventKey, LogicalTime};
@@ -84,7 +84,7 @@ pub struct Joining {
     /// The donors that are ready and below `floor`, with the rounds since when they have said so.
     pub(super) below: BTreeMap<NodeId, u64>,
     /// What others have said last of what they had.
-    pub(super) told: BTreeMap<NodeId, Told>,
+    pub(super) told: BTreeMap<NodeId, SenderNotes>,
     /// What has had its turn since `floor`.
     pub(super) deferred: Deferred,
 }

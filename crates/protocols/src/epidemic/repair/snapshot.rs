@@ -178,20 +178,18 @@ impl Epidemic {
         if page.is_ready {
             joining.hear_ready((page.horizon.last, is_believed), (round, patience));
         }
-        if !is_believed {
-            return self.hear_witness(from.node, &page.horizon);
-        }
-        if self.is_ahead_of(&page, cx) {
-            return self.ask_anew(from.node);
+        match is_believed {
+            false => return self.hear_witness(from.node, &page.horizon),
+            true if self.is_ahead_of(&page, cx) => return self.ask_anew(from.node),
+            true => {}
         }
         let Standing::Joining(joining) = &mut self.state.standing else { return };
         let furthest = joining.hear_of(page.horizon.last, is_member || page.is_ready, last);
         // How long this node was away: tombstones may be purged that it has not heard of.
         let away = time(page.horizon.last).saturating_sub(time(last));
         let is_late = last.is_some() && away > grace && !mutant!("epidemic_away_ignored");
-        // What others have purged is not taken from who has not heard yet that it was away; unless
-        // nobody is ready for long, as when all members of a slice have started. Then what they
-        // have on disk says who was away.
+        // What others have purged is not taken from who has not heard yet that it was away. Where
+        // nobody is ready for long, as all have started, what they have on disk says who was.
         let is_early = joining.since.is_none_or(|since| round < since + 2 * patience);
         let tells_time =
             page.is_ready || is_member && !is_early && !mutant!("epidemic_unready_tell_no_time");
@@ -200,13 +198,12 @@ impl Epidemic {
             joining.restart();
             return self.drop_all(cx);
         }
-        let reached = time(page.horizon.last);
         // Who has nothing itself does not know how far others are, but has heard it of them.
         // While one sends who is ready, nobody else says how far those are who have the range.
         let told = match (page.is_ready, last) {
             (true, _) => time(joining.furthest_ready),
             (false, None) => time(furthest),
-            (false, Some(_)) => reached,
+            (false, Some(_)) => time(page.horizon.last),
         };
         let tells_time = tells_time || last.is_none() && !waits;
         if tells_time && self.drop_behind(&range, told) {

@@ -26,7 +26,7 @@ pub(super) type Reach = (bool, Option<EventKey>);
 
 /// What one has said of itself last.
 #[derive(Clone, Debug)]
-pub(super) struct Told {
+pub(super) struct SenderNotes {
     /// In which round.
     round: u64,
     has_place: bool,
@@ -59,7 +59,7 @@ impl Joining {
         round: u64,
     ) {
         let ((last, noted), has_place) = (said, false);
-        self.told.insert(donor, Told { round, has_place, last, noted });
+        self.told.insert(donor, SenderNotes { round, has_place, last, noted });
     }
 
     /// A page has come that is believed, of who has taken these parts over without a copy.
@@ -74,7 +74,7 @@ impl Joining {
         }
         let noted = page.noted.iter().copied().chain(lost.iter().copied().map(taken)).collect();
         let (has_place, last) = (has_place(page), page.horizon.last);
-        self.told.insert(donor, Told { round, has_place, last, noted });
+        self.told.insert(donor, SenderNotes { round, has_place, last, noted });
     }
 
     /// The parts of which all who have said anything say the same throughout.
@@ -98,7 +98,7 @@ impl Joining {
         let own = self.has_own(part, had).then(|| reach(&had.noted, part, (false, had.last)));
         let heard = self.copies_of(part, had).filter_map(|donor| donor.reach(part));
         let best = heard.chain(own).max();
-        let is_more = |told: &Told| match best {
+        let is_more = |told: &SenderNotes| match best {
             None => true,
             Some(_) if mutant!("epidemic_old_disk_is_enough") => false,
             Some(best) => {

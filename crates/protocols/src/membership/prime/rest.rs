@@ -80,9 +80,11 @@ impl Prime {
 
     /// Somebody has a place: it is asked for its state.
     pub(super) fn on_wakeful(&mut self, from: NodeId, out: &mut Vec<Action>) {
+        invariant!(from != self.me.node, "nobody asks itself");
         self.rest.is_anybody_up = true;
         if self.epto.may_resume() {
             out.push(Action::Send { to: Vec::from([from]), message: Message::Fetch });
         }
+        invariant!(self.log.len() <= LOG_MAX, "the log is bounded");
     }
 }

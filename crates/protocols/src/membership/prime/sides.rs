@@ -3,7 +3,7 @@
 //!
 //! A member tells one host, drawn from all that are known, which views it went through, every few
 //! rounds. If neither of two went through the other's newest view, each asks the members of its own
-//! view whether that is theirs, as in any doubt: who has a hole finds out. If both are sure, the one
+//! view whether that is theirs, as in any doubt: who has a hole finds out. If both are sure, who is
 //! in the smaller view gives way; of two that are as large, the one with the lower name. It goes on
 //! from the state of the other, or comes again, if it is no member there.
 

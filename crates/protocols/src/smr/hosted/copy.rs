@@ -136,7 +136,9 @@ impl<M: Machine> Partition<M> {
         if at >= source.bytes.len() {
             return;
         }
+        invariant!(source.nonce == nonce, "a page is of the copy that was asked for");
         let end = source.bytes.len().min(at + PAGE_BYTES);
+        invariant!(at < end, "no page is empty");
         let (body, is_last) = (source.bytes.slice(at..end), end == source.bytes.len());
         let partition = self.id;
         // Only what is committed was executed: it rests on majorities, not on this node's disk.

@@ -16,7 +16,7 @@ use quorate_kernel::ids::{GroupId, Incarnation, NodeId};
 use quorate_kernel::invariant;
 
 /// What is decided in a ring, as a member tells it.
-struct Told {
+struct DecidedPage {
     ring: RingId,
     partition: PartitionId,
     first: Op,
@@ -45,7 +45,7 @@ impl<M: Machine> Hosted<M> {
                 }
             }
             Message::Decided { ring, partition, first, entries, has_more } => {
-                self.on_decided(Told { ring, partition, first, entries, has_more }, cx);
+                self.on_decided(DecidedPage { ring, partition, first, entries, has_more }, cx);
             }
             Message::Trimmed { ring, partition, base } => {
                 if let Some(partition) = self.partitions.get_mut(&partition) {
@@ -77,7 +77,11 @@ impl<M: Machine> Hosted<M> {
         parts: Vec<(GroupId, vsr::Message)>,
         cx: &mut Context<'_, M>,
     ) {
+        let most = usize::from(self.layout.count());
+        invariant!(self.rings.len() <= most + 1, "a ring of each partition, and one of all");
         for (of, message) in parts {
+            let count = self.rings.values().filter(|ring| group(ring.id) == of).count();
+            invariant!(count <= 1, "a log is of one ring");
             match self.rings.values_mut().find(|ring| group(ring.id) == of) {
                 Some(ring) => ring.on_message(from, message, cx, &mut self.outbox),
                 None => cx.out.push(Action::Refuse("a ring's log is told to its members")),
@@ -95,6 +99,9 @@ impl<M: Machine> Hosted<M> {
         let Some(ring) = self.rings.get_mut(&id) else {
             return self.say_who_leads(from.node, id, cx);
         };
+        invariant!(ring.id == id, "rings are known by their ids");
+        let most = usize::from(self.layout.count());
+        invariant!(self.partitions.len() <= most, "a replica of each partition at most");
         match ring.order(commands, cx, &mut self.outbox) {
             Ok(true) => {}
             Ok(false) => self.say_who_leads(from.node, id, cx),
@@ -113,11 +120,13 @@ impl<M: Machine> Hosted<M> {
     }
 
     fn on_answered(&mut self, answers: Vec<(u64, Answered<M>)>, cx: &mut Context<'_, M>) {
+        invariant!(self.layout.count() > 0, "there are partitions");
         for (number, answer) in answers {
             let Some((ring, asked)) = self.orders.answered(number) else { continue };
             if let Some(node) = asked {
                 self.routes.answers(group(ring), node, cx.now);
             }
+            invariant!(self.orders.answered(number).is_none(), "an order is answered once");
             cx.out.push(Action::Answer { number, answer });
         }
     }
@@ -135,9 +144,12 @@ impl<M: Machine> Hosted<M> {
     }
 
     fn on_lacks(&mut self, ring: RingId, until: Slot, cx: &mut Context<'_, M>) {
-        if let Some(ring) = self.rings.get_mut(&ring) {
+        let most = usize::from(self.layout.count()) + 1;
+        invariant!(self.rings.len() <= most, "a ring of each partition, and one of all");
+        if let Some(known) = self.rings.get_mut(&ring) {
+            invariant!(known.id == ring, "rings are known by their ids");
             // A skip is proposed before what else is.
-            ring.skip_to(until, cx, &mut self.outbox);
+            known.skip_to(until, cx, &mut self.outbox);
         }
     }
 
@@ -145,7 +157,12 @@ impl<M: Machine> Hosted<M> {
         if self.layout.members(partition).any(|member| member == node) {
             let known = self.holds.entry((partition, node)).or_default();
             *known = upto.max(*known);
+            invariant!(*known >= upto, "what is held only grows");
         }
+        let is_member = |(partition, node): &(PartitionId, NodeId)| {
+            self.layout.members(*partition).any(|member| member == *node)
+        };
+        invariant!(self.holds.keys().all(is_member), "members hold what they have stored");
     }
 
     /// Of rings that are not at hand a replica here asks members, one after the other if nobody
@@ -180,9 +197,10 @@ impl<M: Machine> Hosted<M> {
         }
     }
 
-    fn on_decided(&mut self, told: Told, cx: &mut Context<'_, M>) {
-        let Told { ring, partition, first, entries, has_more } = told;
+    fn on_decided(&mut self, told: DecidedPage, cx: &mut Context<'_, M>) {
+        let DecidedPage { ring, partition, first, entries, has_more } = told;
         let count = self.layout.count();
+        invariant!(count > 0, "there are partitions");
         let Some(partition) = self.partitions.get_mut(&partition) else { return };
         let Some(before) = partition.replica.reached(ring) else { return };
         for (op, entry) in (first.0..).map(Op).zip(entries) {
@@ -201,6 +219,8 @@ impl<M: Machine> Hosted<M> {
                 // There is no room: it is asked for again.
                 break;
             }
+            let reached = partition.replica.reached(ring);
+            invariant!(reached.is_some_and(|it| it.op == op), "decisions are learned in order");
         }
         let after = partition.replica.reached(ring);
         invariant!(after.is_some_and(|it| it.op >= before.op), "nothing is unlearned");

@@ -7,7 +7,7 @@
 //! | `part`, partition u8, `o`, key | an object | data | the same | when the object is removed |
 //! | `part`, partition u8, `k`, number u64 | one thing that is [kept](crate::smr::partitioned::Kept) | data | as the partition asks | when a snapshot that has passed it is stored |
 //!
-//! Integers are big-endian. Each value is a version byte, then postcard. What is stored at a time is
+//! Integers are big-endian. Each value is a version byte, then postcard. What is stored at once is
 //! one batch, so head and objects are of one moment.
 
 use crate::multicast::RingId;

@@ -22,7 +22,7 @@
 //!  client's host ── Order ─▶ primary of the command's ring ─▶ log of the ring (vsr)
 //!                                                                    │ decided
 //!        log of the partition's ring, here ──┐                       ▼
-//!        log of the ring of all ─────────────┴▶ replica of a partition ◀─ Peers ─▶ other partitions
+//!        log of the ring of all ─────────────┴▶ replica of a partition ◀─ Peers ─▶ other ones
 //!            here, or: ── Follow ─▶ a member           │
 //!                      ◀─ Decided ──                   └─ Answered ─▶ client's host
 //! ```
@@ -67,7 +67,7 @@
 //! - Objects do not move between partitions: a [`Switch`](crate::smr::partitioned::Switch) is put
 //!   into no log.
 //! - Questions of several partitions are ordered as commands are.
-//! - A copy is in memory whole, at both ends; so is the head of what is stored, without the objects.
+//! - A copy is in memory whole, at both ends; so is the head of what is stored, without objects.
 //! - The primary alone answers, so a command waits for it; if it fails its client asks again.
 //!
 //! | file | what it holds |

@@ -1,11 +1,15 @@
 //! What a command sees of objects that are here and elsewhere, and what it leaves.
 
 use super::caches::Versions;
+use super::command::{Addressed, Answered};
 use super::machine::Machine;
 use super::partitions::{Holder, PartitionId, Partitions};
 use super::placement::Placement;
+use super::replica::Replica;
+use crate::multicast::Slot;
 use alloc::collections::{BTreeMap, BTreeSet};
 use bytes::Bytes;
+use quorate_kernel::invariant;
 use quorate_kernel::mutant;
 
 /// Objects as a command finds them; none where there is none, which is as good an answer.
@@ -169,5 +173,32 @@ impl<'a, M: Machine> Execution<'a, M> {
     pub(super) fn left(self) -> Left<M> {
         let Execution { written, read, assumed, lacks, .. } = self;
         Left { written, read, assumed, lacks }
+    }
+}
+
+/// Questions that are answered by what is here, without being ordered.
+impl<M: Machine> Replica<M> {
+    /// Whether it has executed all that its rings decide before a slot.
+    #[must_use]
+    pub fn has_executed(&self, until: Slot) -> bool {
+        self.rest_is_empty() && self.has_delivered(until)
+    }
+
+    /// What a question of this partition alone would be answered if it were executed now. Nothing
+    /// of it takes effect, and it is not remembered: asked again it may be answered otherwise.
+    ///
+    /// # Panics
+    /// It is no question, or is of other partitions.
+    #[must_use]
+    pub fn look(&self, question: &Addressed<M>) -> Answered<M> {
+        let is_alone = question.destinations.iter().eq([self.here]);
+        invariant!(is_alone && M::is_question(&question.command), "it is asked for what is here");
+        if !self.is_current(question) {
+            return Answered::Retry(self.state.placement.version());
+        }
+        let outcome = self.run(question, Variables::<M>::new()).outcome;
+        let outcome = outcome.unwrap_or_else(|lacks| unreachable!("{lacks:?} is elsewhere"));
+        invariant!(outcome.written.is_empty(), "a question changes nothing");
+        outcome.answer
     }
 }

@@ -111,7 +111,6 @@ mod digest;
 mod exchange;
 mod execution;
 mod head;
-mod look;
 mod machine;
 mod outbox;
 mod partitions;

@@ -10,7 +10,7 @@ use crate::vsr::action::{Action, Context};
 use crate::vsr::configuration::Configuration;
 use crate::vsr::message::Message;
 use crate::vsr::number::{Op, Position};
-use crate::vsr::state::{Install, Replica};
+use crate::vsr::state::Replica;
 use crate::vsr::timer::{ASK_AGAIN, COPY_KEPT};
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
@@ -21,6 +21,7 @@ use quorate_kernel::invariant;
 use quorate_kernel::limits::{VSR_COPIES_MAX, VSR_PAGE_BYTES_MAX};
 use quorate_kernel::mutant;
 use quorate_kernel::probe;
+use quorate_kernel::time::Time;
 
 /// How often in a row a source is asked that does not answer.
 const ATTEMPTS: u32 = 8;
@@ -38,6 +39,31 @@ pub struct Piece {
     pub page: (u64, u64),
     /// Where the next page begins.
     pub next: Option<Vec<u8>>,
+}
+
+/// A copy of the state that is under way.
+#[derive(Debug)]
+pub struct Install {
+    /// Names the copy.
+    pub nonce: u64,
+    /// Who is asked.
+    pub source: Option<NodeId>,
+    /// The head's last entry, once it has come.
+    pub at: Option<(Position, Configuration)>,
+    /// The newest entry that the pages so far can hold.
+    pub newest: Op,
+    /// The number of the next page.
+    pub page: u64,
+    /// Where the next page begins.
+    pub cursor: Vec<u8>,
+    /// Whether all pages have come: what they take the place of is being removed.
+    pub is_whole: bool,
+    /// When a page was asked for, or has come.
+    pub asked_at: Option<Time>,
+    /// How often in a row nothing has come of this source.
+    pub attempts: u32,
+    /// How often in a row nothing has come of anybody.
+    pub vain: u32,
 }
 
 impl Replica {

@@ -391,19 +391,3 @@ impl Replica {
         }
     }
 }
-
-impl Stage {
-    /// The last entry in it.
-    fn end(&self) -> Op {
-        Op(self.matched.0 + self.entries.len() as u64)
-    }
-
-    /// The position of the last entry in it, or of what is matched.
-    fn last(&self, log: &super::stored::Log) -> Option<Position> {
-        let view = match self.entries.last() {
-            Some(entry) => Some(entry.view),
-            None => log.view_at(self.matched),
-        };
-        view.map(|view| Position { op: self.end(), view })
-    }
-}

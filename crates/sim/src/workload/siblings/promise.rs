@@ -84,7 +84,7 @@ mod tests {
     use crate::workload::tests::{ground, periodic};
     use quorate_kernel::engine::Placement;
     use quorate_kernel::ids::{LaneId, NodeId};
-    use quorate_kernel::keyspace::{Partition, Settings, Tenure};
+    use quorate_kernel::keyspace::{Keyspace, Partition, Settings, Tenure};
 
     /// That something else moves, or that another host is down, is no reason to doubt the keys of
     /// who has lost nothing.

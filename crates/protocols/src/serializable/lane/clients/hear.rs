@@ -199,8 +199,7 @@ impl Serializable {
             serializable::Outcome::Committed(results) if is_coordinator => {
                 return self.has_committed(question, tx, &results, cx);
             }
-            // Other groups may have done their shares, or have said that they have: then who says
-            // that it failed has lost what it knew.
+            // Others may have done their shares, or say so: then this one has lost what it knew.
             serializable::Outcome::Aborted(cause)
                 if changes && (cause == Cause::Lost || is_partly_done) =>
             {

@@ -16,7 +16,7 @@ fn has(world: &mut World, host: usize, key: &Bytes, value: &'static str) -> bool
 }
 
 /// The group that decides forgets that it has committed, when another one has done its share, and
-/// before the client's host hears of it. Nobody knows any more whether all of it was done, and it is
+/// before the client's host hears of it. Nobody knows any more whether all of it was done, so it is
 /// not tried again: the other would do its share twice.
 #[test]
 fn what_one_group_has_done_and_the_other_has_lost_is_not_tried_again() {

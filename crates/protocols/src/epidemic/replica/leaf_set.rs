@@ -12,7 +12,7 @@ const BLOCK: u16 = 1 << 10;
 
 /// A set of leaves: a bit for each; no words of an empty one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct LeafSet {
+pub(in crate::epidemic) struct LeafSet {
     words: Vec<u64>,
 }
 
