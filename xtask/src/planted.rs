@@ -13,19 +13,12 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
 
-/// The variable by which cargo is told whether to keep what a later build could go on from.
-const INCREMENTAL: &str = "CARGO_INCREMENTAL";
-
 /// A cargo command that lets the planted bugs in.
 pub fn cargo(arguments: &[&str]) -> Result<Command, String> {
     let mut command = run::cargo(arguments);
     command.env("RUSTC_WORKSPACE_WRAPPER", wrapper()?);
     // A panic says where it is all the same, and without lines all this builds much sooner.
     command.env("CARGO_PROFILE_DEV_DEBUG", "false");
-    // What is built once builds sooner so, and takes half the room. Whoever sets it decides.
-    if std::env::var_os(INCREMENTAL).is_none() {
-        command.env(INCREMENTAL, "0");
-    }
     Ok(command)
 }
 

@@ -152,7 +152,7 @@ fn a_keyspace_under_load_slows_the_other_by_no_more_than_the_disk_they_share() {
     // Eight times as many clients as the other keyspace has.
     let light = scenario(4, 6, 600, 50_000);
     let all = |scenario: &Scenario| -> Vec<Ran> {
-        (0..2).map(|seed| run(scenario, seed, Vec::new(), [None; 2])).collect()
+        (0..6).map(|seed| run(scenario, seed, Vec::new(), [None; 2])).collect()
     };
     let calm = all(&light);
     let heavy = |at: usize| {

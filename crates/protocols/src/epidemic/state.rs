@@ -331,6 +331,7 @@ impl Epidemic {
         assert!(is_placed || state.ready.is_none(), "who has no slice has nothing to answer for");
         let covers = |ready: Range| state.range().is_some_and(|range| range.covers(&ready));
         assert!(state.ready.is_none_or(covers), "nobody answers for another slice");
+        assert!(state.ready.is_none_or(|ready| ready.is_sound()), "what is ready is a range");
         let has_place = state.epto.has_place();
         assert!(state.ready.is_none() || has_place, "who answers knows its place in the order");
     }

@@ -101,7 +101,7 @@ impl Horizon {
         self.last.is_none_or(EventKey::is_sound)
             && self.clock.0 <= EPTO_TIME_MAX
             && self.sources.len() <= EPTO_HORIZON_SOURCES_MAX
-            && self.sources.iter().all(|(_, sequence)| sequence.0 > 0)
+            && self.sources.iter().all(|(_, it)| (1..=EPTO_TIME_MAX).contains(&it.0))
     }
 }
 

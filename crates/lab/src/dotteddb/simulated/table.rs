@@ -1,6 +1,7 @@
-//! What a node stores: two ordered maps, and how many bytes of data are not objects.
+//! What a node stores: ordered maps, and how many bytes of data are not objects.
 
 use bytes::Bytes;
+use quorate_kernel::entries;
 use quorate_kernel::process::Table;
 use quorate_kernel::storage::Class;
 use std::cell::Cell;
@@ -17,6 +18,8 @@ const CLIENT_KEY_AT: usize = 13;
 pub struct Stored {
     state: BTreeMap<Bytes, Bytes>,
     data: BTreeMap<Bytes, Bytes>,
+    /// Entries of logs, and where these begin.
+    log: BTreeMap<Bytes, Bytes>,
     objects: usize,
     beside: u64,
     reads: Cell<u64>,
@@ -37,6 +40,9 @@ impl Stored {
             };
             return;
         }
+        if class == Class::Log {
+            return self.write_log(key, value);
+        }
         let is_object = object_key(&key).is_some();
         let bytes = |value: &Bytes| (key.len() + value.len()) as u64;
         let after = value.as_ref().map(bytes);
@@ -54,19 +60,41 @@ impl Stored {
         }
     }
 
+    /// Writes an entry of a log, or gives up all before one.
+    fn write_log(&mut self, key: Bytes, value: Option<Bytes>) {
+        let Some(value) = value else { unreachable!("entries are given up from the first on") };
+        if let Some(entries::Place::Log(log)) = entries::place(&key) {
+            let first = entries::first(&value).expect("it says where the log begins");
+            let kept = self.log.split_off(&entries::key(log, first));
+            let gone = std::mem::replace(&mut self.log, kept);
+            for (key, value) in gone {
+                match entries::place(&key) {
+                    Some(entries::Place::Entry(of, _)) if of == log => {
+                        self.beside -= (key.len() + value.len()) as u64;
+                    }
+                    _ => drop(self.log.insert(key, value)),
+                }
+            }
+            self.log.insert(key, value);
+            return;
+        }
+        self.beside += (key.len() + value.len()) as u64;
+        self.log.insert(key, value);
+    }
+
     /// How many objects there are, tombstones included.
     pub(super) fn objects(&self) -> usize {
         self.objects
     }
 
-    /// How many records of data there are.
+    /// How many records of data there are, entries of logs among them.
     pub(super) fn records(&self) -> usize {
-        self.data.len()
+        self.data.len() + self.log.len()
     }
 
     /// The bytes of keys and values of all data.
     pub(super) fn bytes(&self) -> u64 {
-        self.data.iter().map(|(key, value)| (key.len() + value.len()) as u64).sum()
+        self.data.iter().chain(&self.log).map(|(key, value)| (key.len() + value.len()) as u64).sum()
     }
 
     /// The bytes of keys and values of all data that is no object.
@@ -88,7 +116,7 @@ impl Stored {
         match class {
             Class::State => &self.state,
             Class::Data => &self.data,
-            Class::Log => unreachable!("none of these engines keeps a log"),
+            Class::Log => &self.log,
         }
     }
 }

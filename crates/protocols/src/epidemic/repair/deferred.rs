@@ -13,6 +13,7 @@ use crate::epidemic::message::Came;
 use crate::epidemic::ordered::batch::{Act, BatchItem};
 use crate::epidemic::replica::range::{Range, leaf, position};
 use crate::epto::EventKey;
+use crate::slices::position::Position;
 use alloc::vec::Vec;
 use quorate_kernel::{invariant, mutant, probe};
 
@@ -74,8 +75,12 @@ impl Epidemic {
         let Standing::Joining(joining) = &self.state.standing else { return None };
         let mut target = *missing.first()?;
         let is_below = ready.is_some_and(|ready| target.last < ready.first);
+        // What is taken over first holds the own position: that stays whatever becomes of slices.
+        let own = ready.is_none().then(|| Position::of(self.state.me.node));
         for _ in 0..joining.cuts {
-            target = target.half(is_below);
+            let is_own = own.is_some_and(|own| target.half(true).has(own));
+            let is_upper = is_own && !mutant!("epidemic_takes_the_lower_half_first");
+            target = target.half(is_below || is_upper);
         }
         Some(target)
     }

@@ -9,7 +9,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::error::WireError;
-use quorate_kernel::limits::EPTO_HORIZON_SOURCES_MAX;
+use quorate_kernel::mutant;
 use quorate_kernel::wire::{Decoder, Encoder, Wire};
 use serde::{Deserialize, Serialize};
 
@@ -87,7 +87,8 @@ impl Whole {
     fn decode(mut bytes: &[u8]) -> Option<Whole> {
         let horizon: Horizon = take(&mut bytes)?;
         let ledger = Ledger::decode(bytes)?;
-        let is_sound = horizon.sources.len() <= EPTO_HORIZON_SOURCES_MAX;
+        let is_sound = horizon.is_sound() && is_sound(ledger.last());
+        let is_sound = is_sound || mutant!("prime_believes_any_clock");
         is_sound.then_some(Whole { ledger, horizon })
     }
 }
@@ -121,10 +122,9 @@ impl Message {
                 let whole = Whole::decode(&tail).map(|whole| Message::Whole(Some(whole.into())));
                 return whole.ok_or(WireError::Malformed { what: "state of PRIME" });
             }
-            Message::Views { chain, .. } | Message::Meet { chain, .. } => {
-                let is_chain = |two: &[RollId]| two[0].number.next() == two[1].number;
-                (1..=CHAIN_MAX).contains(&chain.len()) && chain.windows(2).all(is_chain)
-            }
+            Message::Views { chain, last } => is_chain(chain) && is_sound(*last),
+            Message::Meet { chain, .. } => is_chain(chain),
+            Message::Rests { last, .. } => is_sound(*last),
             Message::Join(member) => member.is_well_formed(),
             _ => true,
         };
@@ -142,4 +142,15 @@ impl Wire for Message {
     fn decode(input: &Decoder) -> Result<Message, WireError> {
         input.head::<Message>()?.with_tail(input.tail(0))
     }
+}
+
+/// Whether a correct peer may have views one after the other.
+fn is_chain(chain: &[RollId]) -> bool {
+    let follows = |two: &[RollId]| two[0].number.next() == two[1].number;
+    (1..=CHAIN_MAX).contains(&chain.len()) && chain.windows(2).all(follows)
+}
+
+/// Whether a correct peer may have taken this in last.
+fn is_sound(last: Option<EventKey>) -> bool {
+    last.is_none_or(EventKey::is_sound)
 }

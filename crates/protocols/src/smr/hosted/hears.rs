@@ -225,8 +225,9 @@ impl<M: Machine> Hosted<M> {
         let after = partition.replica.reached(ring);
         invariant!(after.is_some_and(|it| it.op >= before.op), "nothing is unlearned");
         let feed = partition.feeds.entry(ring).or_default();
-        feed.is_heard = true;
-        if has_more && after.is_some_and(|it| it.op > before.op) {
+        // A member that brings nothing may be cut off, and the next one not.
+        feed.is_heard = after.is_some_and(|it| it.op > before.op);
+        if has_more && feed.is_heard {
             feed.asked = None;
         }
     }

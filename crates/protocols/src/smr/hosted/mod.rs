@@ -10,7 +10,7 @@
 //! That of [`crate::smr::partitioned`]: all partitions together are linearizable, and each command
 //! takes effect once. It is there as long as a majority of each ring's members keeps what it has
 //! stored; a majority of each ring, and one replica of each partition that a command touches, can
-//! be reached for it to go on.
+//! be reached for it to go on; and no replica stays away for long (see the limits).
 //! - What is answered was decided durably by a majority of its ring's members. What it read of
 //!   other partitions rests on their majorities: the same is found whoever executes it again.
 //! - That a replica has released what others keep for it leaves after what it has received is
@@ -66,6 +66,11 @@
 //! - Data is durable before it is acknowledged (`sync`): a node that forgets is none of these.
 //! - Objects do not move between partitions: a [`Switch`](crate::smr::partitioned::Switch) is put
 //!   into no log.
+//! - What a replica that stays down has not released is kept for it, up to a bound; from there on
+//!   no command of several partitions begins, anywhere.
+//! - A command that waits for long is decided again each time that it is sent again, and nothing of
+//!   that is let go of meanwhile: logs grow while a partition is blocked. Each replica writes its
+//!   head at each tick then.
 //! - Questions of several partitions are ordered as commands are.
 //! - A copy is in memory whole, at both ends; so is the head of what is stored, without objects.
 //! - The primary alone answers, so a command waits for it; if it fails its client asks again.

@@ -11,6 +11,7 @@ use crate::epidemic::tests::copies::asked;
 use crate::epidemic::tests::joining::{asker, event, number, page};
 use crate::epidemic::tests::world::{World, put};
 use crate::epto::{Horizon, LogicalTime};
+use crate::slices::position::Position;
 use bytes::Bytes;
 use quorate_kernel::ids::NodeId;
 use quorate_kernel::operation::Outcome;
@@ -246,6 +247,10 @@ fn who_has_no_place_takes_one_though_many_events_come_all_the_time() {
             busy_round(&mut world, node, number);
             let state = world.state(node);
             let is_part = state.ready.is_some() && !state.is_whole();
+            if is_part && !was_part {
+                let holds_own = |ready: Range| ready.has(Position::of(node));
+                assert!(state.ready.is_some_and(holds_own), "its slice may be cut meanwhile");
+            }
             if is_part && !was_part && is_started {
                 // What it has of the rest counts as what it had when it stopped, at the latest.
                 let ready = state.ready.expect("a part of it is taken over");

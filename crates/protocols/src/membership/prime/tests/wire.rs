@@ -3,7 +3,7 @@
 
 use super::world::{World, member};
 use crate::epto::{self, EventKey, LogicalTime};
-use crate::membership::prime::{Action, Message};
+use crate::membership::prime::{Action, Message, Whole};
 use crate::membership::{Digest, Number, RollId};
 use crate::testing::raw::{self, frame, pieces};
 use quorate_kernel::error::WireError;
@@ -42,6 +42,36 @@ fn messages() -> Vec<Message> {
         Message::Rests { view: view(2), last: Some(key) },
         Message::Meet { chain: Vec::from([view(2), view(3)]), members: 300, is_sure: true },
     ])
+}
+
+/// Times and sequences that no correct peer has are refused: a node that took them over could say
+/// nothing any more, and would believe nobody.
+#[test]
+fn a_state_of_another_time_is_refused() {
+    let messages = messages();
+    let whole = messages.iter().find_map(|message| match message {
+        Message::Whole(Some(whole)) => Some((**whole).clone()),
+        _ => None,
+    });
+    let whole = whole.expect("one of each kind");
+    let is_read = |whole: &Whole| {
+        frame(&Message::Whole(Some(Arc::new(whole.clone())))).decode::<Message>().is_ok()
+    };
+    assert!(is_read(&whole));
+    let mut far = whole.clone();
+    far.horizon.clock = LogicalTime(u64::MAX);
+    assert!(!is_read(&far));
+    let mut far = whole.clone();
+    far.horizon.sources[0].1.0 = u64::MAX;
+    assert!(!is_read(&far));
+    let source = Incarnation { node: NodeId(3), start: Start(1) };
+    let last = Some(EventKey { time: LogicalTime(u64::MAX), source });
+    let view = RollId { number: Number(2), digest: Digest(300) };
+    for message in
+        [Message::Rests { view, last }, Message::Views { chain: Vec::from([view]), last }]
+    {
+        assert!(frame(&message).decode::<Message>().is_err(), "{message:?}");
+    }
 }
 
 #[test]
