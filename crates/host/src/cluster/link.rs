@@ -290,7 +290,8 @@ impl Link {
     /// What is to be said next: how far this host has synced, and who has left if that is new.
     pub fn report(&mut self, synced: Lsn, left: &HashSet<NodeId>) -> Report {
         let is_new = self.left_said.replace(left.len()) != Some(left.len());
-        Report::new(synced, left.iter().copied().filter(|_| is_new))
+        let left = is_new.then_some(left).into_iter().flatten();
+        Report::new(synced, left.copied())
     }
 
     /// Says how far this host has synced, and what else it has to say of itself.

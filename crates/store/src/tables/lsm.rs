@@ -18,6 +18,7 @@ use fjall::compaction::filter::Factory;
 use fjall::{
     AbstractTree, Database, Keyspace, KeyspaceCreateOptions, LsmError, PersistMode, Slice,
 };
+use lsm_tree::compaction::CompactionStrategy;
 use quorate_kernel::error::Fatal;
 use quorate_kernel::ids::Lsn;
 use quorate_kernel::mutant;
@@ -239,12 +240,16 @@ impl Tables {
 
     /// Merges what is due most, if anything is that nobody else merges; says whether it was.
     pub(crate) fn merge_once(&self) -> Result<bool, Fatal> {
+        let merged = self.merge_by(KeyspaceCreateOptions::default().compaction_strategy);
+        merged.map_err(|error| fatal("merging tables", error))
+    }
+
+    /// The same, of what a strategy takes for due.
+    pub(crate) fn merge_by(&self, strategy: Arc<dyn CompactionStrategy>) -> fjall::Result<bool> {
         let tree = &self.keyspace.tree;
         let before = tree.current_version().id();
-        let strategy = KeyspaceCreateOptions::default().compaction_strategy;
         let upto = self.database.supervisor.snapshot_tracker.get_seqno_safe_to_gc();
-        let merged = tree.compact(strategy, upto);
-        merged.map_err(|error| fatal("merging tables", error.into()))?;
+        tree.compact(strategy, upto)?;
         self.renew();
         Ok(tree.current_version().id() != before)
     }

@@ -176,8 +176,8 @@ impl Reclaim {
 
     /// How much room the disk must have for what is merged at once of so many bytes.
     fn needed(&self, bytes: u64) -> u64 {
-        let most = if bytes <= self.whole_bytes_most { bytes } else { PIECE_BYTES_MOST };
-        let merged = bytes.min(most);
+        let is_whole = bytes <= self.whole_bytes_most;
+        let merged = if is_whole { bytes } else { bytes.min(PIECE_BYTES_MOST) };
         merged + merged / ROOM_PART + self.segment_bytes
     }
 
@@ -320,10 +320,9 @@ fn merge(backlog: &Backlog, tables: &Tables, pieces: Option<&Pieces>) -> Result<
 
 /// Merges until only the last level holds something, piece by piece.
 fn merge_pieces(tables: &Tables, pieces: &Pieces) -> fjall::Result<End> {
-    let tree = &tables.keyspace.tree;
     let (mut tries, mut is_wide) = (0, false);
     loop {
-        let version = tree.current_version();
+        let version = tables.keyspace.tree.current_version();
         let levels: Vec<u64> = version.iter_levels().map(|level| level.size()).collect();
         let above: u64 = levels.iter().rev().skip(1).sum();
         if above == 0 {
@@ -342,10 +341,7 @@ fn merge_pieces(tables: &Tables, pieces: &Pieces) -> fjall::Result<End> {
             true => strategy.with_table_target_size((all / PIECE_TABLES).max(TABLE_BYTES)),
             false => strategy,
         };
-        let upto = tables.database.supervisor.snapshot_tracker.get_seqno_safe_to_gc();
-        tree.compact(Arc::new(strategy), upto)?;
-        tables.renew();
-        if tree.current_version().id() != version.id() {
+        if tables.merge_by(Arc::new(strategy))? {
             tries = 0;
         } else if tries < TRIES {
             // Others may be merging just now what would be next.

@@ -45,26 +45,27 @@ fn what_a_peer_forgot_is_copied_from_who_gives_its_partition_away() {
     lose_and_move(&mut world);
 }
 
+/// Both have what the other one was asked to write; one of them has not synced it.
+fn unsynced_at(node: u64) -> CausalWorld {
+    let mut world = two(Setup { is_periodic: true, ..Setup::default() });
+    calm(&mut world, Span::secs(1));
+    world.hold_sync(node);
+    put(&mut world, 3 - node, "k", "v", Bytes::new());
+    calm(&mut world, Span::secs(1));
+    world
+}
+
 /// The same of a host that lost its last interval to a loss of power.
 #[test]
 fn what_a_peer_lost_with_its_power_is_copied_from_who_gives_its_partition_away() {
-    let mut world = two(Setup { is_periodic: true, ..Setup::default() });
-    calm(&mut world, Span::secs(1));
-    world.hold_sync(1);
-    put(&mut world, 2, "k", "v", Bytes::new());
-    calm(&mut world, Span::secs(1));
-    lose_and_move(&mut world);
+    lose_and_move(&mut unsynced_at(1));
 }
 
 /// A host that has lost something with its power gives its partition away before it has it again.
 /// It is not ready before the new holder has copied from all, also if it loses power once more.
 #[test]
 fn who_lacks_something_and_leaves_is_not_ready_after_another_start_either() {
-    let mut world = two(Setup { is_periodic: true, ..Setup::default() });
-    calm(&mut world, Span::secs(1));
-    world.hold_sync(2);
-    put(&mut world, 1, "k", "v", Bytes::new());
-    calm(&mut world, Span::secs(1));
+    let mut world = unsynced_at(2);
     world.crash(2);
     world.restart(2, true);
     world.flights.clear();
