@@ -10,11 +10,15 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use quorate_kernel::ids::{Incarnation, NodeId};
 use quorate_kernel::invariant;
+use quorate_kernel::mutant;
 use quorate_kernel::operation::Refusal;
 use quorate_kernel::time::{Span, Time};
 
-/// How long a command waits before it is sent again.
+/// How long a command waits before it is sent again; twice as long each time, up to [`AGAIN_MAX`].
+/// What a partition waits for may take hours, and each time may put it into a log once more.
 const AGAIN: Span = Span::millis(200);
+/// See [`AGAIN`].
+const AGAIN_MAX: Span = Span::secs(10);
 /// How many commands one message has, and about how many bytes, if it is not one command alone.
 const ORDERED_MAX: (usize, usize) = (256, 1024 * 1024);
 
@@ -24,6 +28,15 @@ struct Open<M: Machine> {
     ring: RingId,
     /// To whom it was sent last, and when.
     sent: Option<(NodeId, Time)>,
+    /// How long it waits after that.
+    wait: Span,
+}
+
+impl<M: Machine> Open<M> {
+    /// Whether it was sent, and has waited for long since.
+    fn is_late(&self, now: Time) -> bool {
+        self.sent.is_some_and(|(_, at)| now - at >= self.wait)
+    }
 }
 
 /// What a host has in hand.
@@ -58,7 +71,7 @@ impl<M: Machine> Orders<M> {
         let id = CommandId { client: me, number: self.last };
         let version = placement.version();
         let addressed = Addressed { id, acked, version, destinations, command };
-        self.open.insert(self.last, Open { addressed, ring, sent: None });
+        self.open.insert(self.last, Open { addressed, ring, sent: None, wait: AGAIN });
         Ok(self.last)
     }
 
@@ -73,15 +86,18 @@ impl<M: Machine> Orders<M> {
         Some((open.ring, open.sent.map(|(node, _)| node)))
     }
 
-    /// Commands of a ring are sent again at once: another one leads it.
-    pub fn renew(&mut self, ring: RingId) {
-        self.open.values_mut().filter(|it| it.ring == ring).for_each(|it| it.sent = None);
+    /// Commands of a ring that were sent to others are sent at once: this one leads it. What has
+    /// waited for long goes on waiting as long after that: it may be known there.
+    pub fn renew(&mut self, ring: RingId, primary: NodeId) {
+        let of_ring = self.open.values_mut().filter(|it| it.ring == ring);
+        let elsewhere = of_ring.filter(|it| it.sent.is_some_and(|(to, _)| to != primary));
+        elsewhere.for_each(|it| it.sent = None);
     }
 
     /// Whose rings are silent: to whom commands were sent that are due to be sent again, and when.
     pub fn late(&self, now: Time) -> BTreeMap<RingId, (NodeId, Time)> {
-        let sent = self.open.values().filter_map(|it| Some((it.ring, it.sent?)));
-        sent.filter(|(_, (_, at))| now - *at >= AGAIN).collect()
+        let late = self.open.values().filter(|it| it.is_late(now));
+        late.filter_map(|it| Some((it.ring, it.sent?))).collect()
     }
 
     /// What is to be sent now, by ring: what was not sent, and what has waited for long.
@@ -93,10 +109,14 @@ impl<M: Machine> Orders<M> {
         let acked = self.acked();
         let mut due: BTreeMap<RingId, Vec<Addressed<M>>> = BTreeMap::new();
         for open in self.open.values_mut() {
-            if open.sent.is_some_and(|(_, at)| now - at < AGAIN) {
+            let is_late = open.is_late(now);
+            if open.sent.is_some() && !is_late {
                 continue;
             }
             let Some(to) = primary(open.ring) else { continue };
+            if is_late && !mutant!("partitions_send_without_end") {
+                open.wait = Span((open.wait.0 * 2).min(AGAIN_MAX.0));
+            }
             open.sent = Some((to, now));
             // What the client has may be more by now.
             open.addressed.acked = acked;

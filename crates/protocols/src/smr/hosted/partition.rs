@@ -4,7 +4,7 @@ use super::action::Context;
 use super::copy::{Behind, Source};
 use super::keys;
 use super::ring::Ring;
-use crate::multicast::{Lacking, RingId, Slot};
+use crate::multicast::{Lacking, Reached, RingId, Slot};
 use crate::smr::partitioned::{
     Effect, Kept, Layout, Machine, PartitionId, Place, Replica, ReplicaId, Snapshot,
 };
@@ -49,7 +49,7 @@ pub(super) struct Partition<M: Machine> {
     stored: BTreeMap<RingId, Op>,
     /// Whether a head and all objects are stored.
     has_stored: bool,
-    stored_at: Time,
+    pub(super) stored_at: Time,
     /// What is kept beside that: its number, and the command that it is of.
     kept: Vec<(u64, Option<Place>)>,
     next_kept: u64,
@@ -182,10 +182,11 @@ impl<M: Machine> Partition<M> {
 
     /// Stores what was executed, if it is much, or long ago.
     pub fn tick_store(&mut self, every: u64, cx: &mut Context<'_, M>) {
-        let came = |(ring, stored): (&RingId, &Op)| {
-            self.replica.reached(*ring).map_or(0, |it| it.op.since(*stored))
-        };
-        let most = self.stored.iter().map(came).max().unwrap_or_default();
+        // What is learned and waits is in the logs.
+        let delivered = self.replica.delivered();
+        let came =
+            |it: &Reached| self.stored.get(&it.ring).map_or(0, |stored| it.op.since(*stored));
+        let most = delivered.iter().map(came).max().unwrap_or_default();
         let is_old = most > 0 && cx.now - self.stored_at >= STORED;
         if most >= every || is_old {
             self.store(cx);

@@ -10,7 +10,7 @@ use super::machine::Machine;
 use super::partitions::{Layout, PartitionId, Partitions, ReplicaId};
 use super::peers::Asks;
 use super::state::{Kept, Queued, Snapshot, State};
-use crate::multicast::{Decision, Lacking, Merge, Reached, RingId, Slot};
+use crate::multicast::{Cursor, Decision, Lacking, Merge, Reached, RingId, Slot};
 use crate::smr::sized::length;
 use crate::vsr::Op;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -264,6 +264,11 @@ impl<M: Machine> Replica<M> {
     #[must_use]
     pub fn reached(&self, ring: RingId) -> Option<Reached> {
         self.merge.reached(ring)
+    }
+
+    /// How far the rings are delivered, as a snapshot says it.
+    pub(in crate::smr) fn delivered(&self) -> Cursor {
+        self.merge.cursor()
     }
 
     /// Whether nothing of the last decision that was delivered is left.

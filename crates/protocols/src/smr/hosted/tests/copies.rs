@@ -31,7 +31,8 @@ fn who_was_away_for_long_goes_on_from_a_copy() {
     world.restart(away);
     assert!(world.run_until(SOON, |world| world.are_alike()), "it has all of it");
     assert!(world.sent["Copy"] > 1, "a copy has several pages");
-    // The copy is stored.
+    // The copy is stored, and after a while what has come since.
+    world.run(Span::secs(15));
     world.crash(away);
     world.run(Span::millis(100));
     world.restart(away);

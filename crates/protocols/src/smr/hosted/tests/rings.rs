@@ -6,7 +6,7 @@ use crate::multicast::{Decision, RingId};
 use crate::smr::hosted::ring::group;
 use crate::smr::hosted::{Message, decided};
 use crate::smr::partitioned::PartitionId;
-use crate::smr::partitioned::tests::letters::{Letters, read, write};
+use crate::smr::partitioned::tests::letters::{Letters, Step, read, write};
 use crate::vsr::Op;
 use quorate_kernel::time::Span;
 use std::vec::Vec;
@@ -198,4 +198,38 @@ fn a_command_is_answered_whoever_leads() {
     }
     let order = world.order().expect("there is an order");
     assert!(order.len() >= 9);
+}
+
+/// It may wait for hours: what goes on meanwhile must not fill the disks.
+#[test]
+fn what_waits_for_a_partition_without_majority_is_neither_decided_nor_stored_each_time() {
+    let mut world = five::<Letters>(31);
+    [3, 4].iter().for_each(|at| world.crash(*at));
+    let mut ids = Vec::new();
+    let ask = |world: &mut World<Letters>, steps: &[Step]| {
+        world.asks(0, command(steps)).expect("there is room")
+    };
+    ids.push(ask(&mut world, &[write("a1", 1), write("b1", 1)]));
+    world.run(Span::secs(2));
+    ids.extend((2..22).map(|number| ask(&mut world, &[write("a2", number)])));
+    world.run(Span::secs(30));
+    let is_open = |world: &World<Letters>| {
+        let recorder = world.settings.recorder.borrow();
+        ids.iter().all(|id| recorder.output(*id).is_none())
+    };
+    assert!(is_open(&world), "the first waits for the other partition, and they for it");
+    let count =
+        |world: &World<Letters>| -> usize { world.logs.values().map(|log| log.len()).sum() };
+    let stored = |world: &World<Letters>| {
+        let node = world.hosts[0].process.as_ref().expect("it is up");
+        node.hosted.partitions[&A].stored_at
+    };
+    let before = (count(&world), stored(&world));
+    world.run(Span::secs(60));
+    let after = (count(&world), stored(&world));
+    assert!(after.0 - before.0 < 60, "{} entries", after.0 - before.0);
+    assert_eq!(before.1, after.1, "nothing was executed");
+    [3, 4].iter().for_each(|at| world.restart(*at));
+    assert!(ids.iter().all(|id| world.told(*id, SOON).is_some()), "all are answered");
+    assert!(world.run_until(SOON, |world| world.are_alike()));
 }
