@@ -75,7 +75,8 @@ impl Replica {
     pub fn is_serving(&self) -> bool {
         let is_silent = |scan: &Scan| scan.silent >= SILENT_MAX;
         let scans = &self.rounds.scans;
-        self.record.is_joined || (!scans.is_empty() && scans.values().all(is_silent))
+        let is_left = !scans.is_empty() && scans.values().all(is_silent);
+        self.record.is_joined || is_left || mutant!("serves_before_joined")
     }
 
     /// The first keys with an object in an interval, at most so many; `to` is exclusive, and open

@@ -7,7 +7,8 @@
 //! the last writes.
 //!
 //! **Lost** is what was taken over without a copy. Siblings that lack the same are equal, so only
-//! comparisons with one that had a copy end it. It is stored, as in [`lost`](super::lost).
+//! comparisons with one that had a copy end it, or with all that there are. It is stored, as in
+//! [`lost`](super::lost).
 
 use crate::epidemic::replica::leaf_set::LeafSet;
 use crate::epidemic::replica::range::{Leaf, Range};
@@ -30,8 +31,9 @@ pub struct Doubt {
     asked: VecDeque<Comparison>,
     /// Who was asked last of what it has a copy, and the number of that question.
     pub(super) copy_asked: Option<(NodeId, u64)>,
-    /// Who has said since anything was lost that it has no copy of that either.
-    pub(super) lacks_too: BTreeSet<NodeId>,
+    /// Who has said since anything was lost that it has no copy of that either, and where it may
+    /// have some of it all the same: it was not compared with there since.
+    lacks_too: BTreeMap<NodeId, LeafSet>,
 }
 
 /// A comparison that was begun after the doubt.
@@ -60,6 +62,31 @@ impl Doubt {
         self.lost.insert(range.leaves());
         self.asked.clear();
         self.lacks_too.clear();
+    }
+
+    /// A member has said that it has no copy of what is lost either.
+    pub(super) fn note_lacks(&mut self, member: NodeId) {
+        if !self.lacks_too.contains_key(&member) {
+            self.lacks_too.insert(member, self.lost.clone());
+        }
+    }
+
+    /// Of what is lost of a range that ends of which each of these members has no copy, and no more
+    /// than this node.
+    pub(super) fn end_what_none_has(&mut self, range: &Range, there: impl Iterator<Item = NodeId>) {
+        let nothing = LeafSet::default();
+        let mut left: Vec<&LeafSet> = Vec::new();
+        for member in there {
+            match self.lacks_too.get(&member) {
+                Some(_) if mutant!("epidemic_some_of_it_is_nothing") => left.push(&nothing),
+                Some(part) => left.push(part),
+                None if mutant!("epidemic_who_is_down_has_nothing") => {}
+                None => return,
+            }
+        }
+        let is_over = |leaf: &u16| !left.iter().any(|part| part.has(Leaf(*leaf)));
+        let (first, last) = range.leaves();
+        self.lost.remove((first.0..=last.0).filter(is_over));
     }
 
     /// A range is not lost any more: a copy was taken over, or nothing of it is here.
@@ -109,7 +136,11 @@ impl Doubt {
         self.open.is_empty() && self.lost.is_empty()
     }
 
-    fn end(&mut self, leaves: impl Iterator<Item = u16> + Clone, copies: &[Range]) {
+    /// A member has no more in these leaves, of which it has a copy of these parts.
+    fn end(&mut self, with: NodeId, leaves: impl Iterator<Item = u16> + Clone, copies: &[Range]) {
+        if let Some(left) = self.lacks_too.get_mut(&with) {
+            left.remove(leaves.clone());
+        }
         let is_copied = |leaf: &u16| {
             let of_leaf = Range::of_leaf(Leaf(*leaf));
             copies.iter().any(|copy| copy.covers(&of_leaf))
@@ -151,7 +182,7 @@ impl Doubt {
     pub fn end_equal(&mut self, from: NodeId, number: u64) {
         if let Some((range, copies)) = self.asked(from, number) {
             let (first, last) = range.leaves();
-            self.end(first.0..=last.0, &copies);
+            self.end(from, first.0..=last.0, &copies);
         }
     }
 
@@ -177,7 +208,7 @@ impl Doubt {
         let all = [range.leaves()];
         let known = if is_whole { &all[..] } else { parts };
         let known = known.iter().flat_map(|(first, last)| first.0..=last.0);
-        self.end(known.filter(|leaf| !differing.contains(&Leaf(*leaf))), &copies);
+        self.end(from, known.filter(|leaf| !differing.contains(&Leaf(*leaf))), &copies);
     }
 
     /// Nothing else is this node's to answer for any more; what was lost of the rest is still.
@@ -205,7 +236,7 @@ impl Doubt {
         if let Some(asked) = self.asked.iter_mut().find(is_listed) {
             asked.listed.remove(&leaf);
             let copies = asked.copies.clone();
-            self.end(core::iter::once(leaf.0), &copies);
+            self.end(from, core::iter::once(leaf.0), &copies);
         }
     }
 }
@@ -285,5 +316,33 @@ mod tests {
         assert_eq!((doubt.count(), doubt.count_within(&half)), (1 << 15, 0), "it stays");
         doubt.end_lost(&Range::ALL);
         assert!(doubt.is_none());
+    }
+
+    /// One that has no copy of all may have some of it.
+    #[test]
+    fn what_nobody_has_a_copy_of_ends_where_all_were_compared_with() {
+        let (mut doubt, some, other) = (Doubt::default(), NodeId(2), NodeId(3));
+        let both = [some, other];
+        doubt.begin_lost(&Range::ALL);
+        doubt.note_lacks(some);
+        doubt.end_what_none_has(&Range::ALL, both.into_iter());
+        assert_eq!(doubt.count(), 1 << 16, "one of them has said nothing");
+        doubt.note_lacks(other);
+        doubt.end_what_none_has(&Range::ALL, both.into_iter());
+        assert_eq!(doubt.count(), 1 << 16, "neither was compared with");
+        doubt.ask(other, Range::ALL, 1);
+        doubt.end_equal(other, 1);
+        doubt.ask(some, Range::ALL, 2);
+        doubt.end_leaves((some, 2), &[(Leaf(0), Leaf(9))], &[Leaf(3)], true);
+        doubt.note_lacks(other);
+        doubt.end_what_none_has(&Range::ALL, both.into_iter());
+        assert!(doubt.count() == 1 && doubt.has(Leaf(3)), "it has more there");
+        doubt.list(some, Leaf(3), 7);
+        doubt.end_listed(some, Leaf(3), 7);
+        doubt.end_what_none_has(&Range::ALL, both.into_iter());
+        assert!(doubt.is_none());
+        doubt.begin_lost(&Range::ALL);
+        doubt.end_what_none_has(&Range::ALL, core::iter::once(some));
+        assert_eq!(doubt.count(), 1 << 16, "that was said of what was lost before");
     }
 }

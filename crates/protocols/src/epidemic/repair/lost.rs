@@ -11,9 +11,9 @@
 //! ```
 //! It ends with a comparison with one that had a copy. There may be none any more: nobody can wait
 //! for what is gone for ever. But a host that is down may have one. So it ends as well when all
-//! that the ring names in the slice, or that are known there, have said that they have none either:
-//! then nobody is left who could bring it. Whoever will not come back its operator removes from the
-//! ring.
+//! that the ring names in the slice, or that are known there, have said that they have none either,
+//! and have no more there than this node: who has not all may have some. Then nobody is left who
+//! could bring it. Whoever will not come back its operator removes from the ring.
 
 use super::doubt::Doubt;
 use crate::epidemic::keys::LOST;
@@ -23,6 +23,7 @@ use crate::epidemic::replica::seen::Write;
 use crate::epidemic::state::State;
 use crate::epidemic::{Context, Epidemic};
 use crate::slices::position::Position;
+use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use quorate_kernel::ids::{Incarnation, NodeId};
 use quorate_kernel::plain::PlainData;
@@ -143,7 +144,7 @@ impl Epidemic {
             probe!("epidemic/copy_compared");
             self.compare(range, from.node, parts, cx);
         } else {
-            self.state.doubt.lacks_too.insert(from.node);
+            self.state.doubt.note_lacks(from.node);
             self.end_if_nobody_has_it(range, cx);
         }
         invariant!(self.state.writes.is_empty(), "all that was changed was written");
@@ -157,15 +158,16 @@ impl Epidemic {
         }
         let told = state.hints.iter().chain(state.slices.members()).map(|peer| peer.who.node);
         let others = told.filter(|node| *node != state.me.node);
-        let mut there = others.clone().filter(|node| range.has(Position::of(*node)));
+        let there = others.clone().filter(|node| range.has(Position::of(*node)));
+        let there: BTreeSet<NodeId> = there.collect();
         // Who was told of nobody, and hears others, knows nothing of a ring.
-        let is_told = others.count() > 0 || state.cyclon.view().is_empty();
-        let lacks = |node: NodeId| {
-            state.doubt.lacks_too.contains(&node) || mutant!("epidemic_who_is_down_has_nothing")
-        };
-        if is_told && there.all(lacks) {
+        if others.count() == 0 && !state.cyclon.view().is_empty() {
+            return;
+        }
+        state.doubt.end_what_none_has(&range, there.into_iter());
+        state.doubt.store(&mut state.writes);
+        if !state.writes.is_empty() {
             probe!("epidemic/nobody_has_it");
-            state.forget_lost(&range);
             self.flush(cx);
         }
     }

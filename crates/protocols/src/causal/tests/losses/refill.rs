@@ -4,6 +4,7 @@ use crate::causal::tests::traps::{CausalWorld, bytes, calm, delete, get, put};
 use crate::testing::siblings::Move;
 use crate::testing::world::{Setup, World};
 use bytes::Bytes;
+use quorate_kernel::operation::{Operation, Outcome, Refusal};
 use quorate_kernel::time::Span;
 use std::format;
 use std::string::{String, ToString};
@@ -128,6 +129,28 @@ fn the_only_replica_moves_on_before_its_new_holder_has_copied_it() {
         assert_eq!(lacking(&mut world, node, 61), Vec::<String>::new(), "at {node}");
     }
     rest(&mut world, &[1, 2, 3]);
+}
+
+/// What the only holder has it may show soon. Who waited for one that is down would refuse plain
+/// writes, too.
+#[test]
+fn gets_wait_for_an_only_holder_until_it_was_silent_for_long() {
+    let mut world = world(1, 1, false, &["replicas=1", "partitions=3"]);
+    fill(&mut world, &[1], 10);
+    world.cut.insert(1);
+    place_all(&mut world, &[to(1, 2)]);
+    let wants = || Operation::get_all(bytes("k3"), None);
+    let early = world.request(2, wants(), Span::secs(1));
+    calm(&mut world, Span::secs(1));
+    let refused = Refusal::NoQuorum { reached: 0, needed: 1 };
+    assert_eq!(world.answers[early].1, Some(Outcome::Refused(refused)));
+    calm(&mut world, Span::secs(4));
+    assert_eq!(get(&mut world, 2, "k3").0, Vec::<Bytes>::new(), "it answers with what it has");
+    put(&mut world, 2, "k10", "v10", Bytes::new());
+    world.cut.clear();
+    calm(&mut world, Span::secs(4));
+    assert_eq!(lacking(&mut world, 2, 11), Vec::<String>::new());
+    rest(&mut world, &[1, 2]);
 }
 
 #[test]

@@ -4,13 +4,15 @@ use crate::epidemic::Level;
 use crate::epidemic::keys::wire_key;
 use crate::epidemic::message::Message;
 use crate::epidemic::pending::What;
-use crate::epidemic::replica::range::Range;
+use crate::epidemic::replica::range::{Range, leaf, position};
+use crate::epidemic::tests::joining::put_at;
 use crate::epidemic::tests::world::{World, put, value};
 use bytes::Bytes;
 use quorate_kernel::ids::NodeId;
 use quorate_kernel::operation::Outcome;
 use quorate_kernel::receipt::Receipt;
 use std::boxed::Box;
+use std::format;
 use std::vec::Vec;
 
 /// These have taken all over without a copy: `x` is not there.
@@ -109,6 +111,25 @@ fn only_who_had_a_copy_ends_it_or_that_none_is_left() {
         world.run(300);
         assert_eq!(doubts(&world, rest), [0; 2], "nobody is left who could have it");
     }
+}
+
+/// One of them has a part of what is lost: it may have been taking it over when that was lost.
+#[test]
+fn what_one_has_some_of_is_doubted_until_all_have_that() {
+    let (mut world, nodes) = three(524);
+    lose(&mut world, &nodes);
+    let keys: Vec<Bytes> = (0..100).map(|one| wire_key(format!("key {one}").as_bytes())).collect();
+    keys.iter().for_each(|key| put_at(&mut world, nodes[2], key, 1));
+    for _ in 0..1000 {
+        world.run(1);
+        for node in &nodes[..2] {
+            let state = world.state(*node);
+            let lacks = keys.iter().filter(|key| state.store.held(key, None).is_none());
+            let is_doubted = |key: &&Bytes| state.doubt.has(leaf(position(key)));
+            assert!(lacks.into_iter().all(|key| is_doubted(&key)), "it is read as if it were not");
+        }
+    }
+    assert_eq!(doubts(&world, &nodes), [0; 3], "then it ends");
 }
 
 /// It loses its place while it is in doubt, and takes another one.
