@@ -204,7 +204,12 @@ impl Primary {
         }
         let is_away = |bucket: u8| !state.is_here(bucket) || self.tail.step_of(bucket).is_some();
         let bucket = keys.map(|key| bucket_of(key)).find(|bucket| is_away(*bucket))?;
-        let is_coming = state.is_here(bucket) || state.head.moves.is_awaited(bucket);
+        let moves = &state.head.moves;
+        // A copy was given up to be made anew, and then the bucket was wanted elsewhere.
+        let is_fetched = moves.arrival(bucket).is_some()
+            || self.moving.may_have(bucket, state.group)
+            || mutant!("txn_awaits_what_is_of_others");
+        let is_coming = state.is_here(bucket) || (moves.is_awaited(bucket) && is_fetched);
         Some(if is_coming { Refused::Moving } else { Refused::Moved })
     }
 }

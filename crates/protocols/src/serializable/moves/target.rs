@@ -1,7 +1,7 @@
 //! The group that a bucket moves to: it asks for pages, and logs what they bring.
 
 use super::moving::{Began, Looked, Pull};
-use super::places::{Look, bucket_of, first_key, has_purged};
+use super::places::{Arrival, Look, bucket_of, first_key, has_purged};
 use super::said::Said;
 use super::step::Step;
 use crate::serializable::engine::Context;
@@ -15,7 +15,8 @@ use quorate_kernel::invariant;
 use quorate_kernel::mutant;
 use quorate_kernel::probe;
 
-/// How many buckets one group copies of another at a time.
+/// How many buckets one group copies of another at a time, beside those that are copied but for
+/// what changes until they are handed over.
 const ARRIVALS_MAX: usize = 4;
 /// About how many bytes a pass may have brought for the bucket to be handed over before the next
 /// one: nobody serves it in that one.
@@ -33,7 +34,9 @@ impl Primary {
     ) {
         let (_, from) = hint.max(cx.state.home(bucket));
         let arrivals = cx.state.head.moves.buckets.values().filter_map(|it| it.arrival.as_ref());
-        let count = arrivals.filter(|arrival| arrival.from == from).count();
+        // What waits to be handed over may wait for long, and takes little: others go on.
+        let is_copied = |it: &Arrival| !it.releases || mutant!("txn_counts_what_waits");
+        let count = arrivals.filter(|it| it.from == from && is_copied(it)).count();
         let proposed =
             if mutant!("txn_counts_executed_arrivals") { 0 } else { self.tail.arriving_from(from) };
         if count + proposed < ARRIVALS_MAX {

@@ -1,7 +1,8 @@
 //! Copies of buckets that are made while the bucket changes.
 
 use super::moves::{
-    BUCKET, at, commit_at, copied_once, copy_once, end, home, placed, step, steps, sweep, want,
+    BUCKET, at, commit_at, copied_once, copy_once, end, home, placed, share, step, steps, sweep,
+    want,
 };
 use super::*;
 use crate::serializable::lane::Shape;
@@ -70,6 +71,27 @@ fn few_buckets_of_a_group_are_copied_at_a_time() {
     }
     commit_all(&mut world);
     assert_eq!(world.state(TWO).head.moves.buckets.len(), 4);
+}
+
+/// Nobody knows for how long keys are held where the group that decides is gone.
+#[test]
+fn buckets_that_wait_to_be_handed_over_hold_up_no_others() {
+    let mut world = placed();
+    // The second group never hears of it: the first one waits for its vote.
+    let acts = ["1x", "2x", "3x", "4x"].map(|name| (key(name), put("1")));
+    world.ask(ONE, Request::Commit(share(tx(2, 1), &[1, 2], &acts)));
+    commit_all(&mut world);
+    let want = |world: &mut World, bucket| {
+        world.handle_primary(TWO, Input::Want { bucket, home: (0, GroupId(1)) });
+        commit_all(world);
+        while step(world) {}
+    };
+    for bucket in b'1'..=b'5' {
+        want(&mut world, bucket);
+    }
+    let is_here = |bucket| world.state(TWO).is_here(bucket);
+    assert!((b'1'..=b'4').all(|bucket| !is_here(bucket)), "they are held");
+    assert!(is_here(b'5'), "nobody holds a key of it");
 }
 
 /// A group that has dropped many keys of a bucket, and not stored that, does not look at all of

@@ -30,7 +30,7 @@ pub fn placed() -> World {
 }
 
 /// A share of a transaction of some groups.
-fn share(id: TxId, groups: &[u64], acts: &[(Raw, Act)]) -> Commit {
+pub fn share(id: TxId, groups: &[u64], acts: &[(Raw, Act)]) -> Commit {
     Commit {
         rank: Rank { priority: id.counter, tx: id },
         mark: 0,

@@ -4,8 +4,9 @@ use super::moves::{
     BUCKET, at, commit_at, copied_once, end, home, placed, step, steps, sweep, want,
 };
 use super::*;
+use crate::serializable::lane::Shape;
 use crate::serializable::moves::places::first_key;
-use crate::serializable::{Act, Said, Step, Version};
+use crate::serializable::{Act, Cause, Outcome, Refused, Said, Step, Version};
 use std::vec::Vec;
 
 /// A bucket has been at the second group and is back, and is copied to it once more.
@@ -67,6 +68,21 @@ fn a_copy_is_begun_anew_of_a_later_stay() {
     show(&mut world, 2, None);
     let last = steps(&world, TWO).pop();
     assert!(matches!(last, Some(Step::Abandon { version: 2, .. })), "{last:?}");
+}
+
+/// The copy is given up to be made anew, and the bucket is wanted elsewhere before it is.
+#[test]
+fn nobody_waits_for_a_bucket_that_is_wanted_elsewhere() {
+    let mut world = copied_once();
+    show(&mut world, 2, None);
+    let last = steps(&world, TWO).pop();
+    assert!(matches!(last, Some(Step::Abandon { is_awaited: true, .. })), "{last:?}");
+    let told = commit_at(&mut world, TWO, tx(2, 1), "1x", put("1"));
+    assert_eq!(world.answer(told), Some(&Reply::Refused(Refused::Moving)), "it is to come here");
+    world.handle_primary(TWO, Input::Wanted(Shape::new(200)));
+    let told = commit_at(&mut world, TWO, tx(2, 1), "1x", put("1"));
+    world.settle();
+    assert_eq!(world.told(told), Some(&Outcome::Aborted(Cause::Moved)));
 }
 
 /// Whoever asks for the bucket as it was in another stay gets no bucket by it.
