@@ -320,8 +320,8 @@ impl Replica {
     ///
     /// A version that only a witness covers goes by a dot of this replica, as in
     /// [`super::super::coordinate::repair`]: no entry of the dot-key map may tell others of it. So
-    /// does, before this one has joined, what goes without an update that is new here: who copies
-    /// from this one may have it still, and have lost that update.
+    /// does, before this one has joined, what is told and goes, and what goes without news: the
+    /// teller, or who copies from here, may have it, and have lost what removed it.
     pub fn update(
         &mut self,
         shape: Shape,
@@ -344,11 +344,14 @@ impl Replica {
         let mut removes = self.removes_by_witness(key, &object, &known);
         let both = known.versions.keys().chain(object.versions.keys()).copied();
         let both: BTreeSet<Dot> = if copies { both.collect() } else { BTreeSet::new() };
+        let looks = copies && !mutant!("copies_remove_beside_news");
+        let shown: Vec<Dot> = object.versions.keys().filter(|_| looks).copied().collect();
         let mut told = object.versions.keys().chain(dots);
         let is_new = told.any(|dot| !self.clock.contains(*dot));
         let (told, mut dots, replaced) = (dots.len(), dots.to_vec(), object.replaced.clone());
         let mut united = self.unite(known, object, &mut dots, cx);
-        removes |= !is_new && both.iter().any(|dot| !united.versions.contains_key(dot));
+        let goes = |dot: &Dot| !united.versions.contains_key(dot);
+        removes |= shown.iter().any(goes) || (!is_new && both.iter().any(goes));
         if removes && dots.len() == told && !mutant!("witness_removes_silently") {
             self.remove_anew(&mut united, &mut dots, cx);
         }

@@ -89,7 +89,8 @@ fn who_lacks_something_and_leaves_is_not_ready_after_another_start_either() {
 /// names the delete any more, and it comes to all the same.
 #[test]
 fn a_delete_that_a_peer_lost_with_its_power_comes_back_from_the_newcomer() {
-    for is_peer_first in [true, false] {
+    // Or the peer tells of a write that is new to the newcomer in the same message.
+    for (is_peer_first, is_written) in [(true, false), (false, false), (false, true)] {
         let mut world = two(Setup { is_periodic: true, ..Setup::default() });
         put(&mut world, 2, "k", "v", Bytes::new());
         calm(&mut world, Span::secs(5));
@@ -114,9 +115,14 @@ fn a_delete_that_a_peer_lost_with_its_power_comes_back_from_the_newcomer() {
         if !is_peer_first {
             run(&mut world, Span::secs(2), |_, from, to| matches!((from, to), (1, 3) | (3, 1)));
         }
+        let left: &[Bytes] = if is_written { &[bytes("x")] } else { &[] };
+        if is_written {
+            put(&mut world, 1, "k", "x", Bytes::new());
+            world.flights.clear();
+        }
         calm(&mut world, Span::secs(20));
         for node in [1, 3] {
-            assert_eq!(get(&mut world, node, "k").0, [] as [Bytes; 0], "at {node}");
+            assert_eq!(get(&mut world, node, "k").0, left, "at {node}");
             assert_eq!(world.field(node, "dot_keys"), "0", "at {node}");
         }
     }
