@@ -23,6 +23,7 @@ sys.path.insert(0, PACKAGE)
 from quorate import (  # noqa: E402  (installed just now)
     Client, Entry, KeyspaceInfo, Kind, OutcomeUnknown, Reading, Refused, SiblingsError, Unreachable,
 )
+from quorate.v1 import error_pb2  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PYTHON = os.path.join(HERE, "..", "..", "clients", "python")
@@ -35,8 +36,7 @@ def setUpModule():
     global place, cluster, hosts
     place = tempfile.TemporaryDirectory(prefix="quorate-python-")
     unittest.addModuleCleanup(place.cleanup)
-    data = os.path.join(place.name, "data")
-    cluster = Cluster(BINARY, data)
+    cluster = Cluster(BINARY, os.path.join(place.name, "data"))
     unittest.addModuleCleanup(cluster.kill)
     cluster.start()
     hosts = [cluster.endpoint(number, "grpc") for number in (1, 2, 3)]
@@ -48,8 +48,7 @@ def tearDownModule():
 
 def ctl(*order):
     """Steers the cluster."""
-    data = os.path.join(place.name, "data")
-    command = [BINARY, "dev", "ctl", "--data", data, *order]
+    command = [BINARY, "dev", "ctl", "--data", os.path.join(place.name, "data"), *order]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 
 
@@ -87,6 +86,7 @@ class Package(unittest.TestCase):
         command = [sys.executable, os.path.join(PYTHON, "generate.py"), "--check"]
         done = subprocess.run(command, capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual({kind.value for kind in Kind}, set(error_pb2.Kind.values()))
         for name in ("py.typed", os.path.join("v1", "kv_pb2.pyi")):
             self.assertTrue(os.path.exists(os.path.join(PACKAGE, "quorate", name)), name)
 

@@ -21,6 +21,8 @@ class Kind(enum.Enum):
     INTERNAL = 10
     EXISTS = 11
     CONFLICT = 12
+    NO_NODE = 13
+    DENIED = 14
 
     @classmethod
     def _missing_(cls, value: object) -> Kind:

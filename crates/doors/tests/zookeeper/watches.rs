@@ -42,6 +42,8 @@ fn nodes_are_watched_until_told_otherwise() {
         ("00000001", Followed::Children),
         ("00000002", Followed::Data),
         ("00000003", Followed::Any),
+        ("00000004", Followed::Persistent),
+        ("00000005", Followed::Recursive),
     ];
     for (opcode, only_check) in [(17, true), (18, false)] {
         for (hex, kind) in kinds {
@@ -51,7 +53,7 @@ fn nodes_are_watched_until_told_otherwise() {
             let absent = answer(4, 9, -121, &[]);
             world.one(&asked, &act, Err(Failure::NotFollowed), &absent);
         }
-        world.at_once(&about(5, opcode, "/a", &[("type", "00000004")]), &answer(5, 0, -5, &[]));
+        world.at_once(&about(5, opcode, "/a", &[("type", "00000006")]), &answer(5, 0, -5, &[]));
     }
 }
 

@@ -138,6 +138,8 @@ impl<'a> Follower<'a> {
             Followed::Children => &[How::Children][..],
             Followed::Data => &[How::Data],
             Followed::Any => &[How::Data, How::Children, How::Persistent, How::Recursive],
+            Followed::Persistent => &[How::Persistent],
+            Followed::Recursive => &[How::Recursive],
         };
         let of = |how: &How| (path.to_string(), *how);
         let is_followed = hows.iter().any(|how| self.follows.contains(&of(how)));

@@ -145,6 +145,8 @@ fn unfollow(reader: &mut Reader<'_>, only_check: bool) -> Result<Act, Code> {
         1 => Followed::Children,
         2 => Followed::Data,
         3 => Followed::Any,
+        4 => Followed::Persistent,
+        5 => Followed::Recursive,
         _ => return Err(Code::MARSHALLING_ERROR),
     };
     Ok(Act::Unfollow { path: checked(path)?, kind, only_check })

@@ -68,9 +68,10 @@ fn fields(opcode: i32, record: &mut Record, rng: &mut Rng) -> Option<Act> {
         9 => Act::Sync { path: put_path(record, rng) },
         11 => Act::Ping,
         17 | 18 => {
-            let (path, kind) = (put_path(record, rng), rng.below(3));
+            let (path, kind) = (put_path(record, rng), rng.below(5));
             record.int(kind as i32 + 1);
-            let kind = [Followed::Children, Followed::Data, Followed::Any][kind as usize];
+            use Followed::{Any, Children, Data, Persistent, Recursive};
+            let kind = [Children, Data, Any, Persistent, Recursive][kind as usize];
             Act::Unfollow { path, kind, only_check: opcode == 17 }
         }
         100 => {

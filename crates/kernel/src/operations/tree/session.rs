@@ -24,6 +24,10 @@ pub enum Followed {
     Data,
     /// All of that, and what is followed until it is told otherwise.
     Any,
+    /// What it alone is followed for until it is told otherwise.
+    Persistent,
+    /// The same with all that is below it.
+    Recursive,
 }
 
 /// What a session had followed at another host: it is told at once of what has changed since.

@@ -76,6 +76,8 @@ impl Watches {
             Followed::Children => &[How::Children][..],
             Followed::Data => &[How::Data],
             Followed::Any => &[How::Data, How::Children, How::Persistent, How::Recursive],
+            Followed::Persistent => &[How::Persistent],
+            Followed::Recursive => &[How::Recursive],
         };
         let there = |how: &&How| {
             self.of.get(path).is_some_and(|followers| followers.contains(&(**how, client)))

@@ -156,6 +156,10 @@ fn who_follows_no_more_is_told_nothing_and_only_of_that_kind() {
     assert_eq!(world.act(&one, unfollow("/a", Followed::Children, false)), Ok(Told::Done));
     assert_eq!(world.act(&one, unfollow("/a", Followed::Children, false)), not_followed);
     assert_eq!(world.act(&one, unfollow("/b", Followed::Any, false)), not_followed);
+    follow(&mut world, &one, "/a", true);
+    assert_eq!(world.act(&one, unfollow("/a", Followed::Recursive, false)), Ok(Told::Done));
+    assert_eq!(world.act(&one, unfollow("/a", Followed::Recursive, false)), not_followed);
+    assert_eq!(world.act(&one, unfollow("/a", Followed::Persistent, true)), Ok(Told::Done));
     done(&mut world, &one, leader, &[set("/a", "x", None)]);
     assert_eq!(world.changes(&one), told(&[("/a", What::Data)]));
     assert_eq!(world.act(&one, unfollow("/a", Followed::Any, false)), Ok(Told::Done));

@@ -6,7 +6,7 @@ use super::machine::Machine;
 use super::partitions::{Holder, PartitionId, Partitions};
 use super::placement::Placement;
 use super::replica::Replica;
-use crate::multicast::Slot;
+use crate::multicast::{Cursor, Slot};
 use alloc::collections::{BTreeMap, BTreeSet};
 use bytes::Bytes;
 use quorate_kernel::invariant;
@@ -178,6 +178,11 @@ impl<'a, M: Machine> Execution<'a, M> {
 
 /// Questions that are answered by what is here, without being ordered.
 impl<M: Machine> Replica<M> {
+    /// How far its rings are delivered, as a snapshot says it.
+    pub(in crate::smr) fn delivered(&self) -> Cursor {
+        self.merge.cursor()
+    }
+
     /// Whether it has executed all that its rings decide before a slot.
     #[must_use]
     pub fn has_executed(&self, until: Slot) -> bool {

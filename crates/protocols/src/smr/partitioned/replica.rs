@@ -10,7 +10,7 @@ use super::machine::Machine;
 use super::partitions::{Layout, PartitionId, Partitions, ReplicaId};
 use super::peers::Asks;
 use super::state::{Kept, Queued, Snapshot, State};
-use crate::multicast::{Cursor, Decision, Lacking, Merge, Reached, RingId, Slot};
+use crate::multicast::{Decision, Lacking, Merge, Reached, RingId, Slot};
 use crate::smr::sized::length;
 use crate::vsr::Op;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -48,7 +48,7 @@ pub const WAITING_BYTES_MAX: usize = 32 << 20;
 
 /// Commands of a decision, and how many bytes of its ring they are.
 #[derive(Clone, Debug)]
-struct Waits<M: Machine> {
+pub(super) struct Waits<M: Machine> {
     bytes: usize,
     batch: Batch<M>,
 }
@@ -59,7 +59,7 @@ pub struct Replica<M: Machine> {
     pub(super) here: PartitionId,
     pub(super) own: ReplicaId,
     pub(super) layout: Layout,
-    merge: Merge<Waits<M>>,
+    pub(super) merge: Merge<Waits<M>>,
     /// How many bytes of each ring wait in it.
     waiting: BTreeMap<RingId, usize>,
     /// What is left of the last decision that was delivered; the first is at the head.
@@ -264,11 +264,6 @@ impl<M: Machine> Replica<M> {
     #[must_use]
     pub fn reached(&self, ring: RingId) -> Option<Reached> {
         self.merge.reached(ring)
-    }
-
-    /// How far the rings are delivered, as a snapshot says it.
-    pub(in crate::smr) fn delivered(&self) -> Cursor {
-        self.merge.cursor()
     }
 
     /// Whether nothing of the last decision that was delivered is left.

@@ -205,14 +205,16 @@ impl Client {
             Act::Follow { path, recursive: true } if is_there => recursive.insert(path.clone()),
             Act::Follow { path, recursive: false } if is_there => persistent.insert(path.clone()),
             Act::Unfollow { path, kind, only_check: false } if is_there => {
-                if *kind != Followed::Children {
+                let is = |one: Followed| *kind == one || *kind == Followed::Any;
+                if is(Followed::Data) {
                     data.remove(path);
                     absent.remove(path);
                 }
-                if *kind != Followed::Data {
+                if is(Followed::Children) {
                     children.remove(path);
                 }
-                *kind == Followed::Any && (persistent.remove(path) | recursive.remove(path))
+                (is(Followed::Persistent) && persistent.remove(path))
+                    | (is(Followed::Recursive) && recursive.remove(path))
             }
             _ => false,
         };

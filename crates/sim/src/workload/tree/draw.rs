@@ -193,9 +193,11 @@ impl Tree {
         if rng.chance_ppm(650_000) {
             return Act::Follow { path, recursive: rng.chance_ppm(500_000) };
         }
-        let kind = match rng.below(3) {
+        let kind = match rng.below(5) {
             0 => Followed::Data,
             1 => Followed::Children,
+            2 => Followed::Persistent,
+            3 => Followed::Recursive,
             _ => Followed::Any,
         };
         Act::Unfollow { path, kind, only_check: rng.chance_ppm(300_000) }

@@ -258,8 +258,9 @@ impl Customers {
             11 => Act::Each([get(&path), children("/"), get("/a/z")].into()),
             12 => Act::Follow { path, recursive: watch },
             13 => {
-                let kind = [Followed::Any, Followed::Data, Followed::Children];
-                let kind = kind[self.rng.below(3) as usize];
+                use Followed::{Any, Children, Data, Persistent, Recursive};
+                let kinds = [Any, Data, Children, Persistent, Recursive];
+                let kind = kinds[self.rng.below(5) as usize];
                 Act::Unfollow { path, kind, only_check: watch }
             }
             14 if self.rng.below(6) == 0 => Act::Close,

@@ -135,6 +135,8 @@ impl<'a> Follower<'a> {
             Followed::Data => &[How::Data][..],
             Followed::Children => &[How::Children],
             Followed::Any => &[How::Data, How::Children, How::Persistent, How::Recursive],
+            Followed::Persistent => &[How::Persistent],
+            Followed::Recursive => &[How::Recursive],
         };
         let there = |how: &&How| self.follows.contains(&(path.into(), **how));
         let found: BTreeSet<How> = hows.iter().filter(there).copied().collect();

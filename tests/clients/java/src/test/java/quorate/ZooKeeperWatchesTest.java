@@ -105,12 +105,19 @@ class ZooKeeperWatchesTest {
         assertThrows(KeeperException.NoWatcherException.class,
             () -> watching.removeWatches(node, events, WatcherType.Any, false));
         watching.exists(node, events);
+        Events alone = new Events();
+        watching.addWatch(node, alone, AddWatchMode.PERSISTENT);
+        watching.removeWatches(node, alone, WatcherType.Persistent, false);
+        alone.next(PersistentWatchRemoved, node);
+        watching.addWatch(node, alone, AddWatchMode.PERSISTENT_RECURSIVE);
+        watching.removeWatches(node, alone, WatcherType.PersistentRecursive, false);
+        alone.next(PersistentWatchRemoved, node);
         watching.addWatch(node, always, AddWatchMode.PERSISTENT_RECURSIVE);
         watching.removeAllWatches(node, WatcherType.Any, false);
         events.next(DataWatchRemoved, node);
         always.next(PersistentWatchRemoved, node);
         other.delete(node, -1);
-        for (Events none : new Events[] {events, children, always}) {
+        for (Events none : new Events[] {events, children, always, alone}) {
             none.none(watching);
         }
     }
