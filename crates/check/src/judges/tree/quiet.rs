@@ -45,8 +45,8 @@ fn begins(act: &Act) -> Option<bool> {
     match act {
         Act::Follow { path, recursive: true } if path == "/" => Some(true),
         Act::Refollow(refollow) if refollow.recursive.iter().any(|path| path == "/") => Some(true),
-        Act::Unfollow { path, kind: Followed::Any, only_check: false } if path == "/" => {
-            Some(false)
+        Act::Unfollow { path, kind, only_check: false } if path == "/" => {
+            matches!(kind, Followed::Any | Followed::Recursive).then_some(false)
         }
         _ => None,
     }
