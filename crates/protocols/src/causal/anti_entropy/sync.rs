@@ -229,7 +229,7 @@ fn take_in(
         }
         repaired += 1;
         object.fill(clock, |actor| replicas.contains(&actor.partition.0));
-        is_taken &= replica.update(shape, &key, object, &dots, cx);
+        is_taken &= replica.update(shape, &key, object, (&dots, false), cx);
     }
     (is_taken, repaired)
 }

@@ -66,6 +66,8 @@ pub struct Rounds {
     /// The exchanges of more than one answer.
     pub(crate) chains: Chains,
     pub(crate) scans: BTreeMap<Partition, Scan>,
+    /// Whether everybody is asked who is still to be copied from.
+    pub(crate) asks_all: bool,
     /// Behind which key the pass of stripping goes on; empty before the first.
     pub(crate) strip_from: Bytes,
     /// Whether it goes on soon.
@@ -80,6 +82,12 @@ pub struct Rounds {
 }
 
 impl Rounds {
+    /// The scan of a partition ends, and who is to be scanned in its place was not asked yet.
+    pub(crate) fn end_scan(&mut self, peer: Partition) {
+        self.scans.remove(&peer);
+        self.asks_all = false;
+    }
+
     /// Whether a page was not enough.
     pub fn has_more_to_strip(&self) -> bool {
         self.is_stripping || self.is_collecting

@@ -306,7 +306,7 @@ impl Causal {
         if !replica.has_seen(&object, dots) {
             let shape = self.settings.shape;
             let is_taken = match actor {
-                Some(_) => replica.update(shape, key, object, dots, cx),
+                Some(_) => replica.update(shape, key, object, (dots, false), cx),
                 None => replica.repair(shape, key, object, cx),
             };
             replica.flush(cx);

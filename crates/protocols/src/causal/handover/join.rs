@@ -20,7 +20,7 @@
 
 use super::former::{self, Former};
 use super::leave::Leaving;
-use crate::causal::anti_entropy::watch::{PATIENCE, SILENT_MAX, Scan};
+use crate::causal::anti_entropy::watch::{PATIENCE, Rounds, SILENT_MAX, Scan};
 use crate::causal::keys::{Kind, each_of, hash_of};
 use crate::causal::map::{Map, Shape};
 use crate::causal::message::{Message, Pair};
@@ -71,11 +71,12 @@ impl Replica {
         self.record.is_joined && have_told
     }
 
-    /// Whether its silence about a key says something: it has copied from every peer that answers.
+    /// Whether its silence about a key says something: it has copied from everybody who answers.
     pub fn is_serving(&self) -> bool {
         let is_silent = |scan: &Scan| scan.silent >= SILENT_MAX;
-        let scans = &self.rounds.scans;
-        let is_left = !scans.is_empty() && scans.values().all(is_silent);
+        let Rounds { scans, asks_all, .. } = &self.rounds;
+        let asks_all = *asks_all || mutant!("serves_before_all_are_asked");
+        let is_left = asks_all && !scans.is_empty() && scans.values().all(is_silent);
         self.record.is_joined || is_left || mutant!("serves_before_joined")
     }
 
@@ -135,6 +136,9 @@ impl Causal {
             ask(replica, (peer, host), shape, map, cx);
         }
         self.scan_former(at, map, cx);
+        let is_known = self.former_of(&self.durable.replicas[&at]) != Former::Unknown;
+        let replica = self.durable.replicas.get_mut(&at).expect("it was just there");
+        replica.rounds.asks_all = is_known;
         self.conclude_join(at, map, cx);
     }
 
@@ -201,7 +205,7 @@ impl Causal {
         if has_restarted || scan.actor.is_some_and(|scanned| scanned != peer) {
             // Another actor holds the partition now: all anew.
             probe!("causal/scan_anew");
-            replica.rounds.scans.remove(&peer.partition);
+            replica.rounds.end_scan(peer.partition);
             return replica.flush(cx);
         }
         let Ok(mut entries) = page::read(page) else { return replica.flush(cx) };
@@ -225,7 +229,12 @@ impl Causal {
             entries.retain(|entry| entry.key < more);
         }
         let next = more.unwrap_or(next);
-        copy_page(replica, shape, (entries, unlisted, clock), cx);
+        let is_taken = copy_page(replica, shape, (entries, unlisted, clock), cx);
+        if !is_taken && !mutant!("refused_page_is_passed") {
+            // It tells of more than was taken in: it is asked for again, as if it had not come.
+            probe!("causal/scan_refused");
+            return replica.flush(cx);
+        }
         if next.is_empty() {
             finish(replica, shape, peer, &begun, cx);
             self.conclude_join(at, &map, cx);
@@ -282,25 +291,27 @@ pub(super) fn first_key(shape: Shape, one: Partition, other: Partition) -> Bytes
 }
 
 /// Takes in what a scanned peer knows of an interval: of the keys that it lists, and of those here
-/// that it does not.
+/// that it does not. Returns whether all of it was taken.
 fn copy_page(
     replica: &mut Replica,
     shape: Shape,
     (entries, here, clock): (Vec<page::Entry>, Vec<Bytes>, &Clock),
     cx: &mut Context<'_>,
-) {
+) -> bool {
     let mut unlisted: BTreeSet<Bytes> = here.into_iter().collect();
+    let mut is_taken = true;
     for page::Entry { key, object, dots } in entries {
         unlisted.remove(&key);
-        copy(replica, shape, &key, (object, clock), &dots, cx);
+        is_taken &= copy(replica, shape, &key, (object, clock), &dots, cx);
     }
     for key in unlisted {
         probe!("causal/absent_at_peer");
-        copy(replica, shape, &key, (Object::default(), clock), &[], cx);
+        is_taken &= copy(replica, shape, &key, (Object::default(), clock), &[], cx);
     }
+    is_taken
 }
 
-/// Takes in what a scanned peer knows of a key.
+/// Takes in what a scanned peer knows of a key; returns whether it did.
 fn copy(
     replica: &mut Replica,
     shape: Shape,
@@ -308,12 +319,13 @@ fn copy(
     (mut object, clock): (Object, &Clock),
     dots: &[crate::dots::dot::Dot],
     cx: &mut Context<'_>,
-) {
+) -> bool {
     let replicas = shape.replicas_of(shape.home(hash_of(key)));
-    if replicas.contains(&replica.partition().0) {
-        object.fill(clock, |actor| replicas.contains(&actor.partition.0));
-        replica.update(shape, key, object, dots, cx);
+    if !replicas.contains(&replica.partition().0) {
+        return true;
     }
+    object.fill(clock, |actor| replicas.contains(&actor.partition.0));
+    replica.update(shape, key, object, (dots, true), cx)
 }
 
 /// A peer was scanned to the end: all that it had issued when the scan began is seen, and what it
@@ -323,6 +335,8 @@ fn finish(replica: &mut Replica, shape: Shape, peer: Actor, begun: &Clock, cx: &
     see_issued(replica, peer, begun);
     replica.record.finished.insert(peer.partition, peer);
     if peer.partition == replica.partition() {
+        // There may be another former holder, which was not asked yet.
+        replica.rounds.asks_all = false;
         former::take_over(replica, begun);
         return replica.persist(cx);
     }

@@ -319,15 +319,16 @@ impl Replica {
     /// did. What contradicts what is here changes nothing.
     ///
     /// A version that only a witness covers goes by a dot of this replica, as in
-    /// [`super::super::coordinate::repair`]: no entry of the dot-key map may tell others of it. So
-    /// does, before this one has joined, what is told and goes, and what goes without news: the
-    /// teller, or who copies from here, may have it, and have lost what removed it.
+    /// [`super::super::coordinate::repair`]: no dot-key entry may tell others of it. Two more do
+    /// before this one has joined: one that is told and does not stay, as its teller may have lost
+    /// what removed it; and one that was here, as somebody may have copied it from here, if nothing
+    /// new is told, or a page of a scan tells it.
     pub fn update(
         &mut self,
         shape: Shape,
         key: &Bytes,
         object: Object,
-        dots: &[Dot],
+        (dots, is_page): (&[Dot], bool),
         cx: &mut Context<'_>,
     ) -> bool {
         // It hides two other bugs, each of which would hide this one.
@@ -346,12 +347,12 @@ impl Replica {
         let both: BTreeSet<Dot> = if copies { both.collect() } else { BTreeSet::new() };
         let looks = copies && !mutant!("copies_remove_beside_news");
         let shown: Vec<Dot> = object.versions.keys().filter(|_| looks).copied().collect();
-        let mut told = object.versions.keys().chain(dots);
-        let is_new = told.any(|dot| !self.clock.contains(*dot));
+        let is_new = object.versions.keys().chain(dots).any(|dot| !self.clock.contains(*dot));
         let (told, mut dots, replaced) = (dots.len(), dots.to_vec(), object.replaced.clone());
         let mut united = self.unite(known, object, &mut dots, cx);
         let goes = |dot: &Dot| !united.versions.contains_key(dot);
-        removes |= shown.iter().any(goes) || (!is_new && both.iter().any(goes));
+        let is_all = is_page && looks && !mutant!("pages_remove_beside_news");
+        removes |= shown.iter().any(goes) || ((is_all || !is_new) && both.iter().any(goes));
         if removes && dots.len() == told && !mutant!("witness_removes_silently") {
             self.remove_anew(&mut united, &mut dots, cx);
         }

@@ -5,6 +5,7 @@ use crate::causal::tests::traps::{CausalWorld, bytes, calm, get, put};
 use crate::testing::siblings::Move;
 use crate::testing::world::{Flight, Setup, World};
 use bytes::Bytes;
+use quorate_kernel::operation::{Operation, Outcome, Refusal};
 use quorate_kernel::time::Span;
 use std::format;
 use std::string::{String, ToString};
@@ -243,4 +244,26 @@ fn who_left_a_partition_twice_is_copied_from_as_both() {
     for node in [1, 4] {
         assert_eq!(lacking(&mut world, node, 4), Vec::<String>::new(), "at {node}");
     }
+}
+
+/// The newcomer knows the map, and not the record that says who had the partition: it has not asked
+/// that one, and its peer is down.
+#[test]
+fn who_does_not_know_whom_to_ask_does_not_say_that_nothing_is_there() {
+    let mut world = two(Setup::default());
+    put(&mut world, 1, "k", "v", Bytes::new());
+    calm(&mut world, Span::secs(5));
+    place(&mut world, &[1, 2], &[MOVED]);
+    run(&mut world, Span::secs(1), |name, from, to| (name, from, to) == ("ScanB", 1, 3));
+    assert_eq!(world.field(3, "joining"), "1", "it knows the map");
+    let is_cut = |_: &str, from, to| matches!((from, to), (1, 3) | (3, 1));
+    run(&mut world, Span::secs(6), is_cut);
+    let read = Operation::get_all(bytes("k"), None);
+    let number = world.request(3, read, Span::secs(1));
+    run(&mut world, Span::secs(2), is_cut);
+    let refused = Refusal::NoQuorum { reached: 0, needed: 1 };
+    assert_eq!(world.answers[number].1, Some(Outcome::Refused(refused)));
+    place(&mut world, &[3], &[MOVED]);
+    run(&mut world, Span::secs(5), is_cut);
+    assert_eq!(get(&mut world, 3, "k").0, [bytes("v")], "it has copied from who had it");
 }

@@ -128,6 +128,44 @@ fn a_delete_that_a_peer_lost_with_its_power_comes_back_from_the_newcomer() {
     }
 }
 
+/// A host lost a delete with its power, and a newcomer has copied from it. That is told of the
+/// delete by a page that has a later write, too, and by one that is gone for good then.
+#[test]
+fn what_a_newcomer_has_given_away_goes_beside_news_too() {
+    let setup = Setup { members: 3, spares: 1, is_periodic: true, ..Setup::default() };
+    let mut world: CausalWorld = World::new(&setup);
+    put(&mut world, 2, "k", "v", Bytes::new());
+    calm(&mut world, Span::secs(5));
+    world.hold_sync(1);
+    delete(&mut world, 2, "k");
+    calm(&mut world, Span::secs(5));
+    world.crash(3);
+    world.crash(1);
+    world.restart(1, true);
+    world.flights.clear();
+    let mut moves = [Move { out: 3, into: 4, gone: true }; 2];
+    for node in [1, 2, 4] {
+        world.place(node, &moves[..1]);
+    }
+    let is_not = |one, other| {
+        move |_: &str, from, to| (from, to) != (one, other) && (from, to) != (other, one)
+    };
+    run(&mut world, Span::secs(2), is_not(1, 4));
+    assert_eq!(get(&mut world, 4, "k").0, [] as [Bytes; 0]);
+    put(&mut world, 1, "k", "x", Bytes::new());
+    run(&mut world, Span::millis(1), |name, from, to| (name, from, to) != ("Replicate", 1, 2));
+    run(&mut world, Span::secs(2), is_not(2, 4));
+    world.crash(2);
+    moves[1] = Move { out: 2, into: 2, gone: true };
+    for node in [1, 4] {
+        world.place(node, &moves);
+    }
+    calm(&mut world, Span::secs(20));
+    for node in [1, 4] {
+        assert_eq!(get(&mut world, node, "k").0, [bytes("x")], "at {node}");
+    }
+}
+
 /// A host that hears that another one has handed over, and does not know yet that the partition is
 /// its own now, says nothing: not as what it was before either.
 #[test]
