@@ -14,7 +14,7 @@ use crate::epidemic::replica::leaf_set::LeafSet;
 use crate::epidemic::replica::range::{Leaf, Range};
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
-use quorate_kernel::ids::NodeId;
+use quorate_kernel::ids::{Incarnation, NodeId};
 use quorate_kernel::mutant;
 
 /// How many comparisons may be under way.
@@ -31,9 +31,9 @@ pub struct Doubt {
     asked: VecDeque<Comparison>,
     /// Who was asked last of what it has a copy, and the number of that question.
     pub(super) copy_asked: Option<(NodeId, u64)>,
-    /// Who has said since anything was lost that it has no copy of that either, and where it may
-    /// have some of it all the same: it was not compared with there since.
-    lacks_too: BTreeMap<NodeId, LeafSet>,
+    /// Who has said since anything was lost that it has no copy of that either, and the leaves in
+    /// which it may have some of it still, as it was not compared with there since it said so.
+    lacks_too: BTreeMap<Incarnation, LeafSet>,
 }
 
 /// A comparison that was begun after the doubt.
@@ -65,19 +65,29 @@ impl Doubt {
     }
 
     /// A member has said that it has no copy of what is lost either.
-    pub(super) fn note_lacks(&mut self, member: NodeId) {
+    pub(super) fn note_lacks(&mut self, member: Incarnation) {
         if !self.lacks_too.contains_key(&member) {
+            // What it was compared with in an earlier start it may have taken over since.
+            self.note_copy(member.node);
             self.lacks_too.insert(member, self.lost.clone());
         }
     }
 
-    /// Of what is lost of a range that ends of which each of these members has no copy, and no more
-    /// than this node.
-    pub(super) fn end_what_none_has(&mut self, range: &Range, there: impl Iterator<Item = NodeId>) {
+    /// A member has a copy of something that is lost, whatever it has said before.
+    pub(super) fn note_copy(&mut self, member: NodeId) {
+        if !mutant!("epidemic_compared_for_good") {
+            self.lacks_too.retain(|known, _| known.node != member);
+        }
+    }
+
+    /// Ends, within a range, what is lost of which none of these members has a copy, nor more than
+    /// this node has.
+    pub(super) fn end_what_none_has(&mut self, range: &Range, there: &BTreeSet<NodeId>) {
+        self.lacks_too.retain(|known, _| there.contains(&known.node));
         let nothing = LeafSet::default();
         let mut left: Vec<&LeafSet> = Vec::new();
         for member in there {
-            match self.lacks_too.get(&member) {
+            match self.part_of(*member) {
                 Some(_) if mutant!("epidemic_some_of_it_is_nothing") => left.push(&nothing),
                 Some(part) => left.push(part),
                 None if mutant!("epidemic_who_is_down_has_nothing") => {}
@@ -86,7 +96,23 @@ impl Doubt {
         }
         let is_over = |leaf: &u16| !left.iter().any(|part| part.has(Leaf(*leaf)));
         let (first, last) = range.leaves();
-        self.lost.remove((first.0..=last.0).filter(is_over));
+        let over: Vec<u16> = (first.0..=last.0).filter(is_over).collect();
+        self.lost.remove(over.into_iter());
+        self.forget_if_none();
+    }
+
+    /// Where a member that has no copy may have some of what is lost all the same.
+    fn part_of(&self, member: NodeId) -> Option<&LeafSet> {
+        let mut known = self.lacks_too.iter();
+        known.find_map(|(known, part)| (known.node == member).then_some(part))
+    }
+
+    /// What is of no use without doubt.
+    fn forget_if_none(&mut self) {
+        if self.is_none() {
+            self.asked.clear();
+            self.lacks_too.clear();
+        }
     }
 
     /// A range is not lost any more: a copy was taken over, or nothing of it is here.
@@ -138,7 +164,7 @@ impl Doubt {
 
     /// A member has no more in these leaves, of which it has a copy of these parts.
     fn end(&mut self, with: NodeId, leaves: impl Iterator<Item = u16> + Clone, copies: &[Range]) {
-        if let Some(left) = self.lacks_too.get_mut(&with) {
+        for (_, left) in self.lacks_too.iter_mut().filter(|(known, _)| known.node == with) {
             left.remove(leaves.clone());
         }
         let is_copied = |leaf: &u16| {
@@ -148,9 +174,7 @@ impl Doubt {
         };
         self.open.remove(leaves.clone());
         self.lost.remove(leaves.filter(is_copied));
-        if self.is_none() {
-            self.asked.clear();
-        }
+        self.forget_if_none();
     }
 
     /// A member is asked whether it has the same.
@@ -244,6 +268,7 @@ impl Doubt {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use quorate_kernel::ids::Start;
 
     #[test]
     fn it_ends_leaf_by_leaf_with_what_was_asked_since() {
@@ -322,27 +347,49 @@ mod tests {
     #[test]
     fn what_nobody_has_a_copy_of_ends_where_all_were_compared_with() {
         let (mut doubt, some, other) = (Doubt::default(), NodeId(2), NodeId(3));
-        let both = [some, other];
+        let both = BTreeSet::from([some, other]);
+        let first = |node| Incarnation { node, start: Start(1) };
         doubt.begin_lost(&Range::ALL);
-        doubt.note_lacks(some);
-        doubt.end_what_none_has(&Range::ALL, both.into_iter());
+        doubt.note_lacks(first(some));
+        doubt.end_what_none_has(&Range::ALL, &both);
         assert_eq!(doubt.count(), 1 << 16, "one of them has said nothing");
-        doubt.note_lacks(other);
-        doubt.end_what_none_has(&Range::ALL, both.into_iter());
+        doubt.note_lacks(first(other));
+        doubt.end_what_none_has(&Range::ALL, &both);
         assert_eq!(doubt.count(), 1 << 16, "neither was compared with");
         doubt.ask(other, Range::ALL, 1);
         doubt.end_equal(other, 1);
         doubt.ask(some, Range::ALL, 2);
         doubt.end_leaves((some, 2), &[(Leaf(0), Leaf(9))], &[Leaf(3)], true);
-        doubt.note_lacks(other);
-        doubt.end_what_none_has(&Range::ALL, both.into_iter());
+        doubt.note_lacks(first(other));
+        doubt.end_what_none_has(&Range::ALL, &both);
         assert!(doubt.count() == 1 && doubt.has(Leaf(3)), "it has more there");
         doubt.list(some, Leaf(3), 7);
         doubt.end_listed(some, Leaf(3), 7);
-        doubt.end_what_none_has(&Range::ALL, both.into_iter());
+        doubt.end_what_none_has(&Range::ALL, &both);
         assert!(doubt.is_none());
         doubt.begin_lost(&Range::ALL);
-        doubt.end_what_none_has(&Range::ALL, core::iter::once(some));
+        doubt.end_what_none_has(&Range::ALL, &BTreeSet::from([some]));
         assert_eq!(doubt.count(), 1 << 16, "that was said of what was lost before");
+    }
+
+    /// It may have taken over a copy from one that was away.
+    #[test]
+    fn what_a_member_was_compared_with_ends_with_its_start_and_when_it_has_a_copy() {
+        let (mut doubt, other) = (Doubt::default(), NodeId(2));
+        let (there, start) = (BTreeSet::from([other]), |number| Start(number));
+        let member = |number| Incarnation { node: other, start: start(number) };
+        doubt.begin_lost(&Range::ALL);
+        doubt.note_lacks(member(1));
+        doubt.ask(other, Range::ALL, 1);
+        doubt.end_equal(other, 1);
+        doubt.note_copy(other);
+        doubt.end_what_none_has(&Range::ALL, &there);
+        assert_eq!(doubt.count(), 1 << 16, "it has a copy by now");
+        doubt.note_lacks(member(1));
+        doubt.ask(other, Range::ALL, 2);
+        doubt.end_equal(other, 2);
+        doubt.note_lacks(member(2));
+        doubt.end_what_none_has(&Range::ALL, &there);
+        assert_eq!(doubt.count(), 1 << 16, "it has begun anew");
     }
 }

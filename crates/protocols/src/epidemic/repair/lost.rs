@@ -13,7 +13,8 @@
 //! for what is gone for ever. But a host that is down may have one. So it ends as well when all
 //! that the ring names in the slice, or that are known there, have said that they have none either,
 //! and have no more there than this node: who has not all may have some. Then nobody is left who
-//! could bring it. Whoever will not come back its operator removes from the ring.
+//! could bring it. Whoever will not come back its operator removes from the ring. (What a member is
+//! given after that by one that was no member, this node lacks until they are compared again.)
 
 use super::doubt::Doubt;
 use crate::epidemic::keys::LOST;
@@ -142,9 +143,10 @@ impl Epidemic {
         let lost = self.state.doubt.lost_within(&range);
         if lost.iter().any(|lost| parts.iter().any(|part| part.meets(lost))) {
             probe!("epidemic/copy_compared");
+            self.state.doubt.note_copy(from.node);
             self.compare(range, from.node, parts, cx);
         } else {
-            self.state.doubt.note_lacks(from.node);
+            self.state.doubt.note_lacks(from);
             self.end_if_nobody_has_it(range, cx);
         }
         invariant!(self.state.writes.is_empty(), "all that was changed was written");
@@ -164,7 +166,7 @@ impl Epidemic {
         if others.count() == 0 && !state.cyclon.view().is_empty() {
             return;
         }
-        state.doubt.end_what_none_has(&range, there.into_iter());
+        state.doubt.end_what_none_has(&range, &there);
         state.doubt.store(&mut state.writes);
         if !state.writes.is_empty() {
             probe!("epidemic/nobody_has_it");
