@@ -9,6 +9,7 @@ use crate::serializable::engine::{Action, Context};
 use crate::serializable::execute::entry::{Dropped, Entry};
 use crate::serializable::execute::items::Stored;
 use crate::serializable::message::{Refused, Reply};
+use crate::serializable::moves::places::bucket_of;
 use crate::serializable::number::Version;
 use crate::serializable::primary::in_hand::Primary;
 use crate::serializable::raw::Raw;
@@ -293,8 +294,9 @@ impl Primary {
             let is_held = cx.state.locks.is_held(&key) || self.tail.locks.is_held(&key);
             // All keys would have the last version if the floor rose to that.
             let has_next = item.version.has_next();
-            let is_moving = self.tail.changes(&key) || self.tail.purges(&key);
-            if is_old && has_next && !is_held && !is_moving {
+            let is_changing = self.tail.changes(&key) || self.tail.purges(&key);
+            let is_kept = is_held || is_changing || self.is_asked_for(bucket_of(&key), cx);
+            if is_old && has_next && !is_kept {
                 keys.push(Dropped { key, version: item.version, removed_at: item.op });
             }
         }

@@ -31,6 +31,8 @@ pub struct Moving {
     pub told: BTreeMap<u8, Again>,
     /// Source: the latest copy of a bucket that was asked for, and by whom.
     pub seen: BTreeMap<u8, (GroupId, u64)>,
+    /// Source: when buckets were last asked for by who has copied them.
+    pub asked: BTreeMap<u8, Time>,
     /// How many groups should share the buckets, as far as is known here.
     pub wanted: Option<Shape>,
     /// Target: buckets of which keys are about to be dropped, and where the next ones begin.

@@ -5,6 +5,7 @@ use super::moving::Closing;
 use super::places::{bucket_of, first_key, has_purged};
 use super::said::Said;
 use super::step::Step;
+use super::target::ARRIVALS_MAX;
 use crate::serializable::engine::Context;
 use crate::serializable::execute::items::Stored;
 use crate::serializable::primary::in_hand::Primary;
@@ -15,7 +16,11 @@ use quorate_kernel::ids::GroupId;
 use quorate_kernel::invariant;
 use quorate_kernel::mutant;
 use quorate_kernel::probe;
+use quorate_kernel::time::Span;
 
+/// For how long a bucket keeps its tombstones when it was asked for: who has copied it would have
+/// to copy it anew, and again at each purge, for as long as somebody holds a key of it.
+const KEPT: Span = Span::secs(10);
 /// How many keys are looked at for one page, and about how many bytes it has.
 const PAGE: (usize, usize) = (1024, 256 * 1024);
 
@@ -52,6 +57,7 @@ impl Primary {
         }
         if let Some(purged) = releases.filter(|_| home == state.group) {
             // It is told when it is handed over, and asks again.
+            self.moving.asked.insert(bucket, cx.now);
             return self.close(bucket, (group, purged), cx);
         }
         if self.tail.step_of(bucket).is_some() {
@@ -96,12 +102,37 @@ impl Primary {
     /// Nothing is begun on a bucket any more, so that it can be handed over.
     fn close(&mut self, bucket: u8, (to, purged): (GroupId, u64), cx: &mut Context<'_>) {
         let is_open = self.moving.open.get(&bucket).is_some_and(|until| cx.now < *until);
-        if is_open || self.moving.closing.contains_key(&bucket) {
+        if is_open || self.moving.closing.contains_key(&bucket) || self.has_turns(bucket, to, cx) {
             return;
         }
         self.moving.open.remove(&bucket);
         self.moving.closing.insert(bucket, Closing { to, purged, since: cx.now });
         self.release(bucket, cx);
+    }
+
+    /// Whether others go before a bucket. Nobody serves one that is handed over until the last pass
+    /// of it is made, and who wants to begin something on many waits for all that are closed: of
+    /// either few are so at a time. What nobody holds a key of waits for no others to be let go.
+    fn has_turns(&self, bucket: u8, to: GroupId, cx: &Context<'_>) -> bool {
+        let moved = cx.state.head.moves.buckets.values();
+        let unserved = moved.filter(|it| it.is_kept && it.home == to).count();
+        let closing = self.moving.closing.iter().filter(|(_, it)| it.to == to);
+        let is_going = |(bucket, _): &(&u8, &Closing)| self.tail.step_of(**bucket).is_some();
+        let (going, held): (Vec<_>, Vec<_>) = closing.partition(is_going);
+        let too_many = unserved + going.len() >= ARRIVALS_MAX
+            || (held.len() >= ARRIVALS_MAX && self.is_held(bucket, cx));
+        too_many && !mutant!("txn_closes_any_number")
+    }
+
+    /// Whether somebody holds a key of a bucket.
+    fn is_held(&self, bucket: u8, cx: &Context<'_>) -> bool {
+        cx.state.locks.holds_any_of(bucket) || self.tail.locks.holds_any_of(bucket)
+    }
+
+    /// Whether a bucket was asked for lately by a group that has copied it.
+    pub(in crate::serializable) fn is_asked_for(&self, bucket: u8, cx: &Context<'_>) -> bool {
+        let at = self.moving.asked.get(&bucket);
+        at.is_some_and(|at| cx.now < *at + KEPT) && !mutant!("txn_purges_what_is_asked_for")
     }
 
     /// Whether nothing is begun on some keys.
@@ -134,8 +165,7 @@ impl Primary {
                 return self.wake(bucket);
             }
         }
-        let is_held = cx.state.locks.holds_any_of(bucket) || self.tail.locks.holds_any_of(bucket);
-        if is_held && !mutant!("txn_release_skips_locks") {
+        if self.is_held(bucket, cx) && !mutant!("txn_release_skips_locks") {
             return;
         }
         let (version, _) = cx.state.home(bucket);

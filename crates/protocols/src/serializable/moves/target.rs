@@ -15,9 +15,9 @@ use quorate_kernel::invariant;
 use quorate_kernel::mutant;
 use quorate_kernel::probe;
 
-/// How many buckets one group copies of another at a time, beside those that are copied but for
-/// what changes until they are handed over.
-const ARRIVALS_MAX: usize = 4;
+/// How many buckets one group copies of another at a time, not counting those that only wait to be
+/// handed over; and how many of those are handed over, or wait for who holds keys, at a time.
+pub(super) const ARRIVALS_MAX: usize = 4;
 /// About how many bytes a pass may have brought for the bucket to be handed over before the next
 /// one: nobody serves it in that one.
 const LITTLE: usize = 64 * 1024;
@@ -34,7 +34,7 @@ impl Primary {
     ) {
         let (_, from) = hint.max(cx.state.home(bucket));
         let arrivals = cx.state.head.moves.buckets.values().filter_map(|it| it.arrival.as_ref());
-        // What waits to be handed over may wait for long, and takes little: others go on.
+        // What waits to be handed over may wait for long: others go on.
         let is_copied = |it: &Arrival| !it.releases || mutant!("txn_counts_what_waits");
         let count = arrivals.filter(|it| it.from == from && is_copied(it)).count();
         let proposed =

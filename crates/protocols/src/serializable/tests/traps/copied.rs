@@ -1,15 +1,16 @@
 //! Copies of buckets that are made while the bucket changes.
 
 use super::moves::{
-    BUCKET, at, commit_at, copied_once, copy_once, end, home, placed, share, step, steps, sweep,
-    want,
+    BUCKET, at, commit_at, copied_once, copy_once, end, home, other_key, placed, share, step,
+    steps, sweep, want,
 };
 use super::*;
 use crate::serializable::lane::Shape;
 use crate::serializable::moves::places::{Look, first_key};
 use crate::serializable::tests::world::Disk;
-use crate::serializable::{Act, Expiry, Refused, Request, Said, State, Step, Version};
+use crate::serializable::{Act, Entry, Expiry, Refused, Request, Said, State, Step, Version};
 use quorate_kernel::time::Span;
+use std::vec::Vec;
 
 /// The copy is given up and made again, and all the while one of them serves the bucket.
 fn again(world: &mut World) {
@@ -92,6 +93,65 @@ fn buckets_that_wait_to_be_handed_over_hold_up_no_others() {
     let is_here = |bucket| world.state(TWO).is_here(bucket);
     assert!((b'1'..=b'4').all(|bucket| !is_here(bucket)), "they are held");
     assert!(is_here(b'5'), "nobody holds a key of it");
+}
+
+/// The first group waits for the vote of the second, which has not heard of the transaction, on a
+/// key in each of these buckets.
+fn hold(world: &mut World, buckets: core::ops::RangeInclusive<u64>) {
+    let acts: Vec<_> = buckets.map(|it| (key(&std::format!("{it}x")), put("1"))).collect();
+    world.ask(ONE, Request::Commit(share(tx(2, 1), &[1, 2], &acts)));
+    commit_all(world);
+}
+
+#[test]
+fn of_buckets_that_wait_few_are_closed_and_few_are_handed_over_at_a_time() {
+    let mut world = placed();
+    hold(&mut world, 1..=9);
+    for bucket in b'1'..=b'9' {
+        world.handle_primary(TWO, Input::Want { bucket, home: (0, GroupId(1)) });
+        commit_all(&mut world);
+        while step(&mut world) {}
+    }
+    let mut begin =
+        |it: u64| commit_at(&mut world, ONE, tx(2 + it, 1), &std::format!("{it}z"), put("1"));
+    let begun: Vec<_> = (1..=9).map(&mut begin).collect();
+    commit_all(&mut world);
+    let waiting = begun.iter().filter(|ticket| !world.is_committed(**ticket)).count();
+    assert_eq!(waiting, 4, "the buckets of the others are open");
+    let both = share(tx(2, 1), &[1, 2], &[(other_key(), put("1"))]);
+    world.ask(TWO, Request::Commit(both));
+    commit_all(&mut world);
+    for _ in 0..100 {
+        while step(&mut world) {
+            let unserved = world.state(ONE).head.moves.buckets.values().filter(|it| it.is_kept);
+            assert!(unserved.count() <= 4, "the others are served");
+        }
+        world.run_ms(100);
+    }
+    let state = world.state(TWO);
+    assert!((b'1'..=b'9').all(|bucket| state.is_here(bucket)), "each has its turn");
+}
+
+#[test]
+fn what_waits_to_be_handed_over_keeps_its_tombstones() {
+    let mut world = placed();
+    hold(&mut world, 1..=1);
+    commit_at(&mut world, ONE, tx(3, 1), "1y", Act::Delete);
+    world.commit(ONE, usize::MAX);
+    want(&mut world);
+    commit_all(&mut world);
+    while step(&mut world) {}
+    let purges = |world: &World| {
+        let entries = world.groups[ONE].log.iter().map(|it| Entry::of(it).expect("it is an entry"));
+        entries.filter(|entry| matches!(entry, Entry::Purge { .. })).count()
+    };
+    sweep(&mut world, ONE, 1000);
+    assert_eq!(purges(&world), 0, "it would be copied anew");
+    sweep(&mut world, ONE, 1000);
+    world.run_ms(30_000);
+    end(&mut world);
+    assert_eq!((home(&world), at(&world, TWO, "1y")), (Some(TWO), (2, None)));
+    assert_eq!(purges(&world), 0);
 }
 
 /// A group that has dropped many keys of a bucket, and not stored that, does not look at all of

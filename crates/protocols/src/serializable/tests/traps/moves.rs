@@ -48,7 +48,7 @@ pub fn commit_at(world: &mut World, at: usize, id: TxId, name: &str, act: Act) -
     world.ask(at, Request::Commit(commit))
 }
 
-fn other_key() -> Raw {
+pub fn other_key() -> Raw {
     Raw(Bytes::from_static(&[OTHER, b'k']))
 }
 
