@@ -24,9 +24,9 @@ pub enum Followed {
     Data,
     /// All of that, and what is followed until it is told otherwise.
     Any,
-    /// What it alone is followed for until it is told otherwise.
+    /// The node and its children, until it is told otherwise.
     Persistent,
-    /// The same with all that is below it.
+    /// The node and all below it, until it is told otherwise.
     Recursive,
 }
 

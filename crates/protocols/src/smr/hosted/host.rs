@@ -283,10 +283,10 @@ impl<M: Machine> Hosted<M> {
     pub(super) fn learn(&mut self, from: Option<NodeId>, leads: &Leads, cx: &Context<'_, M>) {
         let ring = self.settings.rings().map(|(ring, _)| ring).find(|it| group(*it) == leads.group);
         let Some(ring) = ring else { return };
-        let hint = self.routes.learn(from, leads, cx.now);
-        let primary = self.routes.primary(leads.group).filter(|_| hint == Hint::News);
-        if let Some(primary) = primary {
-            self.orders.renew(ring, primary);
+        if self.routes.learn(from, leads, cx.now) == Hint::News
+            && let Some(primary) = self.routes.primary(leads.group)
+        {
+            self.orders.renew(ring, primary, leads.serves.then_some(leads.view));
         }
     }
 

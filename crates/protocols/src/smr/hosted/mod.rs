@@ -69,8 +69,8 @@
 //! - What a replica that stays down has not released is kept for it, up to a bound; from there on
 //!   no command of several partitions begins, anywhere.
 //! - A command that waits for long is decided again each time that it is sent again, and nothing of
-//!   that is let go of meanwhile: logs grow while a partition is blocked. Each replica writes its
-//!   head at each tick then.
+//!   that is let go of meanwhile: logs grow while a partition is blocked, by each open command six
+//!   times a minute.
 //! - Questions of several partitions are ordered as commands are.
 //! - A copy is in memory whole, at both ends; so is the head of what is stored, without objects.
 //! - The primary alone answers, so a command waits for it; if it fails its client asks again.

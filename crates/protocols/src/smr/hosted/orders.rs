@@ -6,6 +6,7 @@
 use super::frames::frames;
 use crate::multicast::RingId;
 use crate::smr::partitioned::{Addressed, CommandId, Machine, OUTSTANDING_MAX, Placement};
+use crate::vsr::ViewNumber;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use quorate_kernel::ids::{Incarnation, NodeId};
@@ -44,11 +45,13 @@ impl<M: Machine> Open<M> {
 pub(super) struct Orders<M: Machine> {
     last: u64,
     open: BTreeMap<u64, Open<M>>,
+    /// The newest view of each ring whose primary is known to have served.
+    served: BTreeMap<RingId, ViewNumber>,
 }
 
 impl<M: Machine> Orders<M> {
     pub fn new() -> Orders<M> {
-        Orders { last: 0, open: BTreeMap::new() }
+        Orders { last: 0, open: BTreeMap::new(), served: BTreeMap::new() }
     }
 
     /// A command is asked for; what names it.
@@ -86,12 +89,19 @@ impl<M: Machine> Orders<M> {
         Some((open.ring, open.sent.map(|(node, _)| node)))
     }
 
-    /// Commands of a ring that were sent to others are sent at once: this one leads it. What has
-    /// waited for long goes on waiting as long after that: it may be known there.
-    pub fn renew(&mut self, ring: RingId, primary: NodeId) {
+    /// Commands of a ring that were sent to others are sent at once: this one leads it. All are when
+    /// it is heard to serve a later view than before: until it does it takes none. What has waited
+    /// for long goes on waiting as long after that: it may be known there.
+    pub fn renew(&mut self, ring: RingId, primary: NodeId, served: Option<ViewNumber>) {
+        let begins = served.filter(|view| self.served.get(&ring).is_none_or(|it| it < view));
+        if let Some(view) = begins {
+            self.served.insert(ring, view);
+        }
+        let has_taken_none = begins.is_some() && !mutant!("partitions_trust_who_began");
         let of_ring = self.open.values_mut().filter(|it| it.ring == ring);
-        let elsewhere = of_ring.filter(|it| it.sent.is_some_and(|(to, _)| to != primary));
-        elsewhere.for_each(|it| it.sent = None);
+        let is_unknown = |to| has_taken_none || to != primary;
+        let unknown = of_ring.filter(|it| it.sent.is_some_and(|(to, _)| is_unknown(to)));
+        unknown.for_each(|it| it.sent = None);
     }
 
     /// Whose rings are silent: to whom commands were sent that are due to be sent again, and when.

@@ -233,3 +233,20 @@ fn what_waits_for_a_partition_without_majority_is_neither_decided_nor_stored_eac
     assert!(ids.iter().all(|id| world.told(*id, SOON).is_some()), "all are answered");
     assert!(world.run_until(SOON, |world| world.are_alike()));
 }
+
+/// What was sent to a host that did not serve yet is unknown there, whoever was asked last.
+#[test]
+fn what_waits_long_is_sent_at_once_to_who_begins_to_serve() {
+    for asked_last in 0..3 {
+        let mut world = five::<Letters>(37);
+        world.done(3, command(&[write("a1", 1)]));
+        let leader = world.leader(A.ring()).expect("somebody leads");
+        let other = (leader + 1) % 3;
+        [leader, other].iter().for_each(|at| world.crash(*at));
+        let id = world.asks(3, command(&[write("a1", 2)])).expect("there is room");
+        world.run(Span::secs(60 + 10 * asked_last));
+        world.restart(other);
+        assert!(world.run_until(SOON, |world| world.leader(A.ring()).is_some()), "one leads");
+        assert!(world.told(id, Span::secs(2)).is_some(), "it was asked in vain {asked_last}");
+    }
+}
