@@ -12,6 +12,8 @@ use quorate_kernel::storage::{Class, Write, store_key};
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 use std::fs::File;
 use std::io::Write as _;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::channel;
 use std::time::Instant;
 
@@ -176,6 +178,49 @@ fn nothing_waits_for_the_list_of_tables_but_threads_that_wait_for_the_disk_anywa
     // Who had to wait goes on.
     space::look(&mut opened.log);
     drop((tables, opened, directory));
+}
+
+/// The list of tables is locked, so that no memtable becomes a table.
+#[test]
+fn writers_wait_while_two_full_memtables_wait() {
+    const BATCHES: u64 = 40;
+    const MEMTABLE_BYTES: u64 = 400;
+    let place = tempfile::tempdir().expect("a temporary directory");
+    crate::create(place.path(), &identity()).expect("created");
+    let options = Options { memtable_bytes: MEMTABLE_BYTES, ..Options::default() };
+    let (directory, mut opened) = serve_with(place.path(), &options);
+    let (reader, tables) = (opened.reader.clone(), opened.log.ground.tables.clone());
+    let written = Arc::new(AtomicU64::new(0));
+    let so_far = Arc::clone(&written);
+    // Where the test fails the store is closed when the lock is free.
+    let writer;
+    let listed = tables.keyspace.tree.get_version_history_lock();
+    writer = std::thread::spawn(move || {
+        for lsn in 1..=BATCHES {
+            let write = Write { key: name(lsn), value: Some(Bytes::from(vec![1; 100])) };
+            let batch = Batch { lsn: Lsn(lsn), must_sync: true, writes: vec![write] };
+            opened.log.apply(&[batch]).expect("applied");
+            so_far.store(lsn, Ordering::Release);
+        }
+        opened
+    });
+    let began = Instant::now();
+    // Two that wait, and one that is to be handed over.
+    while reader.stats().memtable_bytes < 3 * MEMTABLE_BYTES {
+        assert!(began.elapsed() < PATIENCE, "nothing is written");
+        std::thread::yield_now();
+    }
+    for _ in 0..100 {
+        std::thread::sleep(Duration::from_millis(2));
+        let bytes = reader.stats().memtable_bytes;
+        assert!(bytes < 5 * MEMTABLE_BYTES, "{bytes} bytes are in memory");
+    }
+    assert!(written.load(Ordering::Acquire) < BATCHES, "it waits");
+    drop(listed);
+    let opened = in_time(move || writer.join().expect("written"));
+    let found = |lsn| opened.reader.get(&name(lsn)).expect("read").is_some();
+    assert!((1..=BATCHES).all(found), "nothing is lost by waiting");
+    drop((reader, tables, opened, directory));
 }
 
 mod space;

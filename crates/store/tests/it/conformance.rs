@@ -1,7 +1,8 @@
 //! What both stores promise, as one suite.
 
 use crate::host::{
-    Pairs, batch, contents, delete, fast_clock, identity, key, new_directory, put, serve,
+    Pairs, batch, contents, delete, fast_clock, identity, key, new_directory, put, serve_with,
+    small,
 };
 use crate::image::Image;
 use crate::lives::torn;
@@ -9,7 +10,7 @@ use quorate_kernel::error::Fatal;
 use quorate_kernel::ids::Lsn;
 use quorate_kernel::rng::Rng;
 use quorate_kernel::storage::{Log, Reader};
-use quorate_store::{Crash, Directory, MemoryStore, Opened, StoreLog, StoreReader};
+use quorate_store::{Crash, Directory, MemoryStore, Opened, Options, StoreLog, StoreReader};
 
 /// A store that the suite can stop and kill.
 pub trait Subject: Sized {
@@ -94,6 +95,7 @@ impl Subject for MemoryStore {
 
 /// The store of a data directory.
 pub struct OnDisk {
+    options: Options,
     log: StoreLog,
     reader: StoreReader,
     directory: Directory,
@@ -105,14 +107,27 @@ pub struct OnDisk {
 }
 
 impl OnDisk {
-    fn open(place: tempfile::TempDir, may_be_torn: bool) -> (OnDisk, Lsn) {
-        let (directory, opened) = serve(place.path(), fast_clock()).expect("opened");
+    /// An empty store with these options.
+    pub fn with(options: Options) -> OnDisk {
+        let (subject, recovered) = OnDisk::open(new_directory(), options, false);
+        assert_eq!(recovered, Lsn(0));
+        subject
+    }
+
+    /// What the operating system holds of its files.
+    pub fn image(&self) -> Image {
+        Image::of(self.place.path())
+    }
+
+    fn open(place: tempfile::TempDir, options: Options, may_be_torn: bool) -> (OnDisk, Lsn) {
+        let served = serve_with(place.path(), fast_clock(), &options);
+        let (directory, opened) = served.expect("opened");
         let Opened { log, reader, recovered, cut, .. } = opened;
         assert!(may_be_torn || cut.is_none(), "nothing was torn: {cut:?}");
         // What was recovered was synced.
         let synced = Image::of(place.path());
         let is_written = recovered > Lsn(0);
-        (OnDisk { log, reader, directory, place, synced, is_written }, recovered)
+        (OnDisk { options, log, reader, directory, place, synced, is_written }, recovered)
     }
 }
 
@@ -121,9 +136,7 @@ impl Subject for OnDisk {
     type Reader = StoreReader;
 
     fn new() -> OnDisk {
-        let (subject, recovered) = OnDisk::open(new_directory(), false);
-        assert_eq!(recovered, Lsn(0));
-        subject
+        OnDisk::with(small())
     }
 
     fn log(&mut self) -> &mut StoreLog {
@@ -139,18 +152,18 @@ impl Subject for OnDisk {
         self.log.close().expect("closed");
         drop(self.reader);
         self.directory.stop_cleanly().expect("stopped");
-        OnDisk::open(self.place, false)
+        OnDisk::open(self.place, self.options, false)
     }
 
     fn kill(self) -> (OnDisk, Lsn) {
         // What is copied is what the operating system has; closing would write more.
         self.log.settle().expect("tables are written");
-        OnDisk::open(Image::of(self.place.path()).restore(), false)
+        OnDisk::open(self.image().restore(), self.options, false)
     }
 
     fn sync_all(&mut self) {
         self.log.sync().expect("synced");
-        self.synced = Image::of(self.place.path());
+        self.synced = self.image();
     }
 
     /// Of the pages that were written since the last sync some are on the disk and some are not.
@@ -158,13 +171,15 @@ impl Subject for OnDisk {
         if rng.below(2) == 0 {
             self.log.settle().expect("tables are written");
         }
-        let now = Image::of(self.place.path());
+        let now = self.image();
         // Where nothing was ever written there is nothing to tear.
         let image = if self.is_written { torn(&self.synced, &now, rng) } else { now };
-        OnDisk::open(image.restore(), true)
+        OnDisk::open(image.restore(), self.options, true)
     }
 
-    /// Nobody knows what the disk holds of what was to be synced.
+    /// Nobody knows what the disk holds of what was to be synced: the kernel may have given pages
+    /// up that it could not write, and says they are clean. Images taken of such a disk differ from
+    /// those after a loss of power in nothing that a start could tell.
     fn fail_sync(self, rng: &mut Rng) -> (OnDisk, Lsn) {
         self.lose_power(rng)
     }

@@ -1,17 +1,24 @@
 //! Both stores against an ordered map, with crashes.
 
 use crate::conformance::{OnDisk, Subject};
+use crate::damage::log::PAGE;
+use crate::damage::recycling::{narrow, segments};
 use crate::host::{Pairs, State, batch, delete, delete_entry, put, put_entry, trim};
 use proptest::prelude::*;
 use quorate_kernel::ids::Lsn;
 use quorate_kernel::rng::Rng;
 use quorate_kernel::storage::{Batch, Log, Write};
-use quorate_store::{Crash, MemoryStore};
+use quorate_store::{Crash, MemoryStore, Options};
+
+/// The bytes of a long value: its group has several pages.
+const LONG_BYTES: usize = 20_000;
 
 /// Names and values are one byte each, so that writes often meet.
 #[derive(Clone, Copy, Debug)]
 enum Change {
     Put(u8, u8),
+    /// Of a value that is this byte over and over.
+    PutLong(u8, u8),
     Delete(u8),
     /// Of one of two logs, at an index below eight.
     PutEntry(u8, u8),
@@ -29,6 +36,7 @@ impl Change {
         let place = |at: u8| (u64::from(at / 8), u64::from(at % 8));
         match *self {
             Change::Put(name, value) => put(&[name], &[value]),
+            Change::PutLong(name, value) => put(&[name], &[value; LONG_BYTES]),
             Change::Delete(name) => delete(&[name]),
             Change::PutEntry(at, value) => put_entry(place(at).0, place(at).1, &[value]),
             Change::DeleteEntry(at) => delete_entry(place(at).0, place(at).1),
@@ -115,8 +123,8 @@ fn with<S>(least: usize, (store, recovered): (S, Lsn)) -> (S, Option<(Lsn, usize
 }
 
 /// Takes the steps, and compares after each; returns how many batches were lost in all.
-fn run<S: Subject>(steps: &[Step]) -> usize {
-    let (mut store, mut model, mut lost) = (S::new(), Model::new(), 0);
+fn run<S: Subject>(mut store: S, steps: &[Step]) -> usize {
+    let (mut model, mut lost) = (Model::new(), 0);
     for step in steps {
         let (written, synced) = (model.written(), model.synced);
         // What was recovered, and how much of it there had to be.
@@ -151,7 +159,7 @@ proptest! {
 
     #[test]
     fn the_memory_store_is_an_ordered_map(steps in steps()) {
-        run::<MemoryStore>(&steps);
+        run(MemoryStore::new(), &steps);
     }
 }
 
@@ -160,7 +168,7 @@ proptest! {
 
     #[test]
     fn the_store_on_disk_is_an_ordered_map(steps in steps()) {
-        run::<OnDisk>(&steps);
+        run(OnDisk::new(), &steps);
     }
 }
 
@@ -169,8 +177,8 @@ type End = (&'static str, bool, fn(u64) -> Vec<Step>);
 
 /// Ends of a store, each for the memory store, whose crashes the simulator draws, and for the log
 /// on a disk.
-const ENDS: [End; 9] = {
-    use Change::{Delete, Put, PutEntry, Trim};
+const ENDS: [End; 12] = {
+    use Change::{Delete, Put, PutEntry, PutLong, Trim};
     use Step::{Apply, FailedSync, Kill, PowerLoss, Restart, Sync};
     [
         ("a process is killed", false, |_| after(3, &[Kill, Put(1, 1).step(), Kill])),
@@ -193,6 +201,18 @@ const ENDS: [End; 9] = {
             let after = [Trim(4), PutEntry(2, 9), Put(1, 1)].map(Change::step);
             [&[Apply(entries), Sync], &after[..], &[PowerLoss(seed)]].concat()
         }),
+        ("a group of several pages is lost wholly", true, |seed| {
+            let long = (0..4).map(|at| PutLong(at, at).step());
+            let ends = [Sync, PutLong(0, 9).step(), PutLong(1, 9).step(), PowerLoss(seed)];
+            long.chain(ends).collect()
+        }),
+        ("a tail is lost behind many groups", true, |seed| {
+            [after(GROUPS_OF_A_USE, &[Sync]), after(8, &[PowerLoss(seed)])].concat()
+        }),
+        ("a tail is lost before groups of an earlier use", true, |seed| {
+            let used = [after(GROUPS_OF_A_USE, &[Sync]), after(GROUPS_OF_A_USE, &[Sync])].concat();
+            [used, after(8, &[PowerLoss(seed)])].concat()
+        }),
         ("a sync fails", true, |seed| {
             let later = after(7, &[FailedSync(seed), Put(1, 1).step(), Kill]);
             [after(2, &[Sync]), later].concat()
@@ -206,21 +226,45 @@ fn after(groups: u8, then: &[Step]) -> Vec<Step> {
     writes.chain(then.iter().cloned()).collect()
 }
 
-fn ends_as_it_may<S: Subject>(seeds: u64) {
+/// More groups than all segments of a narrow log have pages for.
+const GROUPS_OF_A_USE: u8 = 70;
+
+fn ends_as_it_may<S: Subject>(new: fn() -> S, seeds: u64) {
     for (name, may_lose, steps) in ENDS {
-        let lost: usize = (0..seeds).map(|seed| run::<S>(&steps(seed))).sum();
+        let lost: usize = (0..seeds).map(|seed| run(new(), &steps(seed))).sum();
         assert_eq!(lost > 0, may_lose, "{name}: {lost} batches were lost");
     }
 }
 
 #[test]
 fn the_memory_store_ends_as_a_disk_may() {
-    ends_as_it_may::<MemoryStore>(50);
+    ends_as_it_may(MemoryStore::new, 50);
 }
 
 #[test]
 fn the_store_on_disk_ends_as_it_may() {
-    ends_as_it_may::<OnDisk>(8);
+    ends_as_it_may(OnDisk::new, 8);
+}
+
+/// Memtables of a few writes, and segments that are soon used again.
+fn tiny() -> OnDisk {
+    OnDisk::with(Options { memtable_bytes: 300, ..narrow() })
+}
+
+#[test]
+fn the_store_of_many_tables_ends_as_it_may() {
+    ends_as_it_may(tiny, 8);
+}
+
+#[test]
+fn a_tiny_store_uses_segments_again() {
+    let mut store = tiny();
+    for lsn in 1..=GROUPS_OF_A_USE.into() {
+        store.log().apply(&[batch(lsn, vec![put(b"a", b"1")])]).expect("applied");
+        store.sync_all();
+    }
+    let pages = segments(&store.image()).len() * (narrow().segment_bytes as usize / PAGE - 1);
+    assert!(pages < GROUPS_OF_A_USE.into(), "room for {pages} groups of a page");
 }
 
 #[test]

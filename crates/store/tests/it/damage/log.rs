@@ -3,8 +3,9 @@
 //! The rule behind every row: it either refuses with a clear error and leaves its files as they
 //! are, or it holds every batch that was known to be synced.
 
+use crate::damage::memory_may_end;
 use crate::host::{
-    batch, contents, fast_clock, frozen_clock, new_directory, put, serve, serve_with, small,
+    Pairs, batch, contents, fast_clock, frozen_clock, new_directory, put, serve, serve_with, small,
 };
 use crate::image::Image;
 use quorate_kernel::ids::Lsn;
@@ -105,6 +106,7 @@ pub fn judge(image: &Image, synced: u64, what: &str) -> Verdict {
             let recovered = opened.recovered.0;
             assert!(recovered >= synced, "{what}: opened with {recovered} of {synced}");
             check_contents(&opened, recovered, what);
+            assert!(memory_may_end(&expected(BATCHES), synced, recovered), "{what}: {recovered}");
             let was_cut = opened.cut.is_some();
             write(&mut opened, recovered + 1, true);
             // What was cut never comes back, nor does anything that was written since go.
@@ -119,10 +121,13 @@ pub fn judge(image: &Image, synced: u64, what: &str) -> Verdict {
     }
 }
 
+fn expected(recovered: u64) -> Pairs {
+    (1..=recovered).map(|lsn| (name(lsn), value(lsn))).collect()
+}
+
 fn check_contents(opened: &Opened, recovered: u64, what: &str) {
     let found = contents(&opened.reader);
-    let expected = (1..=recovered).map(|lsn| (name(lsn), value(lsn))).collect();
-    assert!(found == expected, "{what}: {} keys of {recovered}", found.len());
+    assert!(found == expected(recovered), "{what}: {} keys of {recovered}", found.len());
 }
 
 /// Judges the victim with its segment changed.

@@ -2,6 +2,7 @@
 //! groups of several pages or segments.
 
 use crate::damage::log::{PAGE, Verdict};
+use crate::damage::memory_may_end;
 use crate::host::{
     Pairs, batch, contents, fast_clock, frozen_clock, key, new_directory, put, serve_with, small,
 };
@@ -84,6 +85,8 @@ pub fn judge(image: &Image, sizes: &[usize], synced: u64, what: &str) -> Verdict
     let recovered = opened.recovered.0;
     assert!(recovered >= synced, "{what}: opened with {recovered} of {synced}");
     assert!(contents(&opened.reader) == expected(sizes, recovered), "{what}: other pairs");
+    let all = expected(sizes, sizes.len() as u64);
+    assert!(memory_may_end(&all, synced, recovered), "{what}: {recovered}");
     let was_cut = opened.cut.is_some();
     drop((directory, opened));
     let mut victim = Victim::at(place, sizes[..recovered as usize].to_vec(), &narrow());
