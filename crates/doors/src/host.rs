@@ -59,8 +59,8 @@ pub trait Facts {
         0
     }
 
-    /// How many commands were read since the start.
-    fn commands_total(&self) -> u64 {
+    /// How many operations were answered since the start, in all keyspaces that there are.
+    fn operations_total(&self) -> u64 {
         0
     }
 

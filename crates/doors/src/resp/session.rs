@@ -85,7 +85,6 @@ pub struct Session {
     follows: bool,
     /// What has happened, and must not be told yet.
     untold: Untold,
-    commands: u64,
 }
 
 impl Session {
@@ -112,7 +111,6 @@ impl Session {
             farewell: None,
             follows: false,
             untold: Untold::default(),
-            commands: 0,
         }
     }
 
@@ -120,12 +118,6 @@ impl Session {
     #[must_use]
     pub fn is_idle(&self) -> bool {
         self.pending.is_empty()
-    }
-
-    /// How many commands were read so far.
-    #[must_use]
-    pub fn commands_total(&self) -> u64 {
-        self.commands
     }
 
     /// The line of this client in `CLIENT LIST`.
@@ -152,7 +144,6 @@ impl Session {
     }
 
     fn on_command(&mut self, mut command: Command, clock: Clock, out: &mut dyn Requests) {
-        self.commands += 1;
         if self.client.queue.is_some() {
             command.stand_alone();
         }

@@ -33,6 +33,10 @@ impl Facts for HostFacts {
         self.door.accepted.get()
     }
 
+    fn operations_total(&self) -> u64 {
+        self.shared.keyspaces().iter().map(|cells| cells.answered_total()).sum()
+    }
+
     fn stored(&self) -> Option<Stored> {
         let (table_bytes, log_bytes) = (self.shared.table_bytes.get(), self.shared.log_bytes.get());
         Some(Stored { table_bytes, log_bytes })

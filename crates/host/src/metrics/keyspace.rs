@@ -115,6 +115,12 @@ impl KeyspaceCells {
         &self.requests[kind as usize * Ending::ALL.len() + ending as usize]
     }
 
+    /// How many operations were answered, of every kind and however they ended.
+    #[must_use]
+    pub fn answered_total(&self) -> u64 {
+        self.requests.iter().map(Histogram::count).sum()
+    }
+
     /// Whether its lane can serve clients.
     #[must_use]
     pub fn is_ready(&self) -> bool {

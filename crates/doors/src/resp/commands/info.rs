@@ -94,8 +94,9 @@ fn stats(cx: &Cx<'_>, out: &mut Fields) {
     let facts = &cx.shared.facts;
     let seconds = (cx.clock.now.0 / NANOS).max(1);
     out.field("total_connections_received", facts.connections_total());
-    out.field("total_commands_processed", facts.commands_total());
-    out.field("mean_ops_per_sec", facts.commands_total() / seconds);
+    let operations = facts.operations_total();
+    out.field("total_commands_processed", operations);
+    out.field("mean_ops_per_sec", operations / seconds);
     out.field("expired_keys", 0);
     out.field("evicted_keys", 0);
 }
