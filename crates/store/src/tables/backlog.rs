@@ -198,9 +198,8 @@ impl Backlog {
     /// Hands a full memtable over. Waits while too many do already.
     pub(crate) fn seal(&self, sealed: Sealed) -> Result<(), Fatal> {
         let mut state = self.lock();
-        let has_room =
-            |state: &State| state.sealed.len() < SEALED_MAX || mutant!("memtables_have_no_bound");
-        while state.failure.is_none() && !has_room(&state) {
+        let most = if mutant!("memtables_have_no_bound") { usize::MAX } else { SEALED_MAX };
+        while state.failure.is_none() && state.sealed.len() >= most {
             state = self.wait(state);
         }
         state.failure.clone().map_or(Ok(()), Err)?;

@@ -208,7 +208,7 @@ impl Causal {
             replica.rounds.end_scan(peer.partition);
             return replica.flush(cx);
         }
-        let Ok(mut entries) = page::read(page) else { return replica.flush(cx) };
+        let Ok(entries) = page::read(page) else { return replica.flush(cx) };
         (scan.actor, scan.start) = (Some(peer), Some(from.start));
         scan.silent = 0;
         if scan.clock.as_ref().is_some_and(|begun| begun.base(peer) < clock.base(peer)) {
@@ -222,19 +222,10 @@ impl Causal {
         replica.know(shape, clock);
         let last = *shape.hashes(&shape.shared(at, peer.partition)).end();
         let most = self.settings.limits.scan_keys;
-        let (unlisted, more) = replica.keys_between((&begin, &next, last), most, cx);
-        if let Some(more) = &more {
-            // The peer has little of an interval in which there is much here: one turn takes in a
-            // part of it, and the rest is asked for again.
-            entries.retain(|entry| entry.key < more);
-        }
-        let next = more.unwrap_or(next);
-        let is_taken = copy_page(replica, shape, (entries, unlisted, clock), cx);
-        if !is_taken && !mutant!("refused_page_is_passed") {
-            // It tells of more than was taken in: it is asked for again, as if it had not come.
-            probe!("causal/scan_refused");
-            return replica.flush(cx);
-        }
+        let entries = (entries, clock);
+        let taken = take_page(replica, shape, (&begin, next, last), most, entries, cx);
+        // Of what was not taken in whole nothing is passed: it is asked for again.
+        let Some(next) = taken else { return replica.flush(cx) };
         if next.is_empty() {
             finish(replica, shape, peer, &begun, cx);
             self.conclude_join(at, &map, cx);
@@ -291,14 +282,22 @@ pub(super) fn first_key(shape: Shape, one: Partition, other: Partition) -> Bytes
 }
 
 /// Takes in what a scanned peer knows of an interval: of the keys that it lists, and of those here
-/// that it does not. Returns whether all of it was taken.
-fn copy_page(
+/// that it does not. Returns where the next one begins, if all of it was taken.
+fn take_page(
     replica: &mut Replica,
     shape: Shape,
-    (entries, here, clock): (Vec<page::Entry>, Vec<Bytes>, &Clock),
+    (from, next, last): (&[u8], Bytes, u64),
+    most: usize,
+    (mut entries, clock): (Vec<page::Entry>, &Clock),
     cx: &mut Context<'_>,
-) -> bool {
-    let mut unlisted: BTreeSet<Bytes> = here.into_iter().collect();
+) -> Option<Bytes> {
+    let (unlisted, more) = replica.keys_between((from, &next, last), most, cx);
+    if let Some(more) = &more {
+        // The peer has little of an interval in which there is much here: one turn takes in a part
+        // of it, and the rest is asked for again.
+        entries.retain(|entry| entry.key < more);
+    }
+    let mut unlisted: BTreeSet<Bytes> = unlisted.into_iter().collect();
     let mut is_taken = true;
     for page::Entry { key, object, dots } in entries {
         unlisted.remove(&key);
@@ -308,7 +307,7 @@ fn copy_page(
         probe!("causal/absent_at_peer");
         is_taken &= copy(replica, shape, &key, (Object::default(), clock), &[], cx);
     }
-    is_taken
+    (is_taken || mutant!("refused_page_is_passed")).then(|| more.unwrap_or(next))
 }
 
 /// Takes in what a scanned peer knows of a key; returns whether it did.

@@ -89,7 +89,7 @@ impl<M: Machine> Orders<M> {
         Some((open.ring, open.sent.map(|(node, _)| node)))
     }
 
-    /// Commands of a ring that were sent to others are sent at once: this one leads it. All are when
+    /// Commands of a ring that were sent to others are sent at once: this one leads it. All are if
     /// it is heard to serve a later view than before: until it does it takes none. What has waited
     /// for long goes on waiting as long after that: it may be known there.
     pub fn renew(&mut self, ring: RingId, primary: NodeId, served: Option<ViewNumber>) {
