@@ -52,8 +52,11 @@ const TRY_AFTER: Duration = Duration::from_millis(250);
 /// What the disk must have beside room for what is merged once more: this part of it, for what is
 /// written meanwhile, and a segment of the log.
 const ROOM_PART: u64 = 8;
-/// After a merge of some length none is begun for so many times that.
+/// After a merge of some length none is begun for so many times that,
 const REST_TIMES: u32 = 16;
+/// or for so many where at least half of the store may be garbage: a keyspace that is dropped while
+/// what was loaded into it is merged is to be given back soon.
+const REST_TIMES_IF_HALF: u32 = 2;
 /// A shorter merge is followed by no rest.
 const SHORT: Duration = Duration::from_secs(1);
 /// How long nothing is tried again after nothing more could be merged.
@@ -80,8 +83,10 @@ pub(crate) struct Reclaim {
     pub(crate) whole_bytes_most: u64,
     /// Whether a merge in pieces is to begin no more of them.
     is_broken_off: Arc<AtomicBool>,
-    /// No merge is begun before.
+    /// No merge is begun before,
     pub(crate) rest_until: Option<Instant>,
+    /// or before this where at least half of the store may be garbage.
+    pub(crate) rest_if_half_until: Option<Instant>,
     merging: Option<JoinHandle<Result<Ended, Fatal>>>,
 }
 
@@ -124,6 +129,7 @@ impl Reclaim {
             whole_bytes_most: WHOLE_BYTES_MOST,
             is_broken_off: Arc::default(),
             rest_until: None,
+            rest_if_half_until: None,
             merging: None,
         }
     }
@@ -159,8 +165,10 @@ impl Reclaim {
         }
         self.wait()?;
         let bytes = bytes_of(ground);
-        let is_rested = self.rest_until.is_none_or(|until| Instant::now() >= until);
         let garbage = self.garbage.min(bytes);
+        let is_half = garbage >= bytes / 2 && !mutant!("reclaim_rests_as_long_for_half");
+        let rest_until = if is_half { self.rest_if_half_until } else { self.rest_until };
+        let is_rested = rest_until.is_none_or(|until| Instant::now() >= until);
         let is_due = is_rested && garbage >= (bytes / GARBAGE_PART).max(GARBAGE_BYTES_LEAST);
         let was_due = std::mem::replace(&mut self.was_due, is_due);
         let room = ground.tables.merges.take_room().transpose()?;
@@ -217,15 +225,18 @@ impl Reclaim {
         let panicked = || Fatal::Corrupt("merging tables panicked".to_owned());
         let ended = merging.join().unwrap_or_else(|_| Err(panicked()));
         let begun = std::mem::take(&mut self.begun);
-        let rest = match ended {
-            Ok((End::Done | End::BrokenOff, took)) if took < SHORT => Duration::ZERO,
-            Ok((End::Done | End::BrokenOff, took)) => took * REST_TIMES,
-            Ok((End::Stuck, _)) | Err(_) => STUCK_REST,
+        let [rest, rest_if_half] = match ended {
+            Ok((End::Done | End::BrokenOff, took)) if took < SHORT => [Duration::ZERO; 2],
+            Ok((End::Done | End::BrokenOff, took)) => {
+                [took * REST_TIMES, took * REST_TIMES_IF_HALF]
+            }
+            Ok((End::Stuck, _)) | Err(_) => [STUCK_REST; 2],
         };
         if !matches!(ended, Ok((End::Done, _))) {
             self.garbage = self.garbage.saturating_add(begun);
         }
-        self.rest_until = Some(Instant::now() + rest);
+        let now = Instant::now();
+        (self.rest_until, self.rest_if_half_until) = (Some(now + rest), Some(now + rest_if_half));
         ended.map(|_| ())
     }
 }

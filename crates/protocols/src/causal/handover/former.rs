@@ -131,6 +131,17 @@ impl Causal {
         self.next_former(at, replica.actor().since, copied)
     }
 
+    /// Whether nobody is left to copy from behind whom a replica copies from next. The others are
+    /// not asked before: while that one is down nobody knows what they have.
+    pub(super) fn is_last_former(&self, replica: &Replica) -> bool {
+        let (at, since) = (replica.partition(), replica.actor().since);
+        match self.former_of(replica) {
+            Former::Unknown => false,
+            Former::Nobody => true,
+            Former::Holder(next, _) => self.next_former(at, since, next) == Former::Nobody,
+        }
+    }
+
     /// Goes on with the scan of the former holder of a partition.
     pub(super) fn scan_former(&mut self, at: Partition, map: &Map, cx: &mut Context<'_>) {
         let shape = self.settings.shape;

@@ -25,7 +25,7 @@ use crate::causal::keys::{Kind, each_of, hash_of};
 use crate::causal::map::{Map, Shape};
 use crate::causal::message::{Message, Pair};
 use crate::causal::page;
-use crate::causal::replicate::replica::Replica;
+use crate::causal::replicate::replica::{CONTRADICTS, Replica};
 use crate::causal::{Causal, Context};
 use crate::dots::clock::Clock;
 use crate::dots::context::CausalContext;
@@ -136,9 +136,9 @@ impl Causal {
             ask(replica, (peer, host), shape, map, cx);
         }
         self.scan_former(at, map, cx);
-        let is_known = self.former_of(&self.durable.replicas[&at]) != Former::Unknown;
+        let is_last = self.is_last_former(&self.durable.replicas[&at]);
         let replica = self.durable.replicas.get_mut(&at).expect("it was just there");
-        replica.rounds.asks_all = is_known;
+        replica.rounds.asks_all = is_last;
         self.conclude_join(at, map, cx);
     }
 
@@ -224,7 +224,7 @@ impl Causal {
         let most = self.settings.limits.scan_keys;
         let entries = (entries, clock);
         let taken = take_page(replica, shape, (&begin, next, last), most, entries, cx);
-        // Of what was not taken in whole nothing is passed: it is asked for again.
+        // What was not taken is not passed: it is asked for again.
         let Some(next) = taken else { return replica.flush(cx) };
         if next.is_empty() {
             finish(replica, shape, peer, &begun, cx);
@@ -282,7 +282,7 @@ pub(super) fn first_key(shape: Shape, one: Partition, other: Partition) -> Bytes
 }
 
 /// Takes in what a scanned peer knows of an interval: of the keys that it lists, and of those here
-/// that it does not. Returns where the next one begins, if all of it was taken.
+/// that it does not. Returns where the next one begins; nothing of it was taken if none.
 fn take_page(
     replica: &mut Replica,
     shape: Shape,
@@ -297,20 +297,33 @@ fn take_page(
         // of it, and the rest is asked for again.
         entries.retain(|entry| entry.key < more);
     }
+    if entries.iter().any(|entry| contradicts(replica, shape, entry, cx)) {
+        // Asked for again each second, each part of it that is taken could cost a dot each time.
+        cx.fx.refuse(CONTRADICTS);
+        if !mutant!("refused_page_is_passed") {
+            return None;
+        }
+    }
     let mut unlisted: BTreeSet<Bytes> = unlisted.into_iter().collect();
-    let mut is_taken = true;
     for page::Entry { key, object, dots } in entries {
         unlisted.remove(&key);
-        is_taken &= copy(replica, shape, &key, (object, clock), &dots, cx);
+        copy(replica, shape, &key, (object, clock), &dots, cx);
     }
     for key in unlisted {
         probe!("causal/absent_at_peer");
-        is_taken &= copy(replica, shape, &key, (Object::default(), clock), &[], cx);
+        copy(replica, shape, &key, (Object::default(), clock), &[], cx);
     }
-    (is_taken || mutant!("refused_page_is_passed")).then(|| more.unwrap_or(next))
+    Some(more.unwrap_or(next))
 }
 
-/// Takes in what a scanned peer knows of a key; returns whether it did.
+/// Whether an entry of a page has another value of an update than the one that is here.
+fn contradicts(replica: &Replica, shape: Shape, entry: &page::Entry, cx: &Context<'_>) -> bool {
+    let replicas = shape.replicas_of(shape.home(hash_of(&entry.key)));
+    let is_here = replicas.contains(&replica.partition().0);
+    is_here && !replica.read(&entry.key, cx).agrees(&entry.object)
+}
+
+/// Takes in what a scanned peer knows of a key.
 fn copy(
     replica: &mut Replica,
     shape: Shape,
@@ -318,13 +331,12 @@ fn copy(
     (mut object, clock): (Object, &Clock),
     dots: &[crate::dots::dot::Dot],
     cx: &mut Context<'_>,
-) -> bool {
+) {
     let replicas = shape.replicas_of(shape.home(hash_of(key)));
-    if !replicas.contains(&replica.partition().0) {
-        return true;
+    if replicas.contains(&replica.partition().0) {
+        object.fill(clock, |actor| replicas.contains(&actor.partition.0));
+        replica.update(shape, key, object, (dots, true), cx);
     }
-    object.fill(clock, |actor| replicas.contains(&actor.partition.0));
-    replica.update(shape, key, object, (dots, true), cx)
 }
 
 /// A peer was scanned to the end: all that it had issued when the scan began is seen, and what it

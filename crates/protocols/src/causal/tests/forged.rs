@@ -104,6 +104,7 @@ fn a_page_that_contradicts_is_asked_for_again() {
     calm(&mut world, Span::secs(5));
     // The first alone has this.
     put(&mut world, 1, "k", "w", Bytes::new());
+    put(&mut world, 1, "j", "w", Bytes::new());
     world.flights.clear();
     world.crash(3);
     for node in [1, 2, 4] {
@@ -121,14 +122,17 @@ fn a_page_that_contradicts_is_asked_for_again() {
         (0..world.flights.len()).for_each(|_| world.deliver(0));
         world.flights.retain(|one| one.name == "ScanB");
     }
+    let stored = world.stored(4);
     let told = place(&world, "ScanB", 1);
     forge(&mut world.flights[told]);
     world.deliver(told);
     world.flights.clear();
     assert_eq!(world.field(4, "joining"), "1", "it has not copied all of it");
+    assert_eq!(world.stored(4), stored, "it has taken nothing of that page");
     calm(&mut world, Span::secs(10));
     for node in [1, 2, 4] {
         assert_eq!(get(&mut world, node, "k").0, [bytes("v"), bytes("w")], "at {node}");
+        assert_eq!(get(&mut world, node, "j").0, [bytes("w")], "at {node}");
     }
     assert_eq!(world.field(4, "joining"), "0");
 }

@@ -14,7 +14,7 @@ use crate::epidemic::replica::leaf_set::LeafSet;
 use crate::epidemic::replica::range::{Leaf, Range};
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
-use quorate_kernel::ids::{Incarnation, NodeId};
+use quorate_kernel::ids::{Incarnation, NodeId, Start};
 use quorate_kernel::mutant;
 
 /// How many comparisons may be under way.
@@ -67,7 +67,6 @@ impl Doubt {
     /// A member has said that it has no copy of what is lost either.
     pub(super) fn note_lacks(&mut self, member: Incarnation) {
         if !self.lacks_too.contains_key(&member) {
-            // What it was compared with in an earlier start it may have taken over since.
             self.note_copy(member.node);
             self.lacks_too.insert(member, self.lost.clone());
         }
@@ -81,12 +80,16 @@ impl Doubt {
     }
 
     /// Ends, within a range, what is lost of which none of these members has a copy, nor more than
-    /// this node has.
-    pub(super) fn end_what_none_has(&mut self, range: &Range, there: &BTreeSet<NodeId>) {
-        self.lacks_too.retain(|known, _| there.contains(&known.node));
+    /// this node has. Each comes with its newest start that is known: an earlier one says nothing.
+    pub(super) fn end_what_none_has(&mut self, range: &Range, there: &BTreeMap<NodeId, Start>) {
+        self.lacks_too.retain(|known, _| {
+            let start = there.get(&known.node);
+            let is_old = |start: &Start| known.start < *start;
+            start.is_some_and(|start| !is_old(start) || mutant!("epidemic_compared_for_good"))
+        });
         let nothing = LeafSet::default();
         let mut left: Vec<&LeafSet> = Vec::new();
-        for member in there {
+        for member in there.keys() {
             match self.part_of(*member) {
                 Some(_) if mutant!("epidemic_some_of_it_is_nothing") => left.push(&nothing),
                 Some(part) => left.push(part),
@@ -268,7 +271,6 @@ impl Doubt {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use quorate_kernel::ids::Start;
 
     #[test]
     fn it_ends_leaf_by_leaf_with_what_was_asked_since() {
@@ -347,7 +349,7 @@ mod tests {
     #[test]
     fn what_nobody_has_a_copy_of_ends_where_all_were_compared_with() {
         let (mut doubt, some, other) = (Doubt::default(), NodeId(2), NodeId(3));
-        let both = BTreeSet::from([some, other]);
+        let both = BTreeMap::from([(some, Start(1)), (other, Start(1))]);
         let first = |node| Incarnation { node, start: Start(1) };
         doubt.begin_lost(&Range::ALL);
         doubt.note_lacks(first(some));
@@ -368,7 +370,7 @@ mod tests {
         doubt.end_what_none_has(&Range::ALL, &both);
         assert!(doubt.is_none());
         doubt.begin_lost(&Range::ALL);
-        doubt.end_what_none_has(&Range::ALL, &BTreeSet::from([some]));
+        doubt.end_what_none_has(&Range::ALL, &BTreeMap::from([(some, Start(1))]));
         assert_eq!(doubt.count(), 1 << 16, "that was said of what was lost before");
     }
 
@@ -376,20 +378,19 @@ mod tests {
     #[test]
     fn what_a_member_was_compared_with_ends_with_its_start_and_when_it_has_a_copy() {
         let (mut doubt, other) = (Doubt::default(), NodeId(2));
-        let (there, start) = (BTreeSet::from([other]), |number| Start(number));
-        let member = |number| Incarnation { node: other, start: start(number) };
+        let there = |start| BTreeMap::from([(other, Start(start))]);
+        let member = Incarnation { node: other, start: Start(1) };
         doubt.begin_lost(&Range::ALL);
-        doubt.note_lacks(member(1));
+        doubt.note_lacks(member);
         doubt.ask(other, Range::ALL, 1);
         doubt.end_equal(other, 1);
         doubt.note_copy(other);
-        doubt.end_what_none_has(&Range::ALL, &there);
+        doubt.end_what_none_has(&Range::ALL, &there(1));
         assert_eq!(doubt.count(), 1 << 16, "it has a copy by now");
-        doubt.note_lacks(member(1));
+        doubt.note_lacks(member);
         doubt.ask(other, Range::ALL, 2);
         doubt.end_equal(other, 2);
-        doubt.note_lacks(member(2));
-        doubt.end_what_none_has(&Range::ALL, &there);
+        doubt.end_what_none_has(&Range::ALL, &there(2));
         assert_eq!(doubt.count(), 1 << 16, "it has begun anew");
     }
 }

@@ -24,9 +24,9 @@ use crate::epidemic::replica::seen::Write;
 use crate::epidemic::state::State;
 use crate::epidemic::{Context, Epidemic};
 use crate::slices::position::Position;
-use alloc::collections::BTreeSet;
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use quorate_kernel::ids::{Incarnation, NodeId};
+use quorate_kernel::ids::{Incarnation, NodeId, Start};
 use quorate_kernel::plain::PlainData;
 use quorate_kernel::{invariant, mutant, probe};
 use serde::{Deserialize, Serialize};
@@ -158,10 +158,13 @@ impl Epidemic {
         if state.doubt.lost_within(&range).is_empty() || mutant!("epidemic_doubts_for_ever") {
             return;
         }
-        let told = state.hints.iter().chain(state.slices.members()).map(|peer| peer.who.node);
-        let others = told.filter(|node| *node != state.me.node);
-        let there = others.clone().filter(|node| range.has(Position::of(*node)));
-        let there: BTreeSet<NodeId> = there.collect();
+        let told = state.hints.iter().chain(state.slices.members()).map(|peer| peer.who);
+        let others = told.filter(|who| who.node != state.me.node);
+        let mut there: BTreeMap<NodeId, Start> = BTreeMap::new();
+        for who in others.clone().filter(|who| range.has(Position::of(who.node))) {
+            let start = there.entry(who.node).or_insert(who.start);
+            *start = who.start.max(*start);
+        }
         // Who was told of nobody, and hears others, knows nothing of a ring.
         if others.count() == 0 && !state.cyclon.view().is_empty() {
             return;

@@ -32,7 +32,7 @@ pub struct Moving {
     /// Source: the latest copy of a bucket that was asked for, and by whom.
     pub seen: BTreeMap<u8, (GroupId, u64)>,
     /// Source: when buckets were last asked for by who has copied them.
-    pub asked: BTreeMap<u8, Time>,
+    pub asked: BTreeMap<u8, BucketAsked>,
     /// How many groups should share the buckets, as far as is known here.
     pub wanted: Option<Shape>,
     /// Target: buckets of which keys are about to be dropped, and where the next ones begin.
@@ -87,6 +87,15 @@ pub struct Began {
     pub purged: u64,
     /// Whether the bucket was handed over: its version then.
     pub released: Option<u64>,
+}
+
+/// When a bucket was asked for, time and again.
+#[derive(Clone, Copy, Debug)]
+pub struct BucketAsked {
+    /// The first time.
+    pub first: Time,
+    /// The last time.
+    pub last: Time,
 }
 
 /// A bucket that is about to be handed over.

@@ -1,7 +1,7 @@
 //! The group that a bucket moves from: it shows pages, and hands the bucket over when nobody holds
 //! a key of it.
 
-use super::moving::Closing;
+use super::moving::{BucketAsked, Closing};
 use super::places::{bucket_of, first_key, has_purged};
 use super::said::Said;
 use super::step::Step;
@@ -16,13 +16,30 @@ use quorate_kernel::ids::GroupId;
 use quorate_kernel::invariant;
 use quorate_kernel::mutant;
 use quorate_kernel::probe;
-use quorate_kernel::time::Span;
+use quorate_kernel::time::{Span, Time};
 
 /// For how long a bucket keeps its tombstones when it was asked for: who has copied it would have
 /// to copy it anew, and again at each purge, for as long as somebody holds a key of it.
 const KEPT: Span = Span::secs(10);
+/// For how long it keeps them at most: at the next purge it is copied anew, and keeps them again.
+const KEPT_MAX: Span = Span::secs(3600);
 /// How many keys are looked at for one page, and about how many bytes it has.
 const PAGE: (usize, usize) = (1024, 256 * 1024);
+
+impl BucketAsked {
+    fn at(now: Time) -> BucketAsked {
+        BucketAsked { first: now, last: now }
+    }
+
+    /// The same once more; anew, if that is long ago.
+    fn again(self, now: Time) -> BucketAsked {
+        if now < self.last + KEPT {
+            BucketAsked { last: now, ..self }
+        } else {
+            BucketAsked::at(now)
+        }
+    }
+}
 
 impl Primary {
     /// Another group asks for keys of a bucket.
@@ -55,9 +72,13 @@ impl Primary {
         if home == state.group && !may_have {
             return self.say(group, bucket, Said::Stays { id }, cx);
         }
+        if releases.is_none() {
+            self.moving.asked.remove(&bucket);
+        }
         if let Some(purged) = releases.filter(|_| home == state.group) {
             // It is told when it is handed over, and asks again.
-            self.moving.asked.insert(bucket, cx.now);
+            let asked = self.moving.asked.entry(bucket).or_insert(BucketAsked::at(cx.now));
+            *asked = asked.again(cx.now);
             return self.close(bucket, (group, purged), cx);
         }
         if self.tail.step_of(bucket).is_some() {
@@ -102,7 +123,7 @@ impl Primary {
     /// Nothing is begun on a bucket any more, so that it can be handed over.
     fn close(&mut self, bucket: u8, (to, purged): (GroupId, u64), cx: &mut Context<'_>) {
         let is_open = self.moving.open.get(&bucket).is_some_and(|until| cx.now < *until);
-        if is_open || self.moving.closing.contains_key(&bucket) || self.has_turns(bucket, to, cx) {
+        if is_open || self.moving.closing.contains_key(&bucket) || self.must_wait(bucket, to, cx) {
             return;
         }
         self.moving.open.remove(&bucket);
@@ -110,18 +131,24 @@ impl Primary {
         self.release(bucket, cx);
     }
 
-    /// Whether others go before a bucket. Nobody serves one that is handed over until the last pass
-    /// of it is made, and who wants to begin something on many waits for all that are closed: of
-    /// either few are so at a time. What nobody holds a key of waits for no others to be let go.
-    fn has_turns(&self, bucket: u8, to: GroupId, cx: &Context<'_>) -> bool {
+    /// Whether a bucket is not closed because others are. Nobody serves one that is handed over
+    /// until the last pass of it is made, and who wants to begin something on many waits for all
+    /// that are closed: of either few are so at a time. One of which nobody holds a key does not
+    /// wait for those that are held; a transaction of one group alone holds none.
+    fn must_wait(&self, bucket: u8, to: GroupId, cx: &Context<'_>) -> bool {
+        let is_held = |(bucket, closing): &(&u8, &Closing)| {
+            closing.to == to && self.tail.step_of(**bucket).is_none()
+        };
+        let held = self.moving.closing.iter().filter(is_held).count();
+        let is_many = held >= ARRIVALS_MAX && self.is_held(bucket, cx);
+        (is_many || self.are_unserved(to, cx)) && !mutant!("txn_closes_any_number")
+    }
+
+    /// Whether as many buckets are handed over to a group as may be before it serves them.
+    fn are_unserved(&self, to: GroupId, cx: &Context<'_>) -> bool {
         let moved = cx.state.head.moves.buckets.values();
         let unserved = moved.filter(|it| it.is_kept && it.home == to).count();
-        let closing = self.moving.closing.iter().filter(|(_, it)| it.to == to);
-        let is_going = |(bucket, _): &(&u8, &Closing)| self.tail.step_of(**bucket).is_some();
-        let (going, held): (Vec<_>, Vec<_>) = closing.partition(is_going);
-        let too_many = unserved + going.len() >= ARRIVALS_MAX
-            || (held.len() >= ARRIVALS_MAX && self.is_held(bucket, cx));
-        too_many && !mutant!("txn_closes_any_number")
+        unserved + self.tail.released_to(to) >= ARRIVALS_MAX && !mutant!("txn_closes_any_number")
     }
 
     /// Whether somebody holds a key of a bucket.
@@ -131,8 +158,9 @@ impl Primary {
 
     /// Whether a bucket was asked for lately by a group that has copied it.
     pub(in crate::serializable) fn is_asked_for(&self, bucket: u8, cx: &Context<'_>) -> bool {
-        let at = self.moving.asked.get(&bucket);
-        at.is_some_and(|at| cx.now < *at + KEPT) && !mutant!("txn_purges_what_is_asked_for")
+        let asked = self.moving.asked.get(&bucket).copied();
+        let is_kept = |it: BucketAsked| cx.now < it.last + KEPT && cx.now < it.first + KEPT_MAX;
+        asked.is_some_and(is_kept) && !mutant!("txn_purges_what_is_asked_for")
     }
 
     /// Whether nothing is begun on some keys.
@@ -166,6 +194,9 @@ impl Primary {
             }
         }
         if self.is_held(bucket, cx) && !mutant!("txn_release_skips_locks") {
+            return;
+        }
+        if self.are_unserved(to, cx) {
             return;
         }
         let (version, _) = cx.state.home(bucket);

@@ -135,6 +135,12 @@ impl Tail {
         self.steps.values().filter(is_its).count()
     }
 
+    /// How many buckets are about to be handed over to a group.
+    pub fn released_to(&self, group: GroupId) -> usize {
+        let is_its = |step: &&Step| matches!(step, Step::Release { to, .. } if *to == group);
+        self.steps.values().filter(is_its).count()
+    }
+
     /// Whether a group is about to be founded.
     pub fn founds(&self, group: GroupId) -> bool {
         self.founding.contains(&group)

@@ -46,14 +46,14 @@ fn give_back(log: &mut StoreLog) {
         assert!(began.elapsed() < PATIENCE, "it is never given back");
         log.reclaim().expect("merged");
         // On a busy machine a merge is long, and a long rest follows.
-        log.reclaim.rest_until = None;
+        (log.reclaim.rest_until, log.reclaim.rest_if_half_until) = (None, None);
         std::thread::yield_now();
     }
     log.reclaim().expect("merged");
     look(log);
     // Nothing that was found earlier is taken for what is found from now on.
     look(log);
-    log.reclaim.rest_until = None;
+    (log.reclaim.rest_until, log.reclaim.rest_if_half_until) = (None, None);
 }
 
 /// Writes single keys, each in a batch that is synced.
@@ -316,6 +316,28 @@ fn deletes_that_the_log_alone_has_count_after_a_start() {
     give_back(&mut opened.log);
     let left = opened.reader.stats().table_bytes;
     assert!(left < full - (2 << 20), "{left} bytes are left of {full}");
+    opened.log.close().expect("closed");
+    drop((opened.reader, directory));
+}
+
+/// A keyspace is dropped while what was loaded into it is merged, or soon after that.
+#[test]
+fn a_store_rests_less_where_half_of_it_is_garbage() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let (directory, mut opened) = small(place.path());
+    let mut puts = Puts::filled(&mut opened);
+    opened.log.reclaim.rest_until = Some(Instant::now() + 100 * PATIENCE);
+    (0..60).for_each(|number| puts.put(&mut opened, number, None));
+    (0..4).for_each(|_| look(&mut opened.log));
+    assert!(!opened.log.reclaim.is_merging(), "it rests");
+    (60..160).for_each(|number| puts.put(&mut opened, number, None));
+    let began = Instant::now();
+    while opened.log.garbage_bytes() > 0 {
+        assert!(began.elapsed() < PATIENCE, "it rests as long");
+        opened.log.reclaim().expect("looked");
+        std::thread::yield_now();
+    }
+    give_back(&mut opened.log);
     opened.log.close().expect("closed");
     drop((opened.reader, directory));
 }

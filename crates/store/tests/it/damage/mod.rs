@@ -15,7 +15,8 @@ use quorate_store::{Crash, MemoryStore};
 const SEEDS_MOST: u64 = 10_000;
 
 /// Whether a loss of power may leave so many batches in the memory store, whose crashes stand for
-/// every damage here in the simulator. Each batch wrote one of these pairs, in their order.
+/// every damage here that a start goes on with, in the simulator. Each batch wrote one of these
+/// pairs, in their order.
 fn memory_may_end(pairs: &Pairs, synced: u64, recovered: u64) -> bool {
     let mut store = MemoryStore::new();
     for (lsn, (name, value)) in (1..).zip(pairs) {

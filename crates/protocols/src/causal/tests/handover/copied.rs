@@ -267,3 +267,30 @@ fn who_does_not_know_whom_to_ask_does_not_say_that_nothing_is_there() {
     run(&mut world, Span::secs(5), is_cut);
     assert_eq!(get(&mut world, 3, "k").0, [bytes("v")], "it has copied from who had it");
 }
+
+/// The first of two former holders is down, and the second, which took a write of its own, is not
+/// asked before.
+#[test]
+fn who_has_not_asked_all_former_holders_does_not_say_that_nothing_is_there() {
+    let options = ["replicas=1", "partitions=1"].map(|option| option.to_string()).into();
+    let setup = Setup { members: 1, spares: 2, options, ..Setup::default() };
+    let mut world: CausalWorld = World::new(&setup);
+    put(&mut world, 1, "k", "v", Bytes::new());
+    calm(&mut world, Span::secs(1));
+    world.crash(1);
+    let [first, second] = [(1, 2), (2, 3)].map(|(out, into)| Move { out, into, gone: false });
+    place(&mut world, &[2], &[first]);
+    calm(&mut world, Span::secs(5));
+    put(&mut world, 2, "j", "w", Bytes::new());
+    place(&mut world, &[2, 3], &[first, second]);
+    calm(&mut world, Span::secs(6));
+    let read = Operation::get_all(bytes("j"), None);
+    let number = world.request(3, read, Span::secs(1));
+    calm(&mut world, Span::secs(2));
+    let refused = Refusal::NoQuorum { reached: 0, needed: 1 };
+    assert_eq!(world.answers[number].1, Some(Outcome::Refused(refused)), "the second has it");
+    let removed = Move { out: 1, into: 1, gone: true };
+    place(&mut world, &[2, 3], &[first, second, removed]);
+    calm(&mut world, Span::secs(5));
+    assert_eq!(get(&mut world, 3, "j").0, [bytes("w")], "nobody waits for who is gone");
+}

@@ -97,21 +97,29 @@ fn buckets_that_wait_to_be_handed_over_hold_up_no_others() {
 
 /// The first group waits for the vote of the second, which has not heard of the transaction, on a
 /// key in each of these buckets.
-fn hold(world: &mut World, buckets: core::ops::RangeInclusive<u64>) {
-    let acts: Vec<_> = buckets.map(|it| (key(&std::format!("{it}x")), put("1"))).collect();
+fn hold(world: &mut World, buckets: core::ops::RangeInclusive<u8>) {
+    let acts: Vec<_> = buckets.map(|it| (key_of(it, 'x'), put("1"))).collect();
     world.ask(ONE, Request::Commit(share(tx(2, 1), &[1, 2], &acts)));
     commit_all(world);
+}
+
+fn key_of(bucket: u8, then: char) -> crate::serializable::Raw {
+    key(&std::format!("{}{then}", char::from(bucket)))
+}
+
+fn want_all(world: &mut World, buckets: core::ops::RangeInclusive<u8>) {
+    for bucket in buckets {
+        world.handle_primary(TWO, Input::Want { bucket, home: (0, GroupId(1)) });
+        commit_all(world);
+        while step(world) {}
+    }
 }
 
 #[test]
 fn of_buckets_that_wait_few_are_closed_and_few_are_handed_over_at_a_time() {
     let mut world = placed();
-    hold(&mut world, 1..=9);
-    for bucket in b'1'..=b'9' {
-        world.handle_primary(TWO, Input::Want { bucket, home: (0, GroupId(1)) });
-        commit_all(&mut world);
-        while step(&mut world) {}
-    }
+    hold(&mut world, b'1'..=b'9');
+    want_all(&mut world, b'1'..=b'9');
     let mut begin =
         |it: u64| commit_at(&mut world, ONE, tx(2 + it, 1), &std::format!("{it}z"), put("1"));
     let begun: Vec<_> = (1..=9).map(&mut begin).collect();
@@ -135,7 +143,7 @@ fn of_buckets_that_wait_few_are_closed_and_few_are_handed_over_at_a_time() {
 #[test]
 fn what_waits_to_be_handed_over_keeps_its_tombstones() {
     let mut world = placed();
-    hold(&mut world, 1..=1);
+    hold(&mut world, b'1'..=b'1');
     commit_at(&mut world, ONE, tx(3, 1), "1y", Act::Delete);
     world.commit(ONE, usize::MAX);
     want(&mut world);
