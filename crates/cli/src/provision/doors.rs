@@ -139,8 +139,12 @@ pub fn write_addresses(
         // It lies in a data directory, of which nothing is open to others.
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(true).mode(0o600);
-        options.open(&fresh)?.write_all(format!("{HEAD}{table}").as_bytes())?;
-        std::fs::rename(&fresh, &path)
+        let mut file = options.open(&fresh)?;
+        file.write_all(format!("{HEAD}{table}").as_bytes())?;
+        // Without the file the host would take the usual addresses, and say nothing.
+        file.sync_all()?;
+        std::fs::rename(&fresh, &path)?;
+        std::fs::File::open(directory)?.sync_all()
     };
     write().map_err(failed)
 }

@@ -47,7 +47,7 @@ pub fn write(plan: &Plan, output: &Path) -> Result<Identity, ProvisionError> {
     for record in &identity.hosts {
         quorate_store::check_empty(&host_directory(output, record.host))?;
     }
-    secret::write(output, &[identity.secret])?;
+    secret::write_first(output, &identity.secret)?;
     for (record, doors) in identity.hosts.clone().iter().zip(&plan.hosts).rev() {
         (identity.host, identity.node) = (record.host, record.node);
         let directory = host_directory(output, record.host);
@@ -179,6 +179,16 @@ mod tests {
         assert!(matches!(again, Err(ProvisionError::Directory(_))), "nothing is written over");
         let kept = secret::read(&output.path().join(secret::FILE_NAME));
         assert_eq!(kept.ok(), Some(vec![first.secret]), "nor is the secret");
+        // Each directory is on its machine by now.
+        (1..=3).for_each(|number| {
+            let moved = output.path().join(format!("moved-{number}"));
+            std::fs::rename(host_directory(output.path(), number), moved).expect("moved");
+        });
+        let again = write(&plan, output.path()).expect_err("refused");
+        assert!(again.to_string().contains("it is there already"), "{again}");
+        let kept = secret::read(&output.path().join(secret::FILE_NAME));
+        assert_eq!(kept.ok(), Some(vec![first.secret]), "hosts that join need it");
+        assert!(!host_directory(output.path(), 1).exists(), "nothing is written");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! The list is what this host knows; an order is answered when it is decided and known here.
 
 use super::Door;
-use super::operate::{Pairs, answer, ask, failure, parameter, unexpected};
+use super::operate::{Pairs, answer, ask, failure, misfit, parameter, unexpected};
 use crate::units::spelt;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -47,12 +47,18 @@ pub(super) async fn alter(State(door): State<Arc<Door>>, pairs: Pairs) -> Respon
 
 /// `POST /control/keyspace/drop?name=..`.
 pub(super) async fn drop(State(door): State<Arc<Door>>, pairs: Pairs) -> Response {
+    if let Some(response) = misfit(&pairs, &["name"]) {
+        return response;
+    }
     let Some(name) = parameter(&pairs, "name") else { return nameless() };
     give(&door, OperatorRequest::Keyspace(KeyspaceOrder::Drop { name: name.to_owned() })).await
 }
 
 /// `POST /control/keyspace/replace?name=..&partition=..&node=..`.
 pub(super) async fn replace(State(door): State<Arc<Door>>, pairs: Pairs) -> Response {
+    if let Some(response) = misfit(&pairs, &["name", "partition", "node"]) {
+        return response;
+    }
     let partition = parameter(&pairs, "partition").and_then(|text| text.parse().ok());
     let (name, host) = (parameter(&pairs, "name"), parameter(&pairs, "node"));
     let (Some(keyspace), Some(partition), Some(host)) = (name, partition, host) else {

@@ -33,6 +33,19 @@ pub(super) fn parameter<'a>(pairs: &'a Pairs, name: &str) -> Option<&'a str> {
     pairs.0.iter().find(|(other, _)| other == name).map(|(_, text)| text.as_str())
 }
 
+/// Refuses what an order does not know, and what it is told twice: passed over, a word that is
+/// spelt wrong could make it the opposite.
+pub(super) fn misfit(pairs: &Pairs, names: &[&str]) -> Option<Response> {
+    let why = pairs.0.iter().enumerate().find_map(|(at, (name, _))| {
+        if !names.contains(&name.as_str()) {
+            return Some(format!("there is no parameter {name}; there are {}", names.join(", ")));
+        }
+        let is_twice = pairs.0[..at].iter().any(|(other, _)| other == name);
+        is_twice.then(|| format!("{name} is given twice"))
+    })?;
+    Some(failure(StatusCode::BAD_REQUEST, why))
+}
+
 /// JSON with a status.
 pub(super) fn answer(status: StatusCode, body: &Value) -> Response {
     (status, [(header::CONTENT_TYPE, "application/json")], format!("{body}\n")).into_response()
@@ -170,6 +183,9 @@ pub(super) async fn explain(State(door): State<Arc<Door>>, pairs: Pairs) -> Resp
 
 /// `POST /control/drain?node=..[&undo=true]`.
 pub(super) async fn drain(State(door): State<Arc<Door>>, pairs: Pairs) -> Response {
+    if let Some(response) = misfit(&pairs, &["node", "undo"]) {
+        return response;
+    }
     let undo = match parameter(&pairs, "undo") {
         None | Some("false") => false,
         Some("true") => true,
@@ -180,6 +196,9 @@ pub(super) async fn drain(State(door): State<Arc<Door>>, pairs: Pairs) -> Respon
 
 /// `POST /control/shutdown[?force=true]`.
 pub(super) async fn shutdown(State(door): State<Arc<Door>>, pairs: Pairs) -> Response {
+    if let Some(response) = misfit(&pairs, &["force"]) {
+        return response;
+    }
     let force = match parameter(&pairs, "force") {
         None | Some("false") => false,
         Some("true") => true,

@@ -6,8 +6,8 @@
 //! that, for a cluster that lost its data already.
 
 use super::Door;
-use super::holds::{Owner, Survey, Unknown, awaited_of, groups_of, parse};
-use super::operate::{Pairs, answer, ask, failure, parameter, unexpected};
+use super::holds::{Owner, Survey, Unknown, awaited_of, groups_of};
+use super::operate::{Pairs, answer, ask, failure, misfit, parameter, unexpected};
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -24,6 +24,9 @@ const TOLD_MAX: usize = 8;
 
 /// `POST /control/remove?node=..[&lose_data=true]`.
 pub(super) async fn remove(State(door): State<Arc<Door>>, pairs: Pairs) -> Response {
+    if let Some(response) = misfit(&pairs, &["node", "lose_data"]) {
+        return response;
+    }
     let Some(host) = parameter(&pairs, "node") else {
         let text = "say which host: node=NODE, its node id, address or number";
         return failure(StatusCode::BAD_REQUEST, text);
@@ -33,28 +36,29 @@ pub(super) async fn remove(State(door): State<Arc<Door>>, pairs: Pairs) -> Respo
         Some("true") => true,
         Some(_) => return failure(StatusCode::BAD_REQUEST, "lose_data is true or false"),
     };
-    if !force && let Err(response) = check(&door, host).await {
-        return response;
-    }
-    match ask(&door, OperatorRequest::Remove { host: host.to_owned(), force }).await {
-        Ok(_) => answer(StatusCode::OK, &json!({ "noted": true })),
+    match remove_if(&door, host, force).await {
+        Ok(()) => answer(StatusCode::OK, &json!({ "noted": true })),
         Err(response) => response,
     }
 }
 
-/// Refuses a removal that costs something.
-async fn check(door: &Door, host: &str) -> Result<(), Response> {
+/// Removes the host that is meant, unless that costs something or it is forced.
+async fn remove_if(door: &Door, host: &str, force: bool) -> Result<(), Response> {
     let OperatorReply::Ring(report) = ask(door, OperatorRequest::Ring).await? else {
         return Err(unexpected());
     };
-    let known = report.ring.hosts().iter();
-    let is_meant = |node: NodeId| {
-        let number = report.numbers.iter().find(|(other, _)| *other == node);
-        parse(host) == Some(node) || number.is_some_and(|(_, number)| number.to_string() == host)
-    };
-    let meant = known.clone().find(|it| is_meant(it.who.node) || it.address == host);
-    // The overlay refuses what is unknown, and has no objection to what has left already.
-    let Some(meant) = meant.filter(|it| it.standing != Standing::Left) else { return Ok(()) };
+    let meant = report.meant(host).map_err(|why| failure(StatusCode::NOT_FOUND, why))?;
+    // The overlay has no objection to what has left already.
+    if !force && meant.standing != Standing::Left {
+        check(door, meant, &report.ring).await?;
+    }
+    // The one that was looked at, whatever others are called.
+    let host = meant.who.node.to_string();
+    ask(door, OperatorRequest::Remove { host, force }).await.map(|_| ())
+}
+
+/// Refuses a removal that costs something.
+async fn check(door: &Door, meant: &RingHost, ring: &Ring) -> Result<(), Response> {
     let node = meant.who.node;
     if meant.standing == Standing::Up && !meant.is_suspected {
         // Refused here too: it may be suspected by when the overlay is asked.
@@ -64,7 +68,7 @@ async fn check(door: &Door, host: &str) -> Result<(), Response> {
     let survey = Survey::of(door, node).await?;
     let against = match undrained(&survey, node) {
         Some(why) if meant.standing == Standing::Leaving && is_there(&survey, meant) => vec![why],
-        _ => losses(&survey, &report.ring, node),
+        _ => losses(&survey, ring, node),
     };
     if against.is_empty() {
         return Ok(());

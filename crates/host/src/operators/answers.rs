@@ -6,7 +6,7 @@ use super::show;
 use crate::cluster::links::Links;
 use crate::keyspaces::{Served, Table};
 use crate::pending::{PendingRequests, Sort, Waiter};
-use crate::ring::{KeyspaceReport, Report};
+use crate::ring::{KeyspaceReport, Report, meant};
 use quorate_kernel::engine::Capability;
 use quorate_kernel::ids::{LaneId, NodeId, Ticket};
 use quorate_kernel::keyspace::{KeyspaceOrder, Keyspaces};
@@ -166,19 +166,8 @@ impl Operators {
 
     /// The node that an operator means.
     fn node_of(&self, host: &str) -> Result<NodeId, OperatorReply> {
-        let number: Option<u32> = host.parse().ok();
-        let is_meant = |node: NodeId, address: &str| {
-            node.to_string() == host
-                || address == host
-                || number.is_some_and(|number| self.numbers.contains(&(node, number)))
-        };
-        let hosts = self.ring.hosts();
-        let found = hosts.iter().find(|known| is_meant(known.who.node, &known.address));
-        found.map(|host| host.who.node).ok_or_else(|| {
-            let known: Vec<String> =
-                hosts.iter().map(|h| format!("{} at {}", h.who.node, h.address)).collect();
-            OperatorReply::Unknown(format!("no host {host}; the ring has {}", known.join(", ")))
-        })
+        let meant = meant(&self.ring, &self.numbers, host);
+        meant.map(|host| host.who.node).map_err(OperatorReply::Unknown)
     }
 }
 
@@ -269,10 +258,30 @@ mod tests {
         for name in ["00000000000000a1", "127.0.0.1:7411", "7"] {
             assert!(matches!(operators.node_of(name), Ok(NodeId(0xa1))), "{name}");
         }
-        let Err(OperatorReply::Unknown(why)) = operators.node_of("8") else {
-            panic!("it is unknown")
-        };
-        assert!(why.contains("no host 8; the ring has 00000000000000a1 at"), "{why}");
+        for name in ["8", "07", "+7", "0000000000000007"] {
+            let Err(OperatorReply::Unknown(why)) = operators.node_of(name) else {
+                panic!("{name} is nobody's")
+            };
+            let text = format!("no host {name}; the ring has 00000000000000a1 at");
+            assert!(why.contains(&text), "{why}");
+        }
+    }
+
+    #[test]
+    fn of_two_hosts_at_one_address_the_one_that_is_there_is_meant() {
+        for (gone, there) in [(1, 2), (2, 1)] {
+            let mut operators = operators();
+            let at = |node, standing| RingHost {
+                who: Incarnation { node: NodeId(node), start: Start(1) },
+                tokens: vec![node],
+                standing,
+                ..operators.ring.hosts()[0].clone()
+            };
+            let hosts = vec![at(gone, Standing::Left), at(there, Standing::Up)];
+            operators.ring = Arc::new(Ring::new(1, hosts));
+            let meant = operators.node_of("127.0.0.1:7411");
+            assert!(matches!(meant, Ok(node) if node == NodeId(there)), "{meant:?}");
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use quorate_store::text::{bytes, of_bytes};
 use quorate_store::{Secret, create_directory};
 use std::fs::OpenOptions;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
@@ -45,15 +45,37 @@ fn parse_all(text: &str) -> Option<Vec<Secret>> {
     (1..=SECRETS_MAX).contains(&secrets.len()).then_some(secrets)
 }
 
-/// Writes the secrets of a new cluster into their place, which is made if it is not there. Only the
-/// owner may read them.
+/// Writes the secrets that a cluster accepts into their place, which is made if it is not there.
+/// Only the owner may read them.
 ///
 /// # Errors
 /// [`SecretError`]; the file may be there or not.
 pub fn write(place: &Path, secrets: &[Secret]) -> Result<(), SecretError> {
-    let path = place.join(FILE_NAME);
-    create_directory(place).map_err(|source| SecretError { path: path.clone(), source })?;
-    write_to(&path, secrets)
+    write_to(&prepared(place)?, secrets)
+}
+
+/// Writes the secret of a new cluster into its place, which is made if it is not there.
+///
+/// # Errors
+/// [`SecretError`]; one that is there stays: it may be all that is left of another cluster's.
+pub fn write_first(place: &Path, first: &Secret) -> Result<(), SecretError> {
+    let path = prepared(place)?;
+    let write = || {
+        let new = write_beside(&path, std::slice::from_ref(first))?;
+        // A link takes the place of nothing.
+        let linked = std::fs::hard_link(&new, &path);
+        std::fs::remove_file(&new)?;
+        linked.map_err(|error| match error.kind() {
+            ErrorKind::AlreadyExists => {
+                let text = "it is there already, the secret of a cluster; write the new cluster \
+                            elsewhere, or move this file away first";
+                std::io::Error::new(ErrorKind::AlreadyExists, text)
+            }
+            _ => error,
+        })?;
+        sync_place_of(&path)
+    };
+    write().map_err(|source| SecretError { path: path.clone(), source })
 }
 
 /// Writes a file of secrets in the place of the one there may be: after a crash it is wholly the
@@ -62,20 +84,38 @@ pub fn write(place: &Path, secrets: &[Secret]) -> Result<(), SecretError> {
 /// # Errors
 /// [`SecretError`]; the file is as it was, unless the disk failed.
 pub fn write_to(path: &Path, secrets: &[Secret]) -> Result<(), SecretError> {
-    assert!((1..=SECRETS_MAX).contains(&secrets.len()), "a host accepts one secret or two");
-    let new = path.with_extension("secret.new");
     let write = || {
-        let mut file =
-            OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
-        for secret in secrets {
-            writeln!(file, "{}", text(secret))?;
-        }
-        file.sync_all()?;
-        std::fs::rename(&new, path)?;
-        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-        std::fs::File::open(parent.unwrap_or(Path::new(".")))?.sync_all()
+        std::fs::rename(write_beside(path, secrets)?, path)?;
+        sync_place_of(path)
     };
     write().map_err(|source| SecretError { path: path.to_owned(), source })
+}
+
+/// The file of secrets of a place, which is made if it is not there.
+fn prepared(place: &Path) -> Result<PathBuf, SecretError> {
+    let path = place.join(FILE_NAME);
+    match create_directory(place) {
+        Ok(()) => Ok(path),
+        Err(source) => Err(SecretError { path, source }),
+    }
+}
+
+/// Writes what is to take the place of a file beside it, synced.
+fn write_beside(path: &Path, secrets: &[Secret]) -> std::io::Result<PathBuf> {
+    assert!((1..=SECRETS_MAX).contains(&secrets.len()), "a host accepts one secret or two");
+    let new = path.with_extension("secret.new");
+    let mut options = OpenOptions::new();
+    let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(&new)?;
+    for secret in secrets {
+        writeln!(file, "{}", text(secret))?;
+    }
+    file.sync_all()?;
+    Ok(new)
+}
+
+fn sync_place_of(path: &Path) -> std::io::Result<()> {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    std::fs::File::open(parent.unwrap_or(Path::new(".")))?.sync_all()
 }
 
 /// Reads the secrets of a file: one, or two while a cluster changes its secret.
@@ -88,7 +128,7 @@ pub fn read(path: &Path) -> Result<Vec<Secret>, SecretError> {
     parse_all(&text).ok_or_else(|| {
         let what = "it holds no cluster secret; expected 64 hexadecimal digits, or two such lines \
                     while the secret is changed";
-        failed(std::io::Error::new(std::io::ErrorKind::InvalidData, what))
+        failed(std::io::Error::new(ErrorKind::InvalidData, what))
     })
 }
 

@@ -8,4 +8,5 @@
 pub mod founding;
 pub mod report;
 
+pub(crate) use report::meant;
 pub use report::{KeyspaceReport, Report, Row};

@@ -29,6 +29,42 @@ pub struct Report {
     pub keyspaces: Vec<KeyspaceReport>,
 }
 
+impl Report {
+    /// The host that an operator means.
+    ///
+    /// # Errors
+    /// Nobody is called so: a text that says which there are.
+    pub fn meant(&self, text: &str) -> Result<&RingHost, String> {
+        meant(&self.ring, &self.numbers, text)
+    }
+}
+
+/// The host that an operator means by its node id, its address or its number, written as they are
+/// shown. One that has left and joined again at its address is known as both: the one that is there
+/// is meant.
+///
+/// # Errors
+/// Nobody is called so: a text that says which there are.
+pub(crate) fn meant<'r>(
+    ring: &'r Ring,
+    numbers: &[(NodeId, u32)],
+    text: &str,
+) -> Result<&'r RingHost, String> {
+    let number = text.parse().ok().filter(|number: &u32| number.to_string() == text);
+    let is_numbered = |node: NodeId| number.is_some_and(|number| numbers.contains(&(node, number)));
+    let is_meant = |host: &&RingHost| {
+        let node = host.who.node;
+        node.to_string() == text || host.address == text || is_numbered(node)
+    };
+    let called = || ring.hosts().iter().filter(is_meant);
+    let is_there = called().find(|host| host.standing != Standing::Left);
+    is_there.or_else(|| called().next()).ok_or_else(|| {
+        let known =
+            ring.hosts().iter().map(|host| format!("{} at {}", host.who.node, host.address));
+        format!("no host {text}; the ring has {}", known.collect::<Vec<String>>().join(", "))
+    })
+}
+
 /// What one host says of a keyspace.
 ///
 /// Each row of `groups` has the cells `group`, `low`, `high` (16 hexadecimal digits), `version`,

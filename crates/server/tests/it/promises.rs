@@ -134,8 +134,13 @@ fn orders_are_answered_in_json(cluster: &Cluster) {
         ("drain", 400, "say which host: node=NODE"),
         ("drain?node=9", 404, "no host 9; the ring has"),
         ("drain?node=3&undo=maybe", 400, "undo is true or false"),
+        ("drain?node=3&Undo=true", 400, "there is no parameter Undo; there are node, undo"),
+        ("drain?node=1&node=2", 400, "node is given twice"),
+        ("keyspace/drop?name=a&name=b", 400, "name is given twice"),
         ("remove", 400, "say which host: node=NODE"),
         ("remove?node=3", 409, "answers; drain it first, or stop it"),
+        ("remove?node=03", 404, "no host 03; the ring has"),
+        ("remove?node=%2B3", 404, "no host +3; the ring has"),
         ("remove?node=3&lose_data=maybe", 400, "lose_data is true or false"),
     ] {
         let (found, body) = order(path);
