@@ -54,8 +54,8 @@ const TRY_AFTER: Duration = Duration::from_millis(250);
 const ROOM_PART: u64 = 8;
 /// After a merge of some length none is begun for so many times that,
 const REST_TIMES: u32 = 16;
-/// or for so many where at least half of the store may be garbage: a keyspace that is dropped while
-/// what was loaded into it is merged is to be given back soon.
+/// or for so many where as much as half of the store may have become garbage since: a keyspace that
+/// is dropped while what was loaded into it is merged is to be given back soon.
 const REST_TIMES_IF_HALF: u32 = 2;
 /// A shorter merge is followed by no rest.
 const SHORT: Duration = Duration::from_secs(1);
@@ -73,6 +73,8 @@ pub(crate) struct Reclaim {
     garbage: u64,
     /// How much of that there was when everything was last begun to be merged.
     begun: u64,
+    /// Of the garbage what an earlier merge was begun for and has not ended: it may be none.
+    pub(crate) restored: u64,
     /// What was written since the last look.
     written_bytes: u64,
     /// Whether it was worth it when a thread was last asked to look: what it found then counts.
@@ -85,7 +87,7 @@ pub(crate) struct Reclaim {
     is_broken_off: Arc<AtomicBool>,
     /// No merge is begun before,
     pub(crate) rest_until: Option<Instant>,
-    /// or before this where at least half of the store may be garbage.
+    /// or before this where as much as half of the store may have become garbage since the last.
     pub(crate) rest_if_half_until: Option<Instant>,
     merging: Option<JoinHandle<Result<Ended, Fatal>>>,
 }
@@ -123,6 +125,7 @@ impl Reclaim {
         Reclaim {
             garbage: deletes.saturating_mul(record_bytes(ground)),
             begun: 0,
+            restored: 0,
             written_bytes: 0,
             was_due: false,
             segment_bytes,
@@ -166,7 +169,9 @@ impl Reclaim {
         self.wait()?;
         let bytes = bytes_of(ground);
         let garbage = self.garbage.min(bytes);
-        let is_half = garbage >= bytes / 2 && !mutant!("reclaim_rests_as_long_for_half");
+        let restored = if mutant!("reclaim_counts_what_was_left") { 0 } else { self.restored };
+        let is_half = self.garbage.saturating_sub(restored) >= bytes / 2
+            && !mutant!("reclaim_rests_as_long_for_half");
         let rest_until = if is_half { self.rest_if_half_until } else { self.rest_until };
         let is_rested = rest_until.is_none_or(|until| Instant::now() >= until);
         let is_due = is_rested && garbage >= (bytes / GARBAGE_PART).max(GARBAGE_BYTES_LEAST);
@@ -232,9 +237,8 @@ impl Reclaim {
             }
             Ok((End::Stuck, _)) | Err(_) => [STUCK_REST; 2],
         };
-        if !matches!(ended, Ok((End::Done, _))) {
-            self.garbage = self.garbage.saturating_add(begun);
-        }
+        self.restored = if matches!(ended, Ok((End::Done, _))) { 0 } else { begun };
+        self.garbage = self.garbage.saturating_add(self.restored);
         let now = Instant::now();
         (self.rest_until, self.rest_if_half_until) = (Some(now + rest), Some(now + rest_if_half));
         ended.map(|_| ())

@@ -12,7 +12,7 @@ use crate::dots::dot::{Actor, Dot, Partition};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use bytes::Bytes;
-use quorate_kernel::ids::Start;
+use quorate_kernel::ids::{NodeId, Start};
 use quorate_kernel::mutant;
 use quorate_kernel::rng::Rng;
 use quorate_kernel::time::{Span, Time};
@@ -25,6 +25,8 @@ pub(crate) const SILENT_MAX: u32 = 3;
 /// A scan of one peer's keys that is under way.
 #[derive(Clone, Debug)]
 pub(crate) struct Scan {
+    /// Who is asked.
+    pub(crate) host: NodeId,
     /// Whom.
     pub actor: Option<Actor>,
     /// In which start of its host: one that leaves keeps its name when it forgets.

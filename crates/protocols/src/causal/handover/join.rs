@@ -252,7 +252,13 @@ pub(crate) fn ask(
     cx: &mut Context<'_>,
 ) {
     let first = first_key(shape, replica.partition(), peer);
-    let scan = replica.rounds.scans.entry(peer).or_insert(Scan {
+    let scans = &mut replica.rounds.scans;
+    if scans.get(&peer).is_some_and(|scan| scan.host != host) && !mutant!("silence_is_inherited") {
+        // That was another holder: this one was not asked yet, and owes no answer.
+        scans.remove(&peer);
+    }
+    let scan = scans.entry(peer).or_insert(Scan {
+        host,
         actor: None,
         start: None,
         first: 1,

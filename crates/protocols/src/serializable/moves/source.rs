@@ -196,7 +196,7 @@ impl Primary {
         if self.is_held(bucket, cx) && !mutant!("txn_release_skips_locks") {
             return;
         }
-        if self.are_unserved(to, cx) {
+        if self.are_unserved(to, cx) && !mutant!("txn_releases_any_number") {
             return;
         }
         let (version, _) = cx.state.home(bucket);

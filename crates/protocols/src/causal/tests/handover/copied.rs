@@ -7,6 +7,7 @@ use crate::testing::world::{Flight, Setup, World};
 use bytes::Bytes;
 use quorate_kernel::operation::{Operation, Outcome, Refusal};
 use quorate_kernel::time::Span;
+use quorate_kernel::values::Values;
 use std::format;
 use std::string::{String, ToString};
 use std::vec::Vec;
@@ -289,8 +290,17 @@ fn who_has_not_asked_all_former_holders_does_not_say_that_nothing_is_there() {
     calm(&mut world, Span::secs(2));
     let refused = Refusal::NoQuorum { reached: 0, needed: 1 };
     assert_eq!(world.answers[number].1, Some(Outcome::Refused(refused)), "the second has it");
+    // The first was asked a moment ago.
+    calm(&mut world, Span::millis(300));
     let removed = Move { out: 1, into: 1, gone: true };
     place(&mut world, &[2, 3], &[first, second, removed]);
-    calm(&mut world, Span::secs(5));
+    for _ in 0..100 {
+        let read = Operation::get_all(bytes("j"), None);
+        let number = world.request(3, read, Span::millis(50));
+        calm(&mut world, Span::millis(50));
+        if let Some(Outcome::Values { values, .. }) = &world.answers[number].1 {
+            assert_eq!(values, &Values::One(bytes("w")), "the second was silent for none");
+        }
+    }
     assert_eq!(get(&mut world, 3, "j").0, [bytes("w")], "nobody waits for who is gone");
 }

@@ -131,13 +131,41 @@ fn of_buckets_that_wait_few_are_closed_and_few_are_handed_over_at_a_time() {
     commit_all(&mut world);
     for _ in 0..100 {
         while step(&mut world) {
-            let unserved = world.state(ONE).head.moves.buckets.values().filter(|it| it.is_kept);
-            assert!(unserved.count() <= 4, "the others are served");
+            assert!(unserved(&world) <= 4, "the others are served");
         }
         world.run_ms(100);
     }
     let state = world.state(TWO);
     assert!((b'1'..=b'9').all(|bucket| state.is_here(bucket)), "each has its turn");
+}
+
+fn unserved(world: &World) -> usize {
+    world.state(ONE).head.moves.buckets.values().filter(|it| it.is_kept).count()
+}
+
+/// Four are closed as somebody holds keys of them, and four others are handed over meanwhile.
+#[test]
+fn what_was_closed_is_handed_over_when_what_was_before_is_served() {
+    let mut world = placed();
+    hold(&mut world, b'1'..=b'4');
+    want_all(&mut world, b'1'..=b'4');
+    for (count, it) in (b'5'..=b'8').enumerate() {
+        world.handle_primary(TWO, Input::Want { bucket: it, home: (0, GroupId(1)) });
+        commit_all(&mut world);
+        let is_its = |one: &Message| matches!(one, Message::Move { bucket, .. } if *bucket == it);
+        while unserved(&world) <= count {
+            assert!(world.deliver(|one| is_its(&one.message)), "{:?}", world.trace);
+            commit_all(&mut world);
+        }
+    }
+    world.ask(TWO, Request::Commit(share(tx(2, 1), &[1, 2], &[(other_key(), put("1"))])));
+    commit_all(&mut world);
+    while world.deliver(|one| !matches!(one.message, Message::Move { .. })) {
+        commit_all(&mut world);
+        assert_eq!(unserved(&world), 4, "nobody serves these yet");
+    }
+    end(&mut world);
+    assert!((b'1'..=b'8').all(|bucket| world.state(TWO).is_here(bucket)));
 }
 
 #[test]
