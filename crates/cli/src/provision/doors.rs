@@ -101,11 +101,12 @@ impl Doors {
     }
 }
 
-/// Writes a host's addresses into its own configuration file, and keeps whatever else is set there.
+/// Writes a host's addresses into its own configuration file, and keeps whatever else is set there;
+/// its directory is made if it is not there.
 /// `addresses` are those of all hosts, where they are no longer those of the identity.
 ///
 /// # Errors
-/// [`ProvisionError::Io`]; the file is as it was.
+/// [`ProvisionError::Io`]; the file is as it was, unless the disk failed.
 pub fn write_addresses(
     directory: &Path,
     doors: &Doors,
@@ -136,6 +137,7 @@ pub fn write_addresses(
         "# The settings of this host; `quorate config reference` explains them all.\n\n";
     let fresh = path.with_extension("toml.new");
     let write = || {
+        quorate_store::create_directory(directory)?;
         // It lies in a data directory, of which nothing is open to others.
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(true).mode(0o600);

@@ -47,13 +47,14 @@ pub fn write(plan: &Plan, output: &Path) -> Result<Identity, ProvisionError> {
     for record in &identity.hosts {
         quorate_store::check_empty(&host_directory(output, record.host))?;
     }
-    secret::write_first(output, &identity.secret)?;
+    let begun = secret::Begun::begin(output, &identity.secret)?;
     for (record, doors) in identity.hosts.clone().iter().zip(&plan.hosts).rev() {
         (identity.host, identity.node) = (record.host, record.node);
         let directory = host_directory(output, record.host);
-        quorate_store::create(&directory, &identity)?;
         write_addresses(&directory, doors, None)?;
+        quorate_store::create(&directory, &identity)?;
     }
+    begun.end()?;
     Ok(identity)
 }
 

@@ -3,7 +3,7 @@
 //! The list is what this host knows; an order is answered when it is decided and known here.
 
 use super::Door;
-use super::operate::{Pairs, answer, ask, failure, misfit, parameter, unexpected};
+use super::operate::{Pairs, answer, ask, failure, misfit, parameter, repeated, unexpected};
 use crate::units::spelt;
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -29,19 +29,26 @@ pub(super) async fn list(State(door): State<Arc<Door>>) -> Response {
 
 /// `POST /control/keyspace/create?name=..&engine=..`, with each setting as a parameter.
 pub(super) async fn create(State(door): State<Arc<Door>>, pairs: Pairs) -> Response {
+    if let Some(response) = repeated(&pairs) {
+        return response;
+    }
     let Some(name) = parameter(&pairs, "name") else { return nameless() };
     let order = KeyspaceOrder::Create(NewKeyspace {
         name: name.to_owned(),
         engine: parameter(&pairs, "engine").unwrap_or(engines::usual()).to_owned(),
-        settings: settings(&pairs),
+        settings: settings(&pairs, &["name", "engine"]),
     });
     give_and_note(&door, name, order).await
 }
 
 /// `POST /control/keyspace/alter?name=..`, with each setting to change as a parameter.
 pub(super) async fn alter(State(door): State<Arc<Door>>, pairs: Pairs) -> Response {
+    if let Some(response) = repeated(&pairs) {
+        return response;
+    }
     let Some(name) = parameter(&pairs, "name") else { return nameless() };
-    let order = KeyspaceOrder::Alter { name: name.to_owned(), settings: settings(&pairs) };
+    let settings = settings(&pairs, &["name"]);
+    let order = KeyspaceOrder::Alter { name: name.to_owned(), settings };
     give_and_note(&door, name, order).await
 }
 
@@ -107,9 +114,9 @@ async fn lack_of_hosts(door: &Door, name: &str) -> Option<String> {
     })
 }
 
-/// Every parameter that is no name: a setting.
-fn settings(pairs: &Pairs) -> Settings {
-    let is_setting = |(name, _): &&(String, String)| name != "name" && name != "engine";
+/// Every parameter that is none of these: a setting.
+fn settings(pairs: &Pairs, others: &[&str]) -> Settings {
+    let is_setting = |(name, _): &&(String, String)| !others.contains(&name.as_str());
     spelt(pairs.0.iter().filter(is_setting).cloned())
 }
 

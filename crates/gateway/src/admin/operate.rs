@@ -36,14 +36,22 @@ pub(super) fn parameter<'a>(pairs: &'a Pairs, name: &str) -> Option<&'a str> {
 /// Refuses what an order does not know, and what it is told twice: passed over, a word that is
 /// spelt wrong could make it the opposite.
 pub(super) fn misfit(pairs: &Pairs, names: &[&str]) -> Option<Response> {
-    let why = pairs.0.iter().enumerate().find_map(|(at, (name, _))| {
-        if !names.contains(&name.as_str()) {
-            return Some(format!("there is no parameter {name}; there are {}", names.join(", ")));
+    let unknown = pairs.0.iter().find(|(name, _)| !names.contains(&name.as_str()));
+    match unknown {
+        Some((name, _)) => {
+            let text = format!("there is no parameter {name}; there are {}", names.join(", "));
+            Some(failure(StatusCode::BAD_REQUEST, text))
         }
-        let is_twice = pairs.0[..at].iter().any(|(other, _)| other == name);
-        is_twice.then(|| format!("{name} is given twice"))
-    })?;
-    Some(failure(StatusCode::BAD_REQUEST, why))
+        None => repeated(pairs),
+    }
+}
+
+/// Refuses what an order is told twice.
+pub(super) fn repeated(pairs: &Pairs) -> Option<Response> {
+    let is_earlier = |at: usize, name: &str| pairs.0[..at].iter().any(|(other, _)| other == name);
+    let mut names = pairs.0.iter().map(|(name, _)| name).enumerate();
+    let (_, name) = names.find(|(at, name)| is_earlier(*at, name))?;
+    Some(failure(StatusCode::BAD_REQUEST, format!("{name} is given twice")))
 }
 
 /// JSON with a status.

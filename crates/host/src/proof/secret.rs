@@ -2,7 +2,7 @@
 
 use quorate_store::text::{bytes, of_bytes};
 use quorate_store::{Secret, create_directory};
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -54,28 +54,66 @@ pub fn write(place: &Path, secrets: &[Secret]) -> Result<(), SecretError> {
     write_to(&prepared(place)?, secrets)
 }
 
-/// Writes the secret of a new cluster into its place, which is made if it is not there.
-///
-/// # Errors
-/// [`SecretError`]; one that is there stays: it may be all that is left of another cluster's.
-pub fn write_first(place: &Path, first: &Secret) -> Result<(), SecretError> {
-    let path = prepared(place)?;
-    let write = || {
-        let new = write_beside(&path, std::slice::from_ref(first))?;
-        // A link takes the place of nothing.
-        let linked = std::fs::hard_link(&new, &path);
-        std::fs::remove_file(&new)?;
-        linked.map_err(|error| match error.kind() {
-            ErrorKind::AlreadyExists => {
-                let text = "it is there already, the secret of a cluster; write the new cluster \
-                            elsewhere, or move this file away first";
-                std::io::Error::new(ErrorKind::AlreadyExists, text)
+/// The secret of a cluster whose directories are not all written: beside its file stands the draft
+/// of it, which the next cluster made there may write over.
+#[must_use = "until it is ended the secret counts for nothing"]
+#[derive(Debug)]
+pub struct Begun {
+    draft: PathBuf,
+    /// Locked while the cluster is made.
+    _lock: File,
+}
+
+impl Begun {
+    /// Writes the secret of a new cluster into its place, which is made if it is not there.
+    ///
+    /// # Errors
+    /// [`SecretError`]; one that is there stays, if it is not what an interrupted call left behind:
+    /// it may be all that is left of another cluster's.
+    pub fn begin(place: &Path, first: &Secret) -> Result<Begun, SecretError> {
+        let path = prepared(place)?;
+        let draft = draft_of(&path);
+        let begin = || {
+            if path.exists() && !draft.exists() {
+                return Err(in_use());
             }
-            _ => error,
-        })?;
-        sync_place_of(&path)
-    };
-    write().map_err(|source| SecretError { path: path.clone(), source })
+            let mut lock = open(&draft)?;
+            lock.try_lock().map_err(|_| in_use())?;
+            if path.exists() {
+                let is_begun = std::fs::read(&draft)? == std::fs::read(&path)?;
+                if !is_begun {
+                    return Err(in_use());
+                }
+                std::fs::remove_file(&path)?;
+            }
+            fill(&mut lock, std::slice::from_ref(first))?;
+            // A link takes the place of nothing.
+            std::fs::hard_link(&draft, &path).map_err(|error| match error.kind() {
+                ErrorKind::AlreadyExists => in_use(),
+                _ => error,
+            })?;
+            sync_place_of(&path)?;
+            Ok(lock)
+        };
+        let lock = begin().map_err(|source| SecretError { path: path.clone(), source })?;
+        Ok(Begun { draft, _lock: lock })
+    }
+
+    /// All directories are written. Until they are moved away they, too, say that there is a
+    /// cluster here: the draft need not be gone when power is lost now.
+    ///
+    /// # Errors
+    /// [`SecretError`]
+    pub fn end(self) -> Result<(), SecretError> {
+        let removed = std::fs::remove_file(&self.draft);
+        removed.map_err(|source| SecretError { path: self.draft, source })
+    }
+}
+
+fn in_use() -> std::io::Error {
+    let text = "it is there already, the secret of a cluster; write the new cluster elsewhere, or \
+                move this file away first";
+    std::io::Error::new(ErrorKind::AlreadyExists, text)
 }
 
 /// Writes a file of secrets in the place of the one there may be: after a crash it is wholly the
@@ -85,7 +123,13 @@ pub fn write_first(place: &Path, first: &Secret) -> Result<(), SecretError> {
 /// [`SecretError`]; the file is as it was, unless the disk failed.
 pub fn write_to(path: &Path, secrets: &[Secret]) -> Result<(), SecretError> {
     let write = || {
-        std::fs::rename(write_beside(path, secrets)?, path)?;
+        let draft = draft_of(path);
+        // What a cluster that was begun left behind may be the file itself, by another name.
+        if draft.exists() {
+            std::fs::remove_file(&draft)?;
+        }
+        fill(&mut open(&draft)?, secrets)?;
+        std::fs::rename(&draft, path)?;
         sync_place_of(path)
     };
     write().map_err(|source| SecretError { path: path.to_owned(), source })
@@ -100,22 +144,28 @@ fn prepared(place: &Path) -> Result<PathBuf, SecretError> {
     }
 }
 
-/// Writes what is to take the place of a file beside it, synced.
-fn write_beside(path: &Path, secrets: &[Secret]) -> std::io::Result<PathBuf> {
+/// Where is written what is to take the place of a file.
+fn draft_of(path: &Path) -> PathBuf {
+    path.with_extension("secret.new")
+}
+
+/// Opens a draft, whatever it holds.
+fn open(draft: &Path) -> std::io::Result<File> {
+    OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(draft)
+}
+
+fn fill(draft: &mut File, secrets: &[Secret]) -> std::io::Result<()> {
     assert!((1..=SECRETS_MAX).contains(&secrets.len()), "a host accepts one secret or two");
-    let new = path.with_extension("secret.new");
-    let mut options = OpenOptions::new();
-    let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(&new)?;
+    draft.set_len(0)?;
     for secret in secrets {
-        writeln!(file, "{}", text(secret))?;
+        writeln!(draft, "{}", text(secret))?;
     }
-    file.sync_all()?;
-    Ok(new)
+    draft.sync_all()
 }
 
 fn sync_place_of(path: &Path) -> std::io::Result<()> {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    std::fs::File::open(parent.unwrap_or(Path::new(".")))?.sync_all()
+    File::open(parent.unwrap_or(Path::new(".")))?.sync_all()
 }
 
 /// Reads the secrets of a file: one, or two while a cluster changes its secret.
@@ -141,6 +191,31 @@ mod tests {
         let secret = Secret(std::array::from_fn(|index| index as u8 * 7));
         assert_eq!(parse(&format!(" {}\n", text(&secret))), Some(secret));
         assert_eq!(parse("7"), None);
+    }
+
+    #[test]
+    fn what_was_begun_gives_way_and_a_cluster_does_not() {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let path = place.path().join(FILE_NAME);
+        let [dead, first, second] = [1, 2, 3].map(|byte| Secret([byte; 32]));
+        drop(Begun::begin(place.path(), &dead).expect("an empty place"));
+        let begun = Begun::begin(place.path(), &first).expect("the one before did not end");
+        assert_eq!(read(&path).expect("written"), [first]);
+        Begun::begin(place.path(), &second).expect_err("it is being made");
+        begun.end().expect("removed");
+        Begun::begin(place.path(), &second).expect_err("it was made");
+        // What a change of secrets left behind is no cluster that was begun.
+        let mut draft = open(&draft_of(&path)).expect("a place");
+        fill(&mut draft, &[first, second]).expect("a place");
+        Begun::begin(place.path(), &second).expect_err("it was made");
+        assert_eq!(read(&path).expect("as it was"), [first]);
+        write(place.path(), &[first, second]).expect("a place");
+        assert_eq!(read(&path).expect("changed"), [first, second]);
+        std::fs::hard_link(&path, draft_of(&path)).expect("the draft of a lost end");
+        write(place.path(), &[second]).expect("a place");
+        assert_eq!(read(&path).expect("changed"), [second]);
+        let names = std::fs::read_dir(place.path()).expect("there").count();
+        assert_eq!(names, 1, "the secret");
     }
 
     #[test]

@@ -8,6 +8,7 @@
 //! changes is the **map** from partitions to hosts. A catalog decides its versions; the engine only
 //! takes them.
 
+use super::keys::hash_of;
 use crate::dots::dot::Partition;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
@@ -58,6 +59,12 @@ impl Shape {
     pub fn replicas_of(&self, home: u16) -> RangeInclusive<u16> {
         let first = home.min(self.partitions - self.replicas);
         first..=first + self.replicas - 1
+    }
+
+    /// The partitions that hold a wire key.
+    #[must_use]
+    pub fn replicas_of_key(&self, data_key: &[u8]) -> RangeInclusive<u16> {
+        self.replicas_of(self.home(hash_of(data_key)))
     }
 
     /// Whether a partition holds a home's keys.

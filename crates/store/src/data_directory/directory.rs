@@ -37,9 +37,8 @@ use std::path::{Path, PathBuf};
 /// of its own for keyspaces. Format 7 had decrees of its catalog that said either of two things.
 /// Format 8 called partitions and tokens by one name, also in the settings of keyspaces. Format 9
 /// had no log of its own: what was not in tables was in the database's journals. A build of format
-/// 10 would not know where logs begin. In format 12 replicated logs had no lives.
-/// In format 13 nodes of `epidemic` keyspaces did not know what they never had. In format 14 each
-/// dot of a `causal` keyspace had a record of its own.
+/// 10 would not know where logs begin. In format 12 replicated logs had no lives. In 13 nodes
+/// of `epidemic` did not know what they never had. In 14 each dot of `causal` had its own record.
 pub const FORMAT_VERSION: u32 = 15;
 
 const LOCK: &str = "lock";
@@ -49,11 +48,12 @@ const MARK: &str = "mark";
 const DATABASE: &str = "db";
 const SEGMENTS: &str = "log";
 const CUT: &str = "cut";
-/// What `init` writes before the identity. A directory with nothing else is as good as empty.
-const BEFORE_IDENTITY: [&str; 9] =
-    [LOCK, FORMAT, START, MARK, DATABASE, SEGMENTS, "start.new", "identity.new", SETTINGS];
-/// The settings of the host, which its operator may put there before anything else.
-const SETTINGS: &str = "quorate.toml";
+/// What a new host writes before its identity. A directory with nothing else is as good as empty,
+const BEFORE_IDENTITY: [&str; 8] =
+    [LOCK, FORMAT, START, MARK, DATABASE, SEGMENTS, "start.new", "identity.new"];
+/// also with what its operator may put there: its settings, and secrets to accept.
+const SETTINGS: [&str; 4] =
+    ["quorate.toml", "quorate.toml.new", "cluster.secret", "cluster.secret.new"];
 const FORMAT_TEXT: &str = "quorate data directory format ";
 
 /// Writes the data directory of a new node, synced.

@@ -109,11 +109,12 @@ fn join(args: &JoinArgs, seed: &str, config: &Config) -> Result<(), Failure> {
         )));
     }
     let identity = newcomer.accept(&invitation, secret)?;
-    quorate_store::create(data, &identity)?;
-    if secrets.len() > 1 {
+    // The identity comes last: what a crash leaves behind before is no host.
+    write_addresses(data, &doors, None)?;
+    if secrets.len() > 1 || data.join(secret::FILE_NAME).exists() {
         secret::write(data, &secrets)?;
     }
-    write_addresses(data, &doors, None)?;
+    quorate_store::create(data, &identity)?;
     tracing::info!(event = "joining", cluster = %identity.cluster, node = %identity.node, %seed);
     Ok(())
 }

@@ -219,7 +219,7 @@ fn take_in(
 ) -> (bool, u64) {
     let (mut is_taken, mut repaired) = (true, 0);
     for page::Entry { key, mut object, dots } in entries {
-        let replicas = shape.replicas_of(shape.home(hash_of(&key)));
+        let replicas = shape.replicas_of_key(&key);
         if !replicas.contains(&replica.partition().0) {
             continue;
         }

@@ -53,6 +53,16 @@ impl Scan {
         (first..=self.step).contains(&step)
     }
 
+    /// The number of its next question.
+    pub(crate) fn ask(&mut self, last_step: &mut u64, now: Time) -> u64 {
+        *last_step = 1 + if mutant!("scans_count_anew") { self.step } else { *last_step };
+        if self.step == 0 {
+            self.first = *last_step;
+        }
+        (self.step, self.asked_at) = (*last_step, now);
+        self.step
+    }
+
     /// What the peer had seen when the scan began, if a page has come that speaks of this key.
     pub(crate) fn passed(&self, key: &[u8]) -> Option<&Clock> {
         let is_behind = key < &self.from[..] && !mutant!("pages_forget");
@@ -68,6 +78,9 @@ pub struct Rounds {
     /// The exchanges of more than one answer.
     pub(crate) chains: Chains,
     pub(crate) scans: BTreeMap<Partition, Scan>,
+    /// The last question of any scan. No two have one number: a page does not say where it begins,
+    /// and a late one of an earlier scan begins elsewhere.
+    pub(crate) last_step: u64,
     /// Whether everybody is asked who is still to be copied from.
     pub(crate) asks_all: bool,
     /// Behind which key the pass of stripping goes on; empty before the first.

@@ -3,7 +3,7 @@
 use super::operations::{Aim, Manner, Origin, Work, Writer};
 use super::put::Update;
 use super::seen::Seen;
-use crate::causal::keys::{client_key, data_key, hash_of};
+use crate::causal::keys::{client_key, data_key};
 use crate::causal::message::Message;
 use crate::causal::replicate::replica::{CONTRADICTS, Replica};
 use crate::causal::{Causal, Context, ENGINE, Plain};
@@ -90,14 +90,14 @@ impl Causal {
     pub(crate) fn replicas_of(&self, key: &[u8]) -> Vec<(Partition, NodeId)> {
         let shape = self.settings.shape;
         let Some(map) = &self.durable.map else { return Vec::new() };
-        let partitions = shape.replicas_of(shape.home(hash_of(key))).map(Partition);
+        let partitions = shape.replicas_of_key(key).map(Partition);
         partitions.filter_map(|at| map.place(at).map(|place| (at, place.host))).collect()
     }
 
     /// This node's replica of a key, if it holds one.
     pub(super) fn local(&self, key: &[u8]) -> Option<Partition> {
         let shape = self.settings.shape;
-        let partitions = shape.replicas_of(shape.home(hash_of(key)));
+        let partitions = shape.replicas_of_key(key);
         let mut held = self.durable.replicas.range(Partition(*partitions.start())..);
         held.next().map(|(at, _)| *at).filter(|at| partitions.contains(&at.0))
     }

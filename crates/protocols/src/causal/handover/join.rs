@@ -229,14 +229,15 @@ impl Causal {
         if next.is_empty() {
             finish(replica, shape, peer, &begun, cx);
             self.conclude_join(at, &map, cx);
-        } else if let Some(scan) = replica.rounds.scans.get_mut(&peer.partition) {
+        } else {
+            let Rounds { scans, last_step, .. } = &mut replica.rounds;
+            let scan = scans.get_mut(&peer.partition).expect("its page was awaited");
             // Not before the page was taken in: of what it has passed the peer's clock is known.
             scan.from = next.clone();
-            scan.step += 1;
-            scan.first = scan.step;
-            scan.asked_at = cx.now;
+            let step = scan.ask(last_step, cx.now);
+            scan.first = step;
             let pair = Pair { from: replica.record.actor, to: peer.partition, map: map.version };
-            cx.fx.send(from, Message::ScanA { pair, step: scan.step, key: next });
+            cx.fx.send(from, Message::ScanA { pair, step, key: next });
         }
         self.durable.replicas.get_mut(&at).expect("it was greeted").flush(cx);
     }
@@ -252,32 +253,32 @@ pub(crate) fn ask(
     cx: &mut Context<'_>,
 ) {
     let first = first_key(shape, replica.partition(), peer);
-    let scans = &mut replica.rounds.scans;
-    if scans.get(&peer).is_some_and(|scan| scan.host != host) && !mutant!("silence_is_inherited") {
-        // That was another holder: this one was not asked yet, and owes no answer.
-        scans.remove(&peer);
-    }
+    let Rounds { scans, last_step, .. } = &mut replica.rounds;
     let scan = scans.entry(peer).or_insert(Scan {
         host,
         actor: None,
         start: None,
-        first: 1,
+        first: 0,
         step: 0,
         from: first,
         clock: None,
         asked_at: Time(0),
         silent: 0,
     });
-    let is_first = scan.step == 0;
+    let is_other = scan.host != host && !mutant!("silence_is_inherited");
+    if is_other {
+        // This holder was not asked yet, and owes no answer. What the other one had seen it had;
+        // the first page of this one begins the scan anew.
+        (scan.host, scan.silent) = (host, 0);
+    }
+    let is_first = scan.step == 0 || is_other;
     if is_first || cx.now >= scan.asked_at + PATIENCE {
         if !is_first {
             scan.silent += 1;
         }
-        scan.step += 1;
-        scan.asked_at = cx.now;
         let pair = Pair { from: replica.record.actor, to: peer, map: map.version };
-        let message = Message::ScanA { pair, step: scan.step, key: scan.from.clone() };
-        cx.fx.send(host, message);
+        let step = scan.ask(last_step, cx.now);
+        cx.fx.send(host, Message::ScanA { pair, step, key: scan.from.clone() });
     }
 }
 
@@ -324,7 +325,7 @@ fn take_page(
 
 /// Whether an entry of a page has another value of an update than the one that is here.
 fn contradicts(replica: &Replica, shape: Shape, entry: &page::Entry, cx: &Context<'_>) -> bool {
-    let replicas = shape.replicas_of(shape.home(hash_of(&entry.key)));
+    let replicas = shape.replicas_of_key(&entry.key);
     let is_here = replicas.contains(&replica.partition().0);
     is_here && !replica.read(&entry.key, cx).agrees(&entry.object)
 }
@@ -338,7 +339,7 @@ fn copy(
     dots: &[crate::dots::dot::Dot],
     cx: &mut Context<'_>,
 ) {
-    let replicas = shape.replicas_of(shape.home(hash_of(key)));
+    let replicas = shape.replicas_of_key(key);
     if replicas.contains(&replica.partition().0) {
         object.fill(clock, |actor| replicas.contains(&actor.partition.0));
         replica.update(shape, key, object, (dots, true), cx);

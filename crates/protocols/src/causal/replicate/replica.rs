@@ -13,7 +13,7 @@ use super::unstripped::Unstripped;
 use super::version_cache::{Single, VersionCache};
 use crate::causal::anti_entropy::in_flight::InFlight;
 use crate::causal::anti_entropy::watch::Rounds;
-use crate::causal::keys::{Kind, actor_key, hash_of, replica_key, state_bytes, stored};
+use crate::causal::keys::{Kind, actor_key, replica_key, state_bytes, stored};
 use crate::causal::map::Shape;
 use crate::dots::clock::{Clock, Entry};
 use crate::dots::context::CausalContext;
@@ -224,7 +224,7 @@ impl Replica {
 
     fn filled(&self, shape: Shape, key: &Bytes, context: CausalContext) -> Object {
         let mut object = Object { context, ..Object::default() };
-        let replicas = shape.replicas_of(shape.home(hash_of(key)));
+        let replicas = shape.replicas_of_key(key);
         let is_meant = |actor: Actor| replicas.contains(&actor.partition.0);
         object.fill(&self.clock, is_meant);
         let witnesses = self.record.witnesses.iter().filter(|(at, _)| replicas.contains(&at.0));

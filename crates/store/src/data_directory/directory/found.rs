@@ -1,7 +1,9 @@
 //! What is found in a place before it is opened: nothing, a directory of this format or another, or
 //! what is left of one.
 
-use super::{BEFORE_IDENTITY, DATABASE, FORMAT, FORMAT_TEXT, FORMAT_VERSION, IDENTITY, SEGMENTS};
+use super::{
+    BEFORE_IDENTITY, DATABASE, FORMAT, FORMAT_TEXT, FORMAT_VERSION, IDENTITY, SEGMENTS, SETTINGS,
+};
 use crate::data_directory::start::{START, read_start};
 use crate::error::DirectoryError;
 use crate::identity::Identity;
@@ -19,7 +21,7 @@ pub(super) fn occupant(path: &Path) -> Result<Option<String>, DirectoryError> {
     for entry in entries {
         let name = entry.map_err(DirectoryError::io("reading", path))?.file_name();
         let name = name.to_string_lossy().into_owned();
-        let is_ours = BEFORE_IDENTITY.contains(&name.as_str());
+        let is_ours = [&BEFORE_IDENTITY[..], &SETTINGS].concat().contains(&name.as_str());
         if !(is_ours || name == "lost+found") {
             return Ok(Some(name));
         }
