@@ -273,7 +273,7 @@ impl Linearizable {
         let crashes = &self.volatile.crashes;
         let Some(operation) = self.volatile.operations.by_id.get(&id) else { return };
         let view = &operation.view;
-        for &node in view.members() {
+        for node in view.members().iter().copied().chain(operation.silent_leaver()) {
             let is_answered = match &operation.phase {
                 Phase::Read(reading) => reading.has_answer_of(view, crashes, node),
                 Phase::Write { acks, .. } => acks.of(view, crashes, node).is_some(),
@@ -284,9 +284,6 @@ impl Linearizable {
             if !is_answered {
                 cx.fx.send_early(node, question(id, operation));
             }
-        }
-        if let Some(leaver) = operation.silent_leaver() {
-            cx.fx.send_early(leaver, question(id, operation));
         }
     }
 
@@ -333,17 +330,17 @@ impl Linearizable {
 
     /// Moves an operation to the newest view known, if that is newer than the one it aims at. A
     /// read phase begins anew; a write phase repeats the **same** record: a put that read again
-    /// could appear, be overwritten and appear again.
-    pub(crate) fn retarget(&mut self, id: u64, cx: &mut Context<'_>) -> bool {
+    /// could appear, be overwritten and appear again. Returns the number under which it goes on.
+    pub(crate) fn retarget(&mut self, id: u64, cx: &mut Context<'_>) -> Option<u64> {
         let Volatile { operations, routes, .. } = &mut self.volatile;
-        let Some(operation) = operations.get_mut(id) else { return false };
+        let operation = operations.get_mut(id)?;
         if matches!(operation.phase, Phase::Settle(_)) {
             // Its pages are complete; the reads that remain move by themselves.
-            return false;
+            return None;
         }
-        let Some(route) = routes.find(operation.token()) else { return false };
+        let route = routes.find(operation.token())?;
         if operation.view.id.version >= route.id.version {
-            return false;
+            return None;
         }
         operation.view = Arc::clone(route);
         // Members of the older view may be gone; patience with these has yet to begin.
@@ -363,10 +360,14 @@ impl Linearizable {
             Phase::Examine(examining) => *examining = Examining::default(),
             Phase::Settle(_) => unreachable!("it aims at no view"),
         }
+        // No view is named in what the host that leaves says.
+        let is_bound = !matches!(operation.phase, Phase::Examine(_));
+        let is_bound = is_bound || mutant!("examines_under_one_number");
+        let id = if is_bound { id } else { operations.renumber(id, cx) };
         self.volatile.counters.retargets += 1;
         probe!("linearizable/retarget");
         self.ask_all(id, cx);
-        true
+        Some(id)
     }
 
     /// Takes in what a reply's stamp says of views and of members that forgot. Returns whether the

@@ -37,6 +37,16 @@ impl Operations {
         self.last_id
     }
 
+    /// An operation goes on under a new number: what is still said of the old one counts for
+    /// nothing.
+    pub fn renumber(&mut self, id: u64, cx: &mut Context<'_>) -> u64 {
+        let Some(operation) = self.by_id.remove(&id) else { return id };
+        let (at, id) = (operation.alarm, self.number());
+        self.by_id.insert(id, operation);
+        self.set_alarm(id, at, cx);
+        id
+    }
+
     pub fn check(&self) {
         assert!(self.alarms.len() >= self.by_id.len(), "every operation has an alarm");
         if let Some((first, _)) = self.alarms.first() {

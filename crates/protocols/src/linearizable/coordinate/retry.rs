@@ -119,7 +119,7 @@ impl Linearizable {
         self.volatile.counters.retries += 1;
         probe!("linearizable/retry");
         let (view, token) = (Arc::clone(&operation.view), operation.token());
-        if self.retarget(id, cx) {
+        if let Some(id) = self.retarget(id, cx) {
             return self.wake_after(id, span, cx);
         }
         let refusal = self.is_out_of_reach(&view);

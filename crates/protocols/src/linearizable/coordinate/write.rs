@@ -137,9 +137,7 @@ impl Linearizable {
         // It may impose another record then, and a late acknowledgement of this one names nothing
         // but the operation and the view: so it goes on under a new number.
         let operations = &mut self.volatile.operations;
-        let Some(operation) = operations.by_id.remove(&op) else { return false };
-        let op = if mutant!("imposes_under_one_number") { op } else { operations.number() };
-        operations.by_id.insert(op, operation);
+        let op = if mutant!("imposes_under_one_number") { op } else { operations.renumber(op, cx) };
         self.wake_after(op, self.volatile.rtt.retry(), cx);
         self.enter(op, Phase::Read(Reading::new(Want::Value)), cx);
         if !is_lost {

@@ -305,11 +305,17 @@ impl Linearizable {
             }
             last = Some(key);
         }
+        let Some(walk) = &mut self.volatile.comparing.walk else { return };
+        let is_behind = last.as_ref().is_some_and(|last| !asked.contains_key(last));
+        if is_behind && !mutant!("second_answer_skips_a_key") {
+            // The question was asked twice: this is the other answer to it.
+            walk.waiting.insert(from.node, Some(asked));
+            return;
+        }
         // They come in the order of their keys: what is missing before the last is there no more.
         let left = last.map(|last| asked.split_off(&last)).unwrap_or_default();
         let left: BTreeMap<Bytes, Head> = left.into_iter().skip(1).collect();
         invariant!(left.len() < count, "each answer leaves less to ask for");
-        let Some(walk) = &mut self.volatile.comparing.walk else { return };
         if left.is_empty() || !is_open {
             return self.settle_peer(from.node, cx);
         }

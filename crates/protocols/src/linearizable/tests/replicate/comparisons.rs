@@ -7,11 +7,13 @@ use crate::testing::script;
 use crate::testing::world::{Setup, World};
 use bytes::Bytes;
 use quorate_kernel::ids::{Incarnation, NodeId, Start};
+use quorate_kernel::limits::FETCH_BYTES_MAX;
 use quorate_kernel::operation::Operation;
 use quorate_kernel::process::Process;
 use quorate_kernel::time::Span;
 use std::format;
 use std::string::ToString;
+use std::vec;
 use std::vec::Vec;
 
 /// A member that was away gets the writes it missed, although nobody touches their keys: a get that
@@ -177,6 +179,52 @@ fn every_record_of_many_pieces_arrives() {
     }
     assert_eq!(world.field(3, "records_restored"), missed.to_string());
     assert_eq!(world.field(1, "records_restored"), "0", "it had everything");
+}
+
+/// A question for many records was asked twice and is answered twice, each time with the first of
+/// them.
+#[test]
+fn a_second_answer_to_a_question_skips_no_key() {
+    const COUNT: usize = 3 * FETCH_BYTES_MAX / 2000;
+    let options = Vec::from(["brisk".to_string(), "comparing".to_string()]);
+    let setup = Setup { members: 3, first: Some(100), options, ..Setup::default() };
+    let mut world: World<Linearizable> = World::new(&setup);
+    let value = Bytes::from(vec![7; 960]);
+    for n in 0..COUNT {
+        let put = Operation::put(Bytes::from(format!("key {n}")), value.clone());
+        world.request(1, put, Span::secs(60));
+        while !world.flights.is_empty() {
+            let is_lost = world.flights[0].name == "WriteA" && world.flights[0].to.0 == 3;
+            if is_lost { drop(world.flights.remove(0)) } else { world.deliver(0) }
+        }
+    }
+    let hosts = crate::linearizable::tests::random::rings::up(&[(1, 1), (2, 2), (3, 3)]);
+    for id in 1..=3 {
+        world.announce(id, &hosts, quorate_kernel::ring::Closing::No);
+    }
+    let (mut asked, end) = (0, world.now + Span::secs(30));
+    while world.now < end && world.field(3, "records_restored") != COUNT.to_string() {
+        world.tick(Span::millis(20));
+        while !world.flights.is_empty() {
+            let flight = &world.flights[0];
+            // Nobody compares a second time.
+            if flight.name == "CompareA" && asked > 0 {
+                world.flights.remove(0);
+                continue;
+            }
+            match flight.name {
+                "RecordsA" => asked += 1,
+                "RecordsB" => {
+                    world.flights.insert(1, flight.clone());
+                    world.deliver(0);
+                }
+                _ => (),
+            }
+            world.deliver(0);
+        }
+    }
+    assert!(asked > 2, "an answer has a part of them");
+    assert_eq!(world.field(3, "records_restored"), COUNT.to_string());
 }
 
 /// A member says that it compared up to a place where the group has no data: nobody goes on there.

@@ -137,3 +137,24 @@ fn who_may_be_chosen_yet_is_not_drained() {
          again; 2 may take it in again",
     );
 }
+
+/// What the leaver said in an earlier view may have changed since: it is asked again.
+#[test]
+fn what_who_leaves_said_in_an_earlier_view_counts_no_more() {
+    schedule(
+        "nodes 3 spare 2 first 100 brisk
+         ring all 1:1 2:2 4:4:leaving 5:5 6:3
+         examine 1 500 4
+         deliver ExamineA 1->4
+         view 1 2 1 2 5
+         view 2 2 1 2 5
+         view 5 2 1 2 5
+         deliver ExamineA 1->2
+         deliver ExamineB 2->1
+         deliver ExamineB 4->1
+         cut 4
+         run 3s
+         # told scan 1f4 1: held by 2 of 1 Confirmed, 2 Confirmed, 5 Some; 4 does not answer; \
+         5 has yet to get data",
+    );
+}
