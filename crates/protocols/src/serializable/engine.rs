@@ -120,6 +120,9 @@ pub struct Context<'a> {
     /// Whether the state is right ([`crate::vsr::Replica::is_settled`]). While a copy is made it is
     /// a part of one: the rest looks as if it had never been there.
     pub is_settled: bool,
+    /// Which life of the group's log this is ([`crate::vsr::Configuration::life`]): what was
+    /// acknowledged in another one may be lost, and places are counted anew.
+    pub life: u64,
     /// The lane's bytes.
     pub table: &'a dyn Table,
     /// Monotonic time.

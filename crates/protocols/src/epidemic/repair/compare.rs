@@ -184,6 +184,12 @@ impl Epidemic {
         let mut leaves: Vec<Leaf> = differing.collect();
         self.state.doubt.end_leaves((from.node, number), parts, &leaves, is_whole);
         self.flush_doubt(cx);
+        // What was given up since it was compared is handed over page by page: it is in good hands
+        // when each page was answered, and of this listing the first may be left out.
+        let state = &self.state;
+        let is_own = |range: Range| state.is_mine(range.first) || state.is_mine(range.last);
+        leaves
+            .retain(|it| is_own(Range::of_leaf(*it)) || mutant!("epidemic_lists_what_it_gave_up"));
         for _ in 0..LEAVES_MAX.min(leaves.len()) {
             let leaf = leaves.swap_remove(cx.rng.below(leaves.len() as u64) as usize);
             let range = Range::of_leaf(leaf);

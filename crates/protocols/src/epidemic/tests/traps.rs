@@ -1,11 +1,12 @@
 //! Single traps, with messages that are put in.
 
+use super::joining::{give_up, of_others, put_at};
 use super::world::{World, put, value};
 use crate::epidemic::Level;
 use crate::epidemic::keys::wire_key;
 use crate::epidemic::message::{Came, Flask, FlaskAct, Message};
 use crate::epidemic::pending::What;
-use crate::epidemic::replica::range::position;
+use crate::epidemic::replica::range::{leaf, position};
 use crate::epidemic::replica::seen::Done;
 use crate::epidemic::replica::store::Record;
 use crate::epidemic::replica::version::{RequestId, Version};
@@ -15,7 +16,9 @@ use bytes::Bytes;
 use quorate_kernel::ids::{Incarnation, NodeId, Start};
 use quorate_kernel::operation::{Outcome, Refusal};
 use std::boxed::Box;
+use std::cell::Cell;
 use std::collections::BTreeSet;
+use std::rc::Rc;
 use std::vec::Vec;
 
 fn event(time: u64) -> EventKey {
@@ -195,4 +198,29 @@ fn a_request_without_order_does_not_go_to_all_neighbours() {
     assert!((1..=4).contains(&sent) && neighbours > 20, "{sent} of {neighbours} were told");
     world.run(60);
     assert_eq!(world.answers.len(), 1, "it is found all the same");
+}
+
+/// A leaf was given up between a comparison and its answer.
+#[test]
+fn what_was_given_up_is_listed_to_no_peer_that_compares() {
+    let mut world = World::new(24, Level::Strong, 59);
+    world.settle();
+    let node = world.up()[0];
+    let key = of_others(&world, node);
+    put_at(&mut world, node, &key, 3);
+    give_up(&mut world, node);
+    let leaf = leaf(position(&key));
+    let is_peer =
+        |it: &NodeId| *it != node && world.state(*it).range() == world.state(node).range();
+    let peer = world.up().into_iter().find(is_peer).expect("a slice has several nodes");
+    let listed = Rc::new(Cell::new(0));
+    let count = Rc::clone(&listed);
+    world.cut = Some(Box::new(move |from, to, message| {
+        let is_it = matches!(message, Message::Listed { page, .. } if page.leaf == leaf);
+        count.set(count.get() + u32::from(is_it && (from, to) == (node, peer)));
+        false
+    }));
+    let (parts, sums, ids) = (Vec::from([(leaf, leaf)]), Vec::new(), Vec::new());
+    world.say(peer, node, Message::Leaves { number: 1, parts, sums, ids });
+    assert_eq!(listed.get(), 0);
 }

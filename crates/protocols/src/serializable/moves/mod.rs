@@ -42,8 +42,12 @@
 //!   bucket, and each page tells it: if there was one since the first pass began, the copy is begun
 //!   anew, and the bucket stays where it is until then. The floor does not show it: what is purged
 //!   need not have a version above that.
+//! - After a loss the source counts its places anew: what it writes then may stand where the copy
+//!   has something that is lost. So what is told of a purge names the life of the log, too, and in
+//!   another life the copy is begun anew. So does the name of a copy, of the target's log.
 //! - If the bucket is handed over within a pass, that is begun anew, with what is at rest.
-//! - Of an earlier copy no page is taken: each copy has a name of its own, the place of its entry.
+//! - Of an earlier copy no page is taken: each copy has a name of its own, the life and place of
+//!   its entry.
 //! - A copy begins where no key of the bucket is left of an earlier stay.
 //! - All of it is logged or asked again, so it goes on with another primary on either side.
 //!

@@ -19,6 +19,10 @@ pub const ROUNDS_MAX: usize = 16;
 /// How many keys are looked at in one step for whether there is any, and about how many bytes.
 const LOOKED_AT: (usize, usize) = (64, 64 * 1024);
 
+/// How many bits of what is told of a place are the place. Of lives the others are left, so that
+/// after 65536 of them one has the bits of the first.
+const PLACE_BITS: u32 = 48;
+
 /// What a look for the keys of a bucket has come to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Look {
@@ -51,7 +55,8 @@ pub struct Arrival {
     pub from: GroupId,
     /// All that the source had at this entry of its log is here; 0 before the first pass.
     pub since: u64,
-    /// The source's last purge of the bucket when the first pass began; none before that has ended.
+    /// The source's last purge of the bucket when the first pass began, as it was told; none before
+    /// that has ended.
     pub purged: Option<u64>,
     /// How many passes have ended.
     pub passes: u8,
@@ -135,6 +140,14 @@ impl Moves {
         let are_founded = self.founded.values().all(|members| are_members(members));
         self.buckets.values().all(is_moved) && are_noted && are_founded
     }
+}
+
+/// A place in a group's log as other groups are told it: with the life of that log, as after a loss
+/// places are counted anew, and one place of two lives is not one.
+pub fn told(life: u64, place: u64) -> u64 {
+    invariant!(place >> PLACE_BITS == 0, "no log gets so long");
+    let life = if mutant!("txn_places_of_any_life") { 0 } else { life };
+    (life << PLACE_BITS) | place
 }
 
 /// Whether tombstones of a bucket were purged since a copy began, so that it may lack them.

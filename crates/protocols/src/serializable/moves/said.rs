@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 pub enum Said {
     /// Target to source, when its `Arriving` is committed, and again until it is answered.
     Pull {
-        /// Names the copy.
+        /// Names the copy: where it was begun in the target's log, and in which life of that.
         id: u64,
         /// What entries of the source's log up to this one have made is here.
         since: u64,
@@ -44,7 +44,8 @@ pub enum Said {
         stay: u64,
         /// The source's floor.
         floor: Version,
-        /// The source's last entry that has purged tombstones of the bucket; 0 if none has.
+        /// The source's last entry that has purged tombstones of the bucket, 0 if none has, and in
+        /// which life of its log.
         purged: u64,
         /// Whether the bucket is handed over to who asks: its version then.
         released: Option<u64>,

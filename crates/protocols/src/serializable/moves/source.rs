@@ -2,7 +2,7 @@
 //! a key of it.
 
 use super::moving::{BucketAsked, Closing};
-use super::places::{bucket_of, first_key, has_purged};
+use super::places::{bucket_of, first_key, has_purged, told};
 use super::said::Said;
 use super::step::Step;
 use super::target::ARRIVALS_MAX;
@@ -59,7 +59,7 @@ impl Primary {
             return self.say(group, bucket, Said::Elsewhere { home, version }, cx);
         }
         invariant!(group != state.group, "nobody asks itself");
-        let purged = state.head.moves.purged(bucket);
+        let purged = told(cx.life, state.head.moves.purged(bucket));
         let stay = version - u64::from(is_its);
         // What is purged since the copy began, it lacks: it is told so while all are served here.
         let releases = releases
@@ -187,7 +187,7 @@ impl Primary {
             if self.tail.purges_of(bucket) {
                 return;
             }
-            if has_purged(purged, cx.state.head.moves.purged(bucket)) {
+            if has_purged(purged, told(cx.life, cx.state.head.moves.purged(bucket))) {
                 // Who asks again is told so.
                 self.moving.closing.remove(&bucket);
                 return self.wake(bucket);

@@ -1,7 +1,7 @@
 //! The group that a bucket moves to: it asks for pages, and logs what they bring.
 
 use super::moving::{Began, Looked, Pull};
-use super::places::{Arrival, Look, bucket_of, first_key, has_purged};
+use super::places::{Arrival, Look, bucket_of, first_key, has_purged, told};
 use super::said::Said;
 use super::step::Step;
 use crate::serializable::engine::Context;
@@ -110,7 +110,8 @@ impl Primary {
         let Some(arrival) = cx.state.head.moves.arrival(bucket) else { return };
         let Some(pull) = self.moving.pulls.get_mut(&bucket) else { return };
         pull.again = Again::after(cx.now);
-        let (id, since, cursor) = (arrival.id, arrival.since, pull.cursor.clone());
+        let id = told(cx.life, arrival.id);
+        let (since, cursor) = (arrival.since, pull.cursor.clone());
         let (from, releases) = (arrival.from, arrival.purged.filter(|_| arrival.releases));
         let (stay, _) = cx.state.home(bucket);
         self.say(from, bucket, Said::Pull { id, since, cursor, stay, releases }, cx);
@@ -138,7 +139,8 @@ impl Primary {
         cx: &mut Context<'_>,
     ) {
         let Some(arrival) = cx.state.head.moves.arrival(bucket) else { return };
-        let is_its = (arrival.id, arrival.since, arrival.from) == (id, since, group);
+        let named = told(cx.life, arrival.id);
+        let is_its = (named, arrival.since, arrival.from) == (id, since, group);
         if !is_its || self.tail.step_of(bucket).is_some() || !self.may_propose() {
             return;
         }
@@ -151,7 +153,8 @@ impl Primary {
         let Some(pull) = self.moving.pulls.get(&bucket).filter(|pull| pull.cursor == cursor) else {
             return;
         };
-        // Another group has had it since the copy began: what was purged there, no page tells.
+        // Another group has had it since the copy began: what was purged there, no page tells. Nor
+        // what was written after a loss at a place from which the copy has an entry that is lost.
         let is_of_later = page.stay > known && !mutant!("txn_goes_on_with_a_later_stay");
         let lacks_a_purge = match arrival.purged.or(pull.first) {
             Some(first) => has_purged(first, page.purged),
@@ -244,7 +247,7 @@ impl Primary {
     ) {
         let Some(arrival) = cx.state.head.moves.arrival(bucket) else { return };
         invariant!(!cx.state.is_here(bucket), "what is copied is not here");
-        let is_its = (arrival.from, arrival.id) == (group, id);
+        let is_its = (arrival.from, told(cx.life, arrival.id)) == (group, id);
         let is_wanted = self.moving.may_have(bucket, cx.state.group);
         if is_its && !is_wanted && self.tail.step_of(bucket).is_none() && self.may_propose() {
             probe!("serializable/copy_not_wanted");

@@ -239,7 +239,8 @@ impl Lanes {
         let (state, table) = (&its.machine.state, &its.disk);
         let (now, wall) = (self.now, self.now.0 / 1_000_000);
         let is_settled = its.replica.as_ref().is_some_and(Replica::is_settled);
-        let mut cx = Context { state, is_settled, table, now, wall, out: &mut out };
+        let life = 0;
+        let mut cx = Context { state, is_settled, life, table, now, wall, out: &mut out };
         its.member.handle(input, &mut cx);
         let mut actions: VecDeque<Action> = out.into();
         while let Some(action) = actions.pop_front() {

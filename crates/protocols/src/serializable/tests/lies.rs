@@ -277,8 +277,8 @@ fn a_grant_of_another_group_takes_no_vote_back() {
 fn what_no_member_would_take_is_not_proposed() {
     let (state, disk, mut out) = (State::new(GroupId(1)), Disk::default(), Vec::new());
     let now = quorate_kernel::time::Time(0);
-    let mut cx =
-        Context { state: &state, is_settled: true, table: &disk, now, wall: 5, out: &mut out };
+    let (state, table, is_settled) = (&state, &disk, true);
+    let mut cx = Context { state, is_settled, life: 0, table, now, wall: 5, out: &mut out };
     let mut primary = Primary::new(&cx);
     primary.propose(Entry::Horizon { counter: u64::MAX - 1 }, &mut cx);
     assert_eq!(cx.out.len(), 1, "this one they take");

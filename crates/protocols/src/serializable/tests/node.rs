@@ -65,6 +65,8 @@ pub struct Replica {
 pub struct Group {
     pub id: GroupId,
     pub log: Vec<Bytes>,
+    /// How often it has lost something.
+    pub life: u64,
     /// What the primary has proposed and nobody has committed.
     pub tail: Vec<Bytes>,
     pub primary: usize,
@@ -88,6 +90,7 @@ impl Group {
         Group {
             id,
             log: Vec::new(),
+            life: 0,
             tail: Vec::new(),
             primary: 0,
             replicas: (0..REPLICAS).map(|_| replica()).collect(),

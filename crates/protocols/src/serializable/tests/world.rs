@@ -87,8 +87,8 @@ impl World {
         let its = &mut group.replicas[replica];
         let wall = (self.now.0 / 1_000_000).saturating_add_signed(its.skew_ms);
         let (mut out, is_settled) = (Vec::new(), !its.is_copying);
-        let (state, table, now) = (&its.state, &its.disk, self.now);
-        let mut cx = Context { state, is_settled, table, now, wall, out: &mut out };
+        let (state, table, now, life) = (&its.state, &its.disk, self.now, group.life);
+        let mut cx = Context { state, is_settled, life, table, now, wall, out: &mut out };
         its.member.handle(input, &mut cx);
         let (mut not_taken, mut not_confirmed) = (0, Vec::new());
         for action in out {

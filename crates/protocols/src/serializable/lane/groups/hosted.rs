@@ -168,7 +168,10 @@ impl Serializable {
         let mut out = Vec::new();
         let (state, table, now, wall) = (&hosted.state, cx.table, cx.now, wall(cx));
         let is_settled = hosted.replica.is_settled();
-        let mut on = serializable::Context { state, is_settled, table, now, wall, out: &mut out };
+        let life = hosted.replica.configuration().life.0;
+        let out_of = &mut out;
+        let mut on =
+            serializable::Context { state, is_settled, life, table, now, wall, out: out_of };
         hosted.member.handle(input, &mut on);
         // Nothing behind one that was refused is taken: the order would be another.
         let (mut not_taken, mut not_confirmed, mut is_placed) = (0, Vec::new(), false);

@@ -7,9 +7,11 @@ use super::moves::{
 use super::*;
 use crate::serializable::lane::Shape;
 use crate::serializable::moves::places::{Look, first_key};
+use crate::serializable::tests::node::Group;
 use crate::serializable::tests::world::Disk;
 use crate::serializable::{Act, Entry, Expiry, Refused, Request, Said, State, Step, Version};
 use quorate_kernel::time::Span;
+use std::string::ToString;
 use std::vec::Vec;
 
 /// The copy is given up and made again, and all the while one of them serves the bucket.
@@ -316,4 +318,55 @@ fn a_bucket_is_handed_over_to_the_group_that_it_should_be_of() {
     want(&mut world);
     end(&mut world);
     assert_eq!(home(&world), Some(TWO));
+}
+
+/// A group goes on without so many of its last entries, and counts their places anew.
+fn lose(world: &mut World, at: usize, count: usize) {
+    let group = &mut world.groups[at];
+    let log = group.log[..group.log.len() - count].to_vec();
+    let (life, founding) = (group.life + 1, group.replicas[0].state.founding);
+    *group = Group { log, life, ..Group::new(group.id) };
+    for its in &mut group.replicas {
+        its.state.founding = founding;
+    }
+    world.serve(at);
+}
+
+#[test]
+fn what_is_written_after_a_loss_of_the_source_is_copied() {
+    let mut world = placed();
+    for counter in 2..6 {
+        commit_at(&mut world, ONE, tx(counter, 1), "1x", put(&counter.to_string()));
+        world.settle();
+    }
+    copy_once(&mut world);
+    let copied = world.groups[ONE].log.len();
+    lose(&mut world, ONE, 3);
+    let left = at(&world, ONE, "1x");
+    assert_ne!(left, at(&world, TWO, "1x"), "the copy has what is lost");
+    commit_at(&mut world, ONE, tx(9, 1), "1z", put("new"));
+    commit_all(&mut world);
+    assert!(world.groups[ONE].log.len() <= copied, "it stands where something else stood");
+    again(&mut world);
+    assert_eq!(at(&world, TWO, "1z").1, Some("new".into()));
+    assert_eq!(at(&world, TWO, "1x"), left);
+}
+
+/// The names of its copies begin anew.
+#[test]
+fn a_target_that_has_lost_its_log_copies_all_the_same() {
+    let mut world = placed();
+    for counter in 2..6 {
+        let other = share(tx(counter, 1), &[2], &[(other_key(), put("1"))]);
+        world.ask(TWO, Request::Commit(other));
+        world.settle();
+    }
+    copy_once(&mut world);
+    let all = world.groups[TWO].log.len();
+    lose(&mut world, TWO, all);
+    world.net.clear();
+    want(&mut world);
+    end(&mut world);
+    assert_eq!(home(&world), Some(TWO));
+    assert_eq!(at(&world, TWO, "1y").1, Some("0".into()));
 }

@@ -325,3 +325,19 @@ fn a_copy_that_is_dropped_holds_nobody_up() {
     world.run_until("it serves", |world| world.serving() == Some(b));
     world.settle();
 }
+
+/// It was let go, and is counted on again before it has started once more: what it asked before may
+/// be answered yet.
+#[test]
+fn who_learns_again_in_one_start_names_its_questions_anew() {
+    let mut world = World::calm(3, 0, Level::Sync);
+    world.run_ms(500);
+    let learner = world.order()[2];
+    world.turn(learner, |replica, cx| {
+        let before = [replica.next_nonce(cx), replica.next_nonce(cx)];
+        let (group, me, settings) = (replica.group, replica.me, replica.settings);
+        let mut again = crate::vsr::Replica::new(group, me, settings);
+        again.start(None, quorate_kernel::process::Recovery::Intact, cx);
+        assert!(again.next_nonce(cx) > before[1]);
+    });
+}
