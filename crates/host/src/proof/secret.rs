@@ -4,7 +4,7 @@ use quorate_store::text::{bytes, of_bytes};
 use quorate_store::{Secret, create_directory};
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
@@ -54,8 +54,8 @@ pub fn write(place: &Path, secrets: &[Secret]) -> Result<(), SecretError> {
     write_to(&prepared(place)?, secrets)
 }
 
-/// The secret of a cluster whose directories are not all written: beside its file stands the draft
-/// of it, which the next cluster made there may write over.
+/// The secret of a cluster whose directories are not all written: its draft beside it is the same
+/// file by another name, and the next cluster made there may write over both.
 #[must_use = "until it is ended the secret counts for nothing"]
 #[derive(Debug)]
 pub struct Begun {
@@ -80,8 +80,8 @@ impl Begun {
             let mut lock = open(&draft)?;
             lock.try_lock().map_err(|_| in_use())?;
             if path.exists() {
-                let is_begun = std::fs::read(&draft)? == std::fs::read(&path)?;
-                if !is_begun {
+                let (one, other) = (lock.metadata()?, std::fs::metadata(&path)?);
+                if (one.dev(), one.ino()) != (other.dev(), other.ino()) {
                     return Err(in_use());
                 }
                 std::fs::remove_file(&path)?;
@@ -99,13 +99,12 @@ impl Begun {
         Ok(Begun { draft, _lock: lock })
     }
 
-    /// All directories are written. Until they are moved away they, too, say that there is a
-    /// cluster here: the draft need not be gone when power is lost now.
+    /// All directories are written.
     ///
     /// # Errors
     /// [`SecretError`]
     pub fn end(self) -> Result<(), SecretError> {
-        let removed = std::fs::remove_file(&self.draft);
+        let removed = std::fs::remove_file(&self.draft).and_then(|()| sync_place_of(&self.draft));
         removed.map_err(|source| SecretError { path: self.draft, source })
     }
 }
@@ -205,9 +204,10 @@ mod tests {
         begun.end().expect("removed");
         Begun::begin(place.path(), &second).expect_err("it was made");
         // What a change of secrets left behind is no cluster that was begun.
-        let mut draft = open(&draft_of(&path)).expect("a place");
-        fill(&mut draft, &[first, second]).expect("a place");
-        Begun::begin(place.path(), &second).expect_err("it was made");
+        for left in [&[first][..], &[first, second]] {
+            fill(&mut open(&draft_of(&path)).expect("a place"), left).expect("a place");
+            Begun::begin(place.path(), &second).expect_err("it was made");
+        }
         assert_eq!(read(&path).expect("as it was"), [first]);
         write(place.path(), &[first, second]).expect("a place");
         assert_eq!(read(&path).expect("changed"), [first, second]);

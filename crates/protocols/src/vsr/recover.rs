@@ -68,9 +68,9 @@ impl Replica {
     ) {
         invariant!(self.log.end() == Op(0), "a replica is started once");
         // Another replica of this group may have been here in the same start of this node, and what
-        // it asked for may be answered yet. It has asked less often than once a millisecond.
+        // it asked for may be answered yet. It has asked less often than each microsecond.
         if !mutant!("vsr_nonces_count_anew") {
-            self.nonces = (cx.now.0 / 1_000_000) & u64::from(u32::MAX >> 1);
+            self.nonces = (cx.now.0 / 1_000) & u64::from(u32::MAX >> 1);
         }
         self.pulse = Pulse::new(cx.now);
         self.log.open(cx.table);

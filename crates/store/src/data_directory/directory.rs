@@ -51,9 +51,8 @@ const CUT: &str = "cut";
 /// What a new host writes before its identity. A directory with nothing else is as good as empty,
 const BEFORE_IDENTITY: [&str; 8] =
     [LOCK, FORMAT, START, MARK, DATABASE, SEGMENTS, "start.new", "identity.new"];
-/// also with what its operator may put there: its settings, and secrets to accept.
-const SETTINGS: [&str; 4] =
-    ["quorate.toml", "quorate.toml.new", "cluster.secret", "cluster.secret.new"];
+/// also with its settings, which its operator may put there before anything else.
+const SETTINGS: [&str; 2] = ["quorate.toml", "quorate.toml.new"];
 const FORMAT_TEXT: &str = "quorate data directory format ";
 
 /// Writes the data directory of a new node, synced.

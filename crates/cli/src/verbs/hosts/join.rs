@@ -109,12 +109,13 @@ fn join(args: &JoinArgs, seed: &str, config: &Config) -> Result<(), Failure> {
         )));
     }
     let identity = newcomer.accept(&invitation, secret)?;
-    // The identity comes last: what a crash leaves behind before is no host.
+    // Before the identity: without its addresses the host would start at the usual ones.
     write_addresses(data, &doors, None)?;
-    if secrets.len() > 1 || data.join(secret::FILE_NAME).exists() {
+    quorate_store::create(data, &identity)?;
+    // The identity has the secret by which it was invited.
+    if secrets.len() > 1 {
         secret::write(data, &secrets)?;
     }
-    quorate_store::create(data, &identity)?;
     tracing::info!(event = "joining", cluster = %identity.cluster, node = %identity.node, %seed);
     Ok(())
 }

@@ -19,8 +19,8 @@ pub const ROUNDS_MAX: usize = 16;
 /// How many keys are looked at in one step for whether there is any, and about how many bytes.
 const LOOKED_AT: (usize, usize) = (64, 64 * 1024);
 
-/// How many bits of what is told of a place are the place. Of lives the others are left, so that
-/// after 65536 of them one has the bits of the first.
+/// How many bits of what is told of a place are the place. The others are left for the life, which
+/// is named by an epoch: after 65536 epochs they begin anew.
 const PLACE_BITS: u32 = 48;
 
 /// What a look for the keys of a bucket has come to.
@@ -130,20 +130,24 @@ impl Moves {
 
     /// Whether it can be that of a group.
     pub(in crate::serializable) fn is_sound(&self, group: GroupId) -> bool {
+        let is_place = |place: u64| place >> PLACE_BITS == 0;
         let is_moved = |moved: &Moved| {
             let is_away = moved.home != group;
             let is_idle = !moved.is_kept && !moved.is_awaited && moved.arrival.is_none();
             let is_one = !moved.is_kept || moved.arrival.is_none();
-            (is_away || is_idle) && is_one && moved.version < u64::MAX
+            let is_named = moved.arrival.as_ref().is_none_or(|arrival| is_place(arrival.id));
+            (is_away || is_idle) && is_one && is_named && moved.version < u64::MAX
         };
         let are_noted = self.founded.is_empty() || group == STEWARD;
         let are_founded = self.founded.values().all(|members| are_members(members));
-        self.buckets.values().all(is_moved) && are_noted && are_founded
+        let are_places = self.purged.values().copied().all(is_place);
+        self.buckets.values().all(is_moved) && are_places && are_noted && are_founded
     }
 }
 
 /// A place in a group's log as other groups are told it: with the life of that log, as after a loss
-/// places are counted anew, and one place of two lives is not one.
+/// places are counted anew, and one place of two lives is not one. (Buckets move with `sync` alone,
+/// where no life ends: so that this rests on no setting.)
 pub fn told(life: u64, place: u64) -> u64 {
     invariant!(place >> PLACE_BITS == 0, "no log gets so long");
     let life = if mutant!("txn_places_of_any_life") { 0 } else { life };

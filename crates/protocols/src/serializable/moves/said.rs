@@ -22,8 +22,8 @@ pub enum Said {
         cursor: Raw,
         /// How often the bucket was handed over until the source had it.
         stay: u64,
-        /// Whether the bucket is to be handed over before it is answered: if no later entry than
-        /// this one has purged tombstones of it.
+        /// Whether the bucket is to be handed over before it is answered: if this is still its last
+        /// purge, as the source tells it.
         releases: Option<u64>,
     },
     /// The answer: keys that were changed since, as they were committed when it was sent.
