@@ -261,16 +261,22 @@ pub fn give_up(world: &mut World, node: NodeId) {
     });
 }
 
-/// Counted from the last event of the disk it would be young again, and be handed over after the
-/// tombstones of its keys were purged.
-#[test]
-fn what_was_given_up_is_as_old_after_a_start() {
+/// A world with a node that has given up a key of others.
+pub fn given_up() -> (World, NodeId, Bytes) {
     let mut world = World::new(24, Level::Strong, 59);
     world.settle();
     let node = world.up()[0];
     let key = of_others(&world, node);
     put_at(&mut world, node, &key, 3);
     give_up(&mut world, node);
+    (world, node, key)
+}
+
+/// Counted from the last event of the disk it would be young again, and be handed over after the
+/// tombstones of its keys were purged.
+#[test]
+fn what_was_given_up_is_as_old_after_a_start() {
+    let (mut world, node, key) = given_up();
     for number in 0..8 {
         world.done(&format!("y{number}"), put("1"));
     }
@@ -361,12 +367,8 @@ fn what_was_given_up_long_ago_is_not_brought_back() {
 /// The end of a leaf was listed when the range was given up before, and is answered late.
 #[test]
 fn an_answer_to_an_earlier_question_hands_no_leaf_over() {
-    let mut world = World::new(24, Level::Strong, 59);
-    world.settle();
-    let (node, other) = (world.up()[0], world.up()[1]);
-    let key = of_others(&world, node);
-    put_at(&mut world, node, &key, 3);
-    give_up(&mut world, node);
+    let (mut world, node, key) = given_up();
+    let other = world.up()[1];
     let listed = Rc::new(RefCell::new(None));
     let heard = Rc::clone(&listed);
     world.cut = Some(Box::new(move |from, _, message| match message {

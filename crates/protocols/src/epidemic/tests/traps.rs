@@ -1,6 +1,6 @@
 //! Single traps, with messages that are put in.
 
-use super::joining::{give_up, of_others, put_at};
+use super::joining::given_up;
 use super::world::{World, put, value};
 use crate::epidemic::Level;
 use crate::epidemic::keys::wire_key;
@@ -203,12 +203,7 @@ fn a_request_without_order_does_not_go_to_all_neighbours() {
 /// A leaf was given up between a comparison and its answer.
 #[test]
 fn what_was_given_up_is_listed_to_no_peer_that_compares() {
-    let mut world = World::new(24, Level::Strong, 59);
-    world.settle();
-    let node = world.up()[0];
-    let key = of_others(&world, node);
-    put_at(&mut world, node, &key, 3);
-    give_up(&mut world, node);
+    let (mut world, node, key) = given_up();
     let leaf = leaf(position(&key));
     let is_peer =
         |it: &NodeId| *it != node && world.state(*it).range() == world.state(node).range();
