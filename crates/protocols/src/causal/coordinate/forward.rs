@@ -7,7 +7,7 @@
 //! is followed by another.
 
 use super::get::refuse;
-use super::operations::{Origin, Work, Writer};
+use super::operations::{Operation, Origin, Work, Writer};
 use super::put::{Update, siblings_too_large};
 use super::seen::Seen;
 use crate::causal::message::{Ending, Message, TOLD_BYTES_MAX, tell_fitting};
@@ -18,6 +18,7 @@ use bytes::Bytes;
 use quorate_kernel::ids::{Incarnation, NodeId};
 use quorate_kernel::invariant;
 use quorate_kernel::limits::OPERATIONS_MAX;
+use quorate_kernel::mutant;
 use quorate_kernel::operation::{Outcome, Refusal};
 use quorate_kernel::probe;
 use quorate_kernel::time::{Span, Time};
@@ -234,6 +235,9 @@ impl Causal {
                     let next = self.nearest(&key, &refused, cx.now);
                     return self.forward_to(op, next, cx);
                 }
+                if !mutant!("causal_forwards_no_more") {
+                    return self.forward_anew(op, cx);
+                }
                 Outcome::Refused(Refusal::NoRoute)
             }
         };
@@ -241,6 +245,26 @@ impl Causal {
         invariant!(self.volatile.operations.has_timer(), "who still waits is woken");
         // The coordinator told it when it was durable there.
         cx.fx.answer_early(asker.ticket, outcome);
+    }
+
+    /// All that the known map names have done nothing: they know of another map, or one of them
+    /// does not know yet that it is meant. They are asked again in a while, under another number:
+    /// of this one they remember that they did nothing.
+    fn forward_anew(&mut self, op: u64, cx: &mut Context<'_>) {
+        probe!("causal/forward_anew");
+        let operations = &mut self.volatile.operations;
+        let Some(Operation { key, deadline, mut work, .. }) = operations.remove(op) else { return };
+        let next = operations.number();
+        if let Work::Forward { target, refused, message, .. } = &mut work {
+            (*target, *refused) = (None, BTreeSet::new());
+            if let Message::WriteA { op, .. }
+            | Message::WriteAgainA { op, .. }
+            | Message::WriteSeenA { op, .. } = message
+            {
+                *op = next;
+            }
+        }
+        operations.insert(next, key, deadline, work, cx);
     }
 
     fn forward_to(&mut self, op: u64, next: Option<Incarnation>, cx: &mut Context<'_>) {

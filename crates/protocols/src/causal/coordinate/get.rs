@@ -339,6 +339,10 @@ impl Causal {
                 refuse(ticket, Refusal::NoQuorum { reached, needed }, cx);
             }
             Work::Write { origin, .. } => self.end_unknown(origin, cx),
+            // Nobody has it: whoever had it has said that it did nothing.
+            Work::Forward { asker, target: None, .. } => {
+                refuse(asker.ticket, Refusal::NoQuorum { reached: 0, needed: 1 }, cx);
+            }
             // A refusal promises nothing, least of all this one.
             Work::Forward { asker, .. } => refuse(asker.ticket, Refusal::OutcomeUnknown, cx),
             Work::List { ticket, .. } => {
