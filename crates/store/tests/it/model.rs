@@ -229,10 +229,20 @@ fn after(groups: u8, then: &[Step]) -> Vec<Step> {
 /// More groups than all segments of a narrow log have pages for.
 const GROUPS_OF_A_USE: u8 = 70;
 
-fn ends_as_it_may<S: Subject>(new: fn() -> S, seeds: u64) {
+/// Takes every end with so many seeds; returns how many batches each lost that may lose some.
+fn losses<S: Subject>(new: fn() -> S, seeds: u64) -> Vec<(&'static str, usize)> {
+    let mut losses = Vec::new();
     for (name, may_lose, steps) in ENDS {
-        let lost: usize = (0..seeds).map(|seed| run(new(), &steps(seed))).sum();
-        assert_eq!(lost > 0, may_lose, "{name}: {lost} batches were lost");
+        let lost = (0..seeds).map(|seed| run(new(), &steps(seed))).sum();
+        assert!(may_lose || lost == 0, "{name}: {lost} batches were lost");
+        losses.extend(may_lose.then_some((name, lost)));
+    }
+    losses
+}
+
+fn ends_as_it_may<S: Subject>(new: fn() -> S, seeds: u64) {
+    for (name, lost) in losses(new, seeds) {
+        assert!(lost > 0, "{name}: nothing was lost");
     }
 }
 
@@ -251,9 +261,12 @@ fn tiny() -> OnDisk {
     OnDisk::with(Options { memtable_bytes: 300, ..narrow() })
 }
 
+/// A table that is written in the meantime makes what it holds durable. When it is, the machine
+/// decides, so that a single end may lose nothing with any seed.
 #[test]
 fn the_store_of_many_tables_ends_as_it_may() {
-    ends_as_it_may(tiny, 8);
+    let losses = losses(tiny, 8);
+    assert!(losses.iter().any(|(_, lost)| *lost > 0), "nothing was lost: {losses:?}");
 }
 
 #[test]
