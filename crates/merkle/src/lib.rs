@@ -37,7 +37,8 @@
 //!
 //! # Known limits
 //! A write is acknowledged when its coordinator holds it (`w = 1`). A host that gives a partition
-//! up hands nothing over. A tree is not stored; it is built again at a start.
+//! up hands nothing over. A tree is not stored; it is built again at a start. A forwarded write
+//! that meets no replica is refused at once, and one that is repeated is not answered again.
 
 #![no_std]
 

@@ -105,7 +105,9 @@ use alloc::boxed::Box;
 use map::{Map, Shape};
 use quorate_kernel::ids::Incarnation;
 use quorate_kernel::lane::{Hosted, Lane};
-use quorate_kernel::limits::{CLOCK_RANGES_MAX, LIST_KEYS_MAX, WRITE_NAMES_MAX};
+use quorate_kernel::limits::{
+    CLOCK_RANGES_MAX, LIST_KEYS_MAX, WRITE_NAMES_MAX, WRITES_REMEMBERED_MAX,
+};
 use quorate_kernel::process;
 use quorate_kernel::time::Span;
 pub use rules::ENGINE;
@@ -158,6 +160,8 @@ pub struct Limits {
     pub clock_ranges: usize,
     /// The most names of writes that all replicas of a host remember.
     pub names: usize,
+    /// The most writes of other nodes whose endings a host remembers.
+    pub writes: usize,
     /// The longest rest between two exchanges of replicas with nothing to tell, in intervals; with
     /// 1 they never rest, as in the paper.
     pub backoff_intervals: u64,
@@ -173,6 +177,7 @@ impl Default for Limits {
             scan_keys: LIST_KEYS_MAX,
             clock_ranges: CLOCK_RANGES_MAX,
             names: WRITE_NAMES_MAX,
+            writes: WRITES_REMEMBERED_MAX,
             backoff_intervals: anti_entropy::backoff::INTERVALS_MAX,
             spare_dots: replicate::dot_log::SPARE_DOTS,
         }

@@ -33,7 +33,7 @@ pub const ENGINE: Engine = Engine {
     token: |_, key| hash_of_key(key),
     mode: |_| "eventual",
     open: |opening| Ok(super::lane(Settings::of(opening)?)),
-    numbers: &["clock_ranges", "names", "page_bytes", "scan_keys", "spare_dots"],
+    numbers: &["clock_ranges", "names", "page_bytes", "scan_keys", "spare_dots", "writes"],
     settings: &[
         Setting {
             name: "replicas",
@@ -200,6 +200,7 @@ impl Limits {
             scan_keys: size("scan_keys", usual.scan_keys),
             clock_ranges: size("clock_ranges", usual.clock_ranges),
             names: size("names", usual.names),
+            writes: size("writes", usual.writes),
             backoff_intervals: usual.backoff_intervals,
             spare_dots: size("spare_dots", usual.spare_dots),
         }

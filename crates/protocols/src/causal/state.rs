@@ -2,19 +2,18 @@
 
 use super::Causal;
 use super::coordinate::operations::Operations;
+use super::coordinate::remembered::Remembered;
 use super::handover::leave::Leaving;
 use super::map::Map;
-use super::message::Ending;
 use super::replicate::dot_log::DotLog;
 use super::replicate::replica::Replica;
 use crate::dots::dot::Partition;
-use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use bytes::Bytes;
-use quorate_kernel::ids::{Incarnation, NodeId, Start};
+use quorate_kernel::ids::{NodeId, Start};
 use quorate_kernel::keyspace::{Keyspace, Settlement, Tenure};
-use quorate_kernel::limits::WRITES_REMEMBERED_MAX;
 use quorate_kernel::time::Time;
 
 /// What is stored.
@@ -70,41 +69,6 @@ pub(super) struct Volatile {
     pub owed: BTreeMap<(Partition, u64, Settlement), Option<Time>>,
     /// What is counted.
     pub counters: Counters,
-}
-
-/// Forwarded writes by who forwarded them and their numbers there, the oldest forgotten first.
-#[derive(Debug, Default)]
-pub(super) struct Remembered {
-    told: BTreeMap<(Incarnation, u64), Option<Ending>>,
-    order: VecDeque<(Incarnation, u64)>,
-}
-
-impl Remembered {
-    /// A write arrives. If it did before: what was told of it, unless it is still under way.
-    pub fn begin(&mut self, write: (Incarnation, u64)) -> Option<Option<Ending>> {
-        if let Some(told) = self.told.get(&write) {
-            return Some(told.clone());
-        }
-        self.told.insert(write, None);
-        self.order.push_back(write);
-        while self.order.len() > WRITES_REMEMBERED_MAX {
-            let oldest = self.order.pop_front();
-            oldest.map(|oldest| self.told.remove(&oldest));
-        }
-        None
-    }
-
-    /// Whether it is known how a write ended.
-    pub fn has_ended(&self, write: (Incarnation, u64)) -> bool {
-        matches!(self.told.get(&write), Some(Some(_)))
-    }
-
-    /// A write has ended.
-    pub fn conclude(&mut self, write: (Incarnation, u64), ending: Ending) {
-        if let Some(known) = self.told.get_mut(&write) {
-            *known = Some(ending);
-        }
-    }
 }
 
 /// What is counted.

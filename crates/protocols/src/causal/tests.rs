@@ -21,6 +21,7 @@
 //! | [`show`] | messages and writes in readable form |
 //! | [`slow`] | answers that take longer than they are waited for |
 //! | [`traps`] | mistakes that the protocol invites |
+//! | [`waits`] | what waits while the only replica moves |
 //! | [`wire`] | every message is read back, and any bytes are survived |
 
 mod backlog;
@@ -36,6 +37,7 @@ mod retries;
 mod show;
 mod slow;
 mod traps;
+mod waits;
 mod wire;
 
 use super::Causal;

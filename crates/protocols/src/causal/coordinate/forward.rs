@@ -4,13 +4,15 @@
 //! the last second, or asks all of them for the object and takes the first that answers: so it is
 //! one that can be reached, in the start it is in. It stays with that one, as a second replica, or
 //! a later start of the same, could do the write a second time. Only one that says it did nothing
-//! is followed by another.
+//! is followed by another. Where all have, they know another map, or do not know yet that they are
+//! meant: they are asked again in a while.
 
 use super::get::refuse;
-use super::operations::{Operation, Origin, Work, Writer};
+use super::operations::{Forwarded, Origin, Work, Writer};
 use super::put::{Update, siblings_too_large};
 use super::seen::Seen;
 use crate::causal::message::{Ending, Message, TOLD_BYTES_MAX, tell_fitting};
+use crate::causal::replicate::twins::ON_ITS_WAY;
 use crate::causal::{Causal, Context};
 use crate::dots::context::CausalContext;
 use alloc::collections::BTreeSet;
@@ -43,11 +45,9 @@ impl Causal {
     ) {
         let op = self.volatile.operations.number();
         let Update { key, value, seen, name } = update;
-        let within_ms = millis(deadline - cx.now);
         let own = u128::from(cx.me.node.0) << 64
             | u128::from(cx.me.start.0) << 32
             | u128::from(op & u64::from(u32::MAX));
-        let WriteName { id, age } = name.unwrap_or(WriteName { id: WriteId(own), age: Span(0) });
         let context = match tell_fitting(&seen.context) {
             Ok(context) => context,
             Err(length) => {
@@ -57,54 +57,25 @@ impl Causal {
                 return refuse(asker.ticket, refusal, cx);
             }
         };
-        // One that was sent before is never taken for one that was not.
-        let age_ms = if age > Span(0) { millis(age).max(1) } else { 0 };
-        let names = seen.tell_names();
-        let message = {
-            let (is_delete, value) = (value.is_none(), value.unwrap_or_default());
-            let key = key.clone();
-            match (names.is_empty(), age_ms) {
-                (true, 0) => Message::WriteA { op, id, context, is_delete, within_ms, key, value },
-                (true, _) if !is_delete => {
-                    Message::WriteAgainA { age_ms, op, id, context, within_ms, key, value }
-                }
-                _ => Message::WriteSeenA {
-                    names,
-                    age_ms,
-                    op,
-                    id,
-                    context,
-                    is_delete,
-                    within_ms,
-                    key,
-                    value,
-                },
-            }
-        };
+        let (is_named, names) = (name.is_some(), seen.tell_names());
+        let name = name.unwrap_or(WriteName { id: WriteId(own), age: Span(0) });
+        let write = Forwarded { name, is_named, begun: cx.now, context, names, value };
         let refused = BTreeSet::new();
         let target = self.nearest(&key, &refused, cx.now);
-        let work = Work::Forward { asker, target, refused, begun: cx.now, message };
+        let work = Work::Forward { asker, target, refused, write };
         self.volatile.operations.insert(op, key, deadline, work, cx);
         self.forward_on(op, cx);
     }
 
     /// Sends a write to the replica that was chosen, again if it was sent before; or asks who can
     /// be chosen. Requests promise nothing.
-    pub(super) fn forward_on(&mut self, op: u64, cx: &mut Context<'_>) {
+    fn forward_on(&mut self, op: u64, cx: &mut Context<'_>) {
         let Some(operation) = self.volatile.operations.get_mut(op) else { return };
         let key = operation.key.clone();
-        let Work::Forward { target, refused, begun, message, .. } = &operation.work else {
-            return;
-        };
+        let Work::Forward { target, refused, write, .. } = &operation.work else { return };
         match target {
             Some(target) => {
-                let mut message = message.clone();
-                if let Message::WriteAgainA { age_ms, .. } | Message::WriteSeenA { age_ms, .. } =
-                    &mut message
-                    && *age_ms > 0
-                {
-                    *age_ms = age_ms.saturating_add(millis(cx.now - *begun));
-                }
+                let message = write.message(op, key, operation.deadline, cx.now);
                 cx.fx.send_early(*target, message);
             }
             None => {
@@ -118,6 +89,20 @@ impl Causal {
         }
     }
 
+    /// A write has waited for a while. If nobody has it, whoever refused it is asked as well: it
+    /// may be meant by now.
+    pub(super) fn forward_again(&mut self, op: u64, cx: &mut Context<'_>) {
+        if let Some(operation) = self.volatile.operations.get_mut(op)
+            && let Work::Forward { target: None, refused, .. } = &mut operation.work
+            && !refused.is_empty()
+            && !mutant!("causal_forwards_no_more")
+        {
+            probe!("causal/forward_anew");
+            refused.clear();
+        }
+        self.forward_on(op, cx);
+    }
+
     /// A replica has answered and can be chosen.
     pub(super) fn on_reachable(&mut self, from: Incarnation, op: u64, cx: &mut Context<'_>) {
         let Some(operation) = self.volatile.operations.get_mut(op) else { return };
@@ -126,8 +111,7 @@ impl Causal {
         invariant!(target.as_ref().is_none_or(is_meant), "who cannot do it is not asked again");
         if target.is_none() && !refused.contains(&from.node) {
             probe!("causal/forward_after_asking");
-            *target = Some(from);
-            self.forward_on(op, cx);
+            self.forward_to(op, from, cx);
         }
         invariant!(self.volatile.operations.has_timer(), "who waits is woken");
     }
@@ -171,7 +155,8 @@ impl Causal {
         invariant!(in_hand <= OPERATIONS_MAX, "what is in hand is bounded");
         // Of a repeated one the first ending holds, whoever has the partition by now: who hears
         // "not here" of a write that was done has it done once more elsewhere.
-        let ending = match self.volatile.remembered.begin((from, op)) {
+        let most = self.settings.limits.writes;
+        let ending = match self.volatile.remembered.begin((from, op), most) {
             Some(Some(ending)) => {
                 probe!("causal/forwarded_twice");
                 ending
@@ -231,14 +216,10 @@ impl Causal {
                 refused.insert(from.node);
                 *target = None;
                 let refused = refused.clone();
-                if self.replicas_of(&key).iter().any(|(_, host)| !refused.contains(host)) {
-                    let next = self.nearest(&key, &refused, cx.now);
-                    return self.forward_to(op, next, cx);
-                }
-                if !mutant!("causal_forwards_no_more") {
-                    return self.forward_anew(op, cx);
-                }
-                Outcome::Refused(Refusal::NoRoute)
+                return match self.nearest(&key, &refused, cx.now) {
+                    Some(next) => self.forward_to(op, next, cx),
+                    None => self.forward_on(op, cx),
+                };
             }
         };
         self.volatile.operations.remove(op);
@@ -247,32 +228,48 @@ impl Causal {
         cx.fx.answer_early(asker.ticket, outcome);
     }
 
-    /// All that the known map names have done nothing: they know of another map, or one of them
-    /// does not know yet that it is meant. They are asked again in a while, under another number:
-    /// of this one they remember that they did nothing.
-    fn forward_anew(&mut self, op: u64, cx: &mut Context<'_>) {
-        probe!("causal/forward_anew");
-        let operations = &mut self.volatile.operations;
-        let Some(Operation { key, deadline, mut work, .. }) = operations.remove(op) else { return };
-        let next = operations.number();
-        if let Work::Forward { target, refused, message, .. } = &mut work {
-            (*target, *refused) = (None, BTreeSet::new());
-            if let Message::WriteA { op, .. }
-            | Message::WriteAgainA { op, .. }
-            | Message::WriteSeenA { op, .. } = message
-            {
-                *op = next;
-            }
-        }
-        operations.insert(next, key, deadline, work, cx);
-    }
-
-    fn forward_to(&mut self, op: u64, next: Option<Incarnation>, cx: &mut Context<'_>) {
+    /// Sends a write to this one first, under a number of its own: who got it under an earlier one
+    /// remembers that it did nothing.
+    fn forward_to(&mut self, op: u64, next: Incarnation, cx: &mut Context<'_>) {
+        let Some(op) = self.volatile.operations.renumber(op) else { return };
         if let Some(operation) = self.volatile.operations.get_mut(op)
             && let Work::Forward { target, .. } = &mut operation.work
         {
-            *target = next;
+            *target = Some(next);
         }
         self.forward_on(op, cx);
+    }
+}
+
+impl Forwarded {
+    /// The write as it is sent now, under this number.
+    fn message(&self, op: u64, key: Bytes, deadline: Time, now: Time) -> Message {
+        let Forwarded { name: WriteName { id, age }, context, names, .. } = self;
+        let (id, context, names) = (*id, context.clone(), names.clone());
+        let within_ms = millis(deadline - now);
+        let waited = now - self.begun;
+        // Who named it may have sent it elsewhere meanwhile: then it is no longer sent first, and
+        // one that was sent before is never taken for one that was not.
+        let is_sent_again = self.is_named && waited >= ON_ITS_WAY && !mutant!("causal_waits_young");
+        let is_first = *age == Span(0) && !is_sent_again;
+        let age_ms = if is_first { 0 } else { millis(Span(age.0 + waited.0)).max(1) };
+        let (is_delete, value) = (self.value.is_none(), self.value.clone().unwrap_or_default());
+        match (names.is_empty(), age_ms) {
+            (true, 0) => Message::WriteA { op, id, context, is_delete, within_ms, key, value },
+            (true, _) if !is_delete => {
+                Message::WriteAgainA { age_ms, op, id, context, within_ms, key, value }
+            }
+            _ => Message::WriteSeenA {
+                names,
+                age_ms,
+                op,
+                id,
+                context,
+                is_delete,
+                within_ms,
+                key,
+                value,
+            },
+        }
     }
 }

@@ -325,8 +325,8 @@ impl Causal {
                 Work::Read { .. } => self.ask_replicas_but(None, id, cx),
                 Work::Write { .. } => self.replicate_again(id, cx),
                 // The same start of a node does a repeated write once.
-                Work::Forward { .. } => self.forward_on(id, cx),
-                Work::List { .. } => self.ask_lists(id, cx),
+                Work::Forward { .. } => self.forward_again(id, cx),
+                Work::List { .. } => self.ask_lists_but(None, id, cx),
             }
         }
     }
@@ -339,7 +339,7 @@ impl Causal {
                 refuse(ticket, Refusal::NoQuorum { reached, needed }, cx);
             }
             Work::Write { origin, .. } => self.end_unknown(origin, cx),
-            // Nobody has it: whoever had it has said that it did nothing.
+            // It was sent to nobody, or all who got it have said that they did nothing.
             Work::Forward { asker, target: None, .. } => {
                 refuse(asker.ticket, Refusal::NoQuorum { reached: 0, needed: 1 }, cx);
             }

@@ -6,5 +6,6 @@ pub(crate) mod get;
 pub(crate) mod operations;
 pub(crate) mod plain;
 mod put;
+pub(crate) mod remembered;
 mod repair;
 pub(crate) mod seen;

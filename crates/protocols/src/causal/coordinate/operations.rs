@@ -2,15 +2,17 @@
 
 use super::seen::Seen;
 use crate::causal::Context;
-use crate::causal::message::Message;
+use crate::causal::message::{Message, TellContext};
 use crate::causal::timer::Timer;
-use crate::dots::dot::Partition;
+use crate::dots::dot::{Dot, Partition};
 use crate::dots::object::Object;
 use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::ids::{Incarnation, NodeId, Ticket};
 use quorate_kernel::operation::Which;
 use quorate_kernel::time::{Span, Time};
+use quorate_kernel::write::{WriteId, WriteName};
 
 /// How long an answer is waited for before a message is sent again.
 pub(super) const RETRY: Span = Span::millis(250);
@@ -55,6 +57,23 @@ pub(crate) enum Origin {
     Peer(Incarnation, u64),
 }
 
+/// A write that is given to a replica elsewhere.
+#[derive(Debug)]
+pub(crate) struct Forwarded {
+    /// How it is known, and how old it was when it came here.
+    pub name: WriteName,
+    /// Whether its client named it, and may send it again.
+    pub is_named: bool,
+    /// When it came here.
+    pub begun: Time,
+    /// What it replaces.
+    pub context: TellContext,
+    /// The names of what it replaces, by their dots.
+    pub names: Vec<(Dot, WriteId)>,
+    /// None for a delete.
+    pub value: Option<Bytes>,
+}
+
 /// What is under way.
 #[derive(Debug)]
 pub(crate) enum Work {
@@ -88,12 +107,10 @@ pub(crate) enum Work {
         asker: Writer,
         /// Whom it was sent to, if a replica that can be reached is known.
         target: Option<Incarnation>,
-        /// Who said that it cannot.
+        /// Who said that it cannot, since all were asked.
         refused: BTreeSet<NodeId>,
-        /// Since when.
-        begun: Time,
-        /// What was sent.
-        message: Message,
+        /// What it is given.
+        write: Forwarded,
     },
     /// A list of keys that a replica elsewhere makes; the operation's key is the hash it begins at.
     List {
@@ -146,6 +163,16 @@ impl Operations {
 
     pub fn get_mut(&mut self, id: u64) -> Option<&mut Operation> {
         self.by_id.get_mut(&id)
+    }
+
+    /// Gives an operation a number that none had, and returns it.
+    pub fn renumber(&mut self, id: u64) -> Option<u64> {
+        let operation = self.by_id.remove(&id)?;
+        let next = self.number();
+        self.alarms.remove(&(operation.alarm, id));
+        self.alarms.insert((operation.alarm, next));
+        self.by_id.insert(next, operation);
+        Some(next)
     }
 
     /// Ends the wait.

@@ -18,7 +18,7 @@ use crate::dots::object::Object;
 use alloc::vec::Vec;
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use quorate_kernel::error::WireError;
-use quorate_kernel::ids::{Incarnation, Ticket};
+use quorate_kernel::ids::{Incarnation, NodeId, Ticket};
 use quorate_kernel::invariant;
 use quorate_kernel::limits::{KEY_BYTES_MAX, OPERATIONS_MAX, SCAN_KEYS_MAX};
 use quorate_kernel::operation::{Cursor, Outcome, Refusal};
@@ -74,16 +74,17 @@ impl Causal {
         let key = Bytes::copy_from_slice(&from.to_be_bytes());
         let id = self.volatile.operations.number();
         self.volatile.operations.insert(id, key, deadline, Work::List { ticket, limit }, cx);
-        self.ask_lists(id, cx);
+        self.ask_lists_but(Some(cx.me.node), id, cx);
     }
 
-    /// Asks every replica of a part of the hash space for its keys. A question promises nothing.
-    pub(super) fn ask_lists(&mut self, id: u64, cx: &mut Context<'_>) {
+    /// Asks every replica of a part of the hash space for its keys, but for the one of a host that
+    /// cannot tell them now. Later it may. A question promises nothing.
+    pub(super) fn ask_lists_but(&mut self, without: Option<NodeId>, id: u64, cx: &mut Context<'_>) {
         let Some(operation) = self.volatile.operations.get_mut(id) else { return };
         let Work::List { limit, .. } = operation.work else { return };
         let (key, from) = (operation.key.clone(), hash_of(&operation.key));
         for (_, host) in self.replicas_of(&key) {
-            if host != cx.me.node {
+            if Some(host) != without {
                 cx.fx.send_early(host, Message::ListA { op: id, from, limit });
             }
         }

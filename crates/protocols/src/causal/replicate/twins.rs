@@ -34,7 +34,7 @@ const NAMES_TOLD: usize = 64;
 
 /// How long a repeated write may be on its way from its client: by so much it may be older than
 /// it says.
-const ON_ITS_WAY: Span = Span::secs(1);
+pub(crate) const ON_ITS_WAY: Span = Span::secs(1);
 
 /// What is known of a write that has a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,7 +10,6 @@ use quorate_kernel::operation::{Operation, Outcome, Refusal};
 use quorate_kernel::time::Span;
 use quorate_kernel::values::Values;
 use quorate_kernel::write::{WriteId, WriteName};
-use std::string::ToString;
 use std::vec::Vec;
 
 /// Writes `x` under the one name of these tests, which was first sent so long ago.
@@ -210,42 +209,4 @@ fn the_answer_to_a_retry_covers_nothing() {
         panic!("done")
     };
     assert!(told.is_empty(), "it may have been replaced since");
-}
-
-/// The only replica has moved, and the node that a client writes through does not know it yet. It
-/// has asked the former holder, which does nothing.
-fn written_while_it_moves() -> (CausalWorld, usize) {
-    let options = ["replicas=1", "partitions=1"].map(|option| option.to_string()).into();
-    let mut world: CausalWorld =
-        World::new(&Setup { members: 1, spares: 2, options, ..Setup::default() });
-    calm(&mut world, Span::secs(1));
-    assert!(is_stored(&put(&mut world, 3, "j", "w", Bytes::new())), "the first is at hand");
-    (1..=2).for_each(|node| world.place(node, &[AWAY]));
-    let write = Operation::put_over(bytes("k"), bytes("x"), Bytes::new(), None);
-    let number = world.request(3, write, Span::secs(9));
-    run(&mut world, Span::millis(200), |name, _, _| name == "MapB");
-    assert_eq!(world.answers[number].1, None, "it is elsewhere");
-    (world, number)
-}
-
-const AWAY: Move = Move { out: 1, into: 2, gone: false };
-
-#[test]
-fn a_write_waits_for_the_map_that_says_where_its_key_went() {
-    let (mut world, number) = written_while_it_moves();
-    calm(&mut world, Span::secs(2));
-    let answer = world.answers[number].1.clone();
-    assert!(answer.as_ref().is_some_and(is_stored), "{answer:?}");
-    expect(&mut world, &[2, 3], &["x"]);
-}
-
-/// What it has said it remembers.
-#[test]
-fn a_write_is_done_by_a_replica_that_was_none_when_it_was_asked_first() {
-    let (mut world, number) = written_while_it_moves();
-    let back = Move { out: 2, into: 1, gone: false };
-    (1..=3).for_each(|node| world.place(node, &[AWAY, back]));
-    calm(&mut world, Span::secs(2));
-    let answer = world.answers[number].1.clone();
-    assert!(answer.as_ref().is_some_and(is_stored), "{answer:?}");
 }
