@@ -164,7 +164,7 @@ pub const CONTEXT_BYTES_MAX: usize = 64 * 1024;
 pub const CLOCK_RANGES_MAX: usize = 256;
 /// The most keys that one replica strips, or hands over, in one turn.
 pub const STRIP_KEYS_MAX: usize = 1024;
-/// The most finished writes by name that a replica remembers, to know a repeated one.
+/// The most writes that other nodes forwarded whose endings are remembered, to know a repeated one.
 pub const WRITES_REMEMBERED_MAX: usize = 4096;
 /// The most names of writes that the replicas of a keyspace on one node remember together, beside
 /// those that are stored.

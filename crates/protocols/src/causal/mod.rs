@@ -77,7 +77,9 @@
 //! same keys. The dot-key map grows while a replica is away. A replica that is
 //! gone for good and comes back loses what it alone had: `gone` in the map says so of it. A
 //! write that a client repeats without a name makes a sibling (T13); with one it is the same write
-//! ([`replicate::twins`], [`replicate::names`]). What a replica knows by a witness alone it does
+//! ([`replicate::twins`], [`replicate::names`]), but where it waits at a node for the replica, its
+//! client sends it to another within a second, what it wrote is replaced, and the replica restarts
+//! or its partition moves, all in that second. What a replica knows by a witness alone it does
 //! not tell who scans it: when all that have seen a delete have forgotten (`memory`) one after the
 //! other, a former holder that was cut off all that time brings the old value back, everywhere.
 
@@ -160,7 +162,7 @@ pub struct Limits {
     pub clock_ranges: usize,
     /// The most names of writes that all replicas of a host remember.
     pub names: usize,
-    /// The most writes of other nodes whose endings a host remembers.
+    /// The most writes that other nodes forwarded whose endings a host remembers.
     pub writes: usize,
     /// The longest rest between two exchanges of replicas with nothing to tell, in intervals; with
     /// 1 they never rest, as in the paper.

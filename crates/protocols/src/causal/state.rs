@@ -100,6 +100,8 @@ impl Causal {
         for leaving in &self.durable.leaving {
             leaving.replica.check();
         }
-        self.volatile.operations.check();
+        let Volatile { operations, remembered, .. } = &self.volatile;
+        operations.check();
+        assert!(remembered.under_way() <= operations.len(), "what is under way is an operation");
     }
 }

@@ -155,8 +155,7 @@ impl Causal {
         invariant!(in_hand <= OPERATIONS_MAX, "what is in hand is bounded");
         // Of a repeated one the first ending holds, whoever has the partition by now: who hears
         // "not here" of a write that was done has it done once more elsewhere.
-        let most = self.settings.limits.writes;
-        let ending = match self.volatile.remembered.begin((from, op), most) {
+        let ending = match self.volatile.remembered.begin((from, op)) {
             Some(Some(ending)) => {
                 probe!("causal/forwarded_twice");
                 ending
@@ -177,10 +176,15 @@ impl Causal {
         if ending == Ending::NotHere {
             self.tell_map(from, cx);
         }
-        self.volatile.remembered.conclude((from, op), ending.clone());
+        self.conclude((from, op), ending.clone());
         let has_ended = self.volatile.remembered.has_ended((from, op));
         invariant!(has_ended, "what is told of a write is remembered");
         cx.fx.send(from, Message::WriteB { op, ending });
+    }
+
+    /// A write that another node forwarded has ended here.
+    pub(super) fn conclude(&mut self, write: (Incarnation, u64), ending: Ending) {
+        self.volatile.remembered.conclude(write, ending, self.settings.limits.writes);
     }
 
     /// The coordinator has told how a write ended.
@@ -248,11 +252,12 @@ impl Forwarded {
         let (id, context, names) = (*id, context.clone(), names.clone());
         let within_ms = millis(deadline - now);
         let waited = now - self.begun;
-        // Who named it may have sent it elsewhere meanwhile: then it is no longer sent first, and
-        // one that was sent before is never taken for one that was not.
+        // Who named it may have sent it elsewhere meanwhile: it is no longer sent first, but for a
+        // while in which most that wait come through. One that was sent before is never taken for
+        // one that was not.
         let is_sent_again = self.is_named && waited >= ON_ITS_WAY && !mutant!("causal_waits_young");
         let is_first = *age == Span(0) && !is_sent_again;
-        let age_ms = if is_first { 0 } else { millis(Span(age.0 + waited.0)).max(1) };
+        let age_ms = if is_first { 0 } else { millis(Span(age.0.saturating_add(waited.0))).max(1) };
         let (is_delete, value) = (self.value.is_none(), self.value.clone().unwrap_or_default());
         match (names.is_empty(), age_ms) {
             (true, 0) => Message::WriteA { op, id, context, is_delete, within_ms, key, value },

@@ -181,7 +181,7 @@ impl Causal {
                     // Told none, the client reads before it writes the next time.
                     context => Ending::Stored(context.unwrap_or_default()),
                 };
-                self.volatile.remembered.conclude((from, op), ending.clone());
+                self.conclude((from, op), ending.clone());
                 let reply = Message::WriteB { op, ending };
                 match stored {
                     Some(stored) => cx.fx.send_after_key(from, reply, stored),
@@ -197,7 +197,7 @@ impl Causal {
             Origin::Client(asker) => refuse(asker.ticket, siblings_too_large(bytes), cx),
             Origin::Peer(from, op) => {
                 let ending = Ending::TooLarge(bytes as u64);
-                self.volatile.remembered.conclude((from, op), ending.clone());
+                self.conclude((from, op), ending.clone());
                 cx.fx.send(from, Message::WriteB { op, ending });
             }
         }
@@ -228,7 +228,7 @@ impl Causal {
         match origin {
             Origin::Client(asker) => refuse(asker.ticket, Refusal::OutcomeUnknown, cx),
             Origin::Peer(from, op) => {
-                self.volatile.remembered.conclude((from, op), Ending::Unknown);
+                self.conclude((from, op), Ending::Unknown);
                 // It promises nothing.
                 cx.fx.send_early(from, Message::WriteB { op, ending: Ending::Unknown });
             }

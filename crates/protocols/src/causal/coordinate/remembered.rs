@@ -1,8 +1,10 @@
 //! How writes ended that other nodes forwarded, to know a repeated one.
 //!
 //! A write gets its number when it is sent to a replica first, and a node sends them in the order
-//! of their numbers. So one that is not known and has a number up to which the newest endings of
-//! its sender are remembered no more may have been here: nobody can say how it ended.
+//! of their numbers. So one that is not known and has a number up to which the endings of its sender
+//! are remembered no more may have been here, and nobody can say how it ended; or it comes in first
+//! behind so many others because it was lost once, and is told the same. Frames between two nodes
+//! do not overtake each other otherwise.
 
 use crate::causal::message::Ending;
 use alloc::collections::{BTreeMap, VecDeque};
@@ -13,19 +15,19 @@ use quorate_kernel::probe;
 /// A forwarded write: who forwarded it, and its number there.
 type Number = (Incarnation, u64);
 
-/// Forwarded writes, the oldest forgotten first.
+/// Forwarded writes. Of those that have ended the first is forgotten first.
 #[derive(Debug, Default)]
 pub(crate) struct Remembered {
     told: BTreeMap<Number, Option<Ending>>,
-    order: VecDeque<Number>,
+    ended: VecDeque<Number>,
     /// Of each node the highest number that was forgotten, in its newest start.
     forgotten: BTreeMap<Incarnation, u64>,
 }
 
 impl Remembered {
-    /// A write arrives; so many are remembered. If it did before, or may have: what was told of it,
-    /// unless it is still under way.
-    pub fn begin(&mut self, write: Number, most: usize) -> Option<Option<Ending>> {
+    /// A write arrives. If it did before, or may have: what was told of it, unless it is still under
+    /// way.
+    pub fn begin(&mut self, write: Number) -> Option<Option<Ending>> {
         if let Some(told) = self.told.get(&write) {
             return Some(told.clone());
         }
@@ -36,12 +38,6 @@ impl Remembered {
             return Some(Some(Ending::Unknown));
         }
         self.told.insert(write, None);
-        self.order.push_back(write);
-        while self.order.len() > most {
-            let Some(oldest) = self.order.pop_front() else { break };
-            self.told.remove(&oldest);
-            self.forget(oldest);
-        }
         None
     }
 
@@ -54,11 +50,22 @@ impl Remembered {
         *highest = number.max(*highest);
     }
 
-    /// A write has ended.
-    pub fn conclude(&mut self, write: Number, ending: Ending) {
-        if let Some(known) = self.told.get_mut(&write) {
-            *known = Some(ending);
+    /// A write has ended; so many are remembered.
+    pub fn conclude(&mut self, write: Number, ending: Ending, most: usize) {
+        let Some(known) = self.told.get_mut(&write) else { return };
+        if known.replace(ending).is_none() {
+            self.ended.push_back(write);
         }
+        while self.ended.len() > most {
+            let Some(oldest) = self.ended.pop_front() else { break };
+            self.told.remove(&oldest);
+            self.forget(oldest);
+        }
+    }
+
+    /// How many have not ended.
+    pub fn under_way(&self) -> usize {
+        self.told.len() - self.ended.len()
     }
 
     /// Whether it is known how a write ended, or that nobody knows.
@@ -82,14 +89,13 @@ mod tests {
     /// How a write ended that came in once more behind so many others.
     fn known_behind(others: u64) -> Option<Option<Ending>> {
         let mut remembered = Remembered::default();
-        assert_eq!(remembered.begin((sender(1), 1), 4), None);
-        remembered.conclude((sender(1), 1), Ending::Overloaded);
-        for number in 2..2 + others {
-            assert_eq!(remembered.begin((sender(1), number), 4), None);
+        for number in 1..=1 + others {
+            let write = (sender(1), number);
+            assert_eq!(remembered.begin(write), None);
+            remembered.conclude(write, Ending::Overloaded, 4);
         }
-        let again = remembered.begin((sender(1), 1), 4);
         assert!(remembered.has_ended((sender(1), 1)));
-        again
+        remembered.begin((sender(1), 1))
     }
 
     #[test]
@@ -99,11 +105,26 @@ mod tests {
     }
 
     #[test]
+    fn a_write_that_is_under_way_is_not_forgotten() {
+        let mut remembered = Remembered::default();
+        assert_eq!(remembered.begin((sender(1), 1)), None);
+        for number in 2..20 {
+            assert_eq!(remembered.begin((sender(1), number)), None);
+            remembered.conclude((sender(1), number), Ending::NotHere, 4);
+        }
+        assert_eq!((remembered.begin((sender(1), 1)), remembered.under_way()), (Some(None), 1));
+        remembered.conclude((sender(1), 1), Ending::TooLarge(9), 4);
+        let known = remembered.begin((sender(1), 1));
+        assert_eq!((known, remembered.under_way()), (Some(Some(Ending::TooLarge(9))), 0));
+    }
+
+    #[test]
     fn of_each_node_one_start_is_kept() {
         let mut remembered = Remembered::default();
         for start in 1..9 {
             for number in 1..9 {
-                assert_eq!(remembered.begin((sender(start), number), 4), None, "{start}");
+                assert_eq!(remembered.begin((sender(start), number)), None, "{start}");
+                remembered.conclude((sender(start), number), Ending::Unknown, 4);
             }
         }
         let kept: Vec<_> = remembered.forgotten.into_iter().collect();

@@ -112,6 +112,35 @@ fn a_write_that_has_waited_is_none_that_is_sent_first() {
     expect(&mut world, &[2, 3], &["y"]);
 }
 
+/// Nobody can have sent it elsewhere: its client gave it no name.
+#[test]
+fn a_write_without_a_name_may_wait_for_a_replica_that_restarts() {
+    let (mut world, number) = written_while_it_moves(is_cut);
+    run(&mut world, Span::secs(3), is_cut);
+    world.crash(2);
+    world.restart(2, false);
+    calm(&mut world, Span::secs(2));
+    expect_stored(&world, number);
+    expect(&mut world, &[2, 3], &["x"]);
+}
+
+/// However old its client says it is, it does not become young by waiting.
+#[test]
+fn a_write_that_is_as_old_as_can_be_is_not_done() {
+    let mut world = one_holder();
+    world.crash(1);
+    world.restart(1, false);
+    calm(&mut world, Span::secs(3));
+    let unknown = Outcome::Refused(Refusal::OutcomeUnknown);
+    let name = Some(WriteName { id: WriteId(7), age: Span(u64::MAX) });
+    let write = Operation::put_over(bytes("k"), bytes("x"), Bytes::new(), name);
+    let number = world.request(3, write, Span::secs(9));
+    run(&mut world, Span::millis(500), |name, _, _| name == "ReadB");
+    calm(&mut world, Span::secs(1));
+    assert_eq!(world.answers[number].1, Some(unknown));
+    expect(&mut world, &[1, 3], &[]);
+}
+
 /// When the list began, this one was still copying.
 #[test]
 fn a_list_is_made_by_the_node_that_was_asked_once_it_may() {
