@@ -53,6 +53,12 @@ class Suite:
         self.assertEqual(self.client.getdel(name), b"newer")
         self.assertIsNone(self.client.getdel(name))
 
+    def test_a_scan_shows_keys_that_begin_alike(self):
+        prefix = key("session")
+        names = {f"{prefix}:{number}".encode() for number in range(300)}
+        self.client.mset({name: b"1" for name in names})
+        self.assertEqual(set(self.client.scan_iter(f"{prefix}:*", count=50)), names)
+
     def test_conditions(self):
         name, other = key("first"), key("second")
         self.assertTrue(self.client.setnx(name, "1"))

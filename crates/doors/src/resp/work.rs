@@ -121,9 +121,11 @@ impl Pages {
                 None
             }
             next => {
-                if let Some(next) = next.as_ref().filter(|next| !next.is_token()) {
-                    // All of that token come with the next page.
-                    found.retain(|key| !shares_head(key, &next.key));
+                let is_headed = |next: &&Cursor| next.token == head_of(&next.key);
+                let is_within = |next: &&Cursor| !next.is_token();
+                if let Some(next) = next.as_ref().filter(is_within).filter(is_headed) {
+                    // In the order of keys all of that token come with the next page.
+                    found.retain(|key| head_of(key) != next.token);
                 }
                 let next = next.map_or(0, |next| next.token);
                 Some(CommandReply::Page(next, core::mem::take(found)))
@@ -179,7 +181,8 @@ impl Pages {
             List::Random { wrapped } => match (keys.into_iter().next(), next) {
                 (Some(key), _) => Some(CommandReply::Bulk(Some(key))),
                 (None, Some(next)) => {
-                    self.from = next;
+                    // What is deleted counts for a page: there may be much of it.
+                    (self.from, self.limit) = (next, PAGE_KEYS);
                     None
                 }
                 (None, None) if *wrapped => Some(CommandReply::Bulk(None)),
@@ -202,15 +205,13 @@ fn stand_alone(keys: &mut [Bytes]) {
     }
 }
 
-/// Whether two keys of a keyspace in key order share a token.
-fn shares_head(key: &[u8], other: &[u8]) -> bool {
-    let head = |key: &[u8]| {
-        let mut head = [0; 8];
-        let known = key.len().min(head.len());
-        head[..known].copy_from_slice(&key[..known]);
-        head
-    };
-    head(key) == head(other)
+/// The token of a key in a keyspace in the order of keys. In one in the order of hashes it is not a
+/// key's token.
+fn head_of(key: &[u8]) -> u64 {
+    let mut head = [0; 8];
+    let known = key.len().min(head.len());
+    head[..known].copy_from_slice(&key[..known]);
+    u64::from_be_bytes(head)
 }
 
 fn pile(token: u64, bytes_max: usize) -> String {

@@ -102,6 +102,11 @@ fn random_key_wraps_once_and_ends() {
         Outcome::Page { keys, next }
     };
     let mut pages = Pages::random(77);
+    assert_eq!(pages.operation(), Operation::Scan { from: Cursor::at(77), limit: 1 });
+    assert_eq!(pages.on_outcome(page(vec![], Some(78))), None);
+    let all = Operation::Scan { from: Cursor::at(78), limit: PAGE_KEYS };
+    assert_eq!(pages.operation(), all, "what was deleted is passed by in large steps");
+    let mut pages = Pages::random(77);
     assert_eq!(pages.on_outcome(page(vec![], None)), None);
     assert_eq!(pages.operation(), Operation::Scan { from: Cursor::at(0), limit: 1 });
     assert_eq!(pages.on_outcome(page(vec![], None)), Some(CommandReply::Bulk(None)));
@@ -127,9 +132,16 @@ fn a_scan_tells_all_keys_of_the_token_where_it_began() {
     assert_eq!(pages.operation(), Operation::Scan { from: within(7, "samehead3"), limit: 2 });
     assert_eq!(pages.held(), 2 * (9 + size_of::<Bytes>()));
     // It has come to the next token, of which all come with the next page.
-    let told = pages.on_outcome(page(&["samehead3", "samehear1"], Some(within(9, "samehear2"))));
+    let token = u64::from_be_bytes(*b"samehear");
+    let next = Some(within(token, "samehear2"));
+    let told = pages.on_outcome(page(&["samehead3", "samehear1"], next));
     let all = ["samehead1", "samehead2", "samehead3"];
-    assert_eq!(told, Some(CommandReply::Page(9, all.map(key).to_vec())));
+    assert_eq!(told, Some(CommandReply::Page(token, all.map(key).to_vec())));
+    // Where the order is another one, keys that begin alike have nothing in common.
+    let mut pages = Pages::scan(7, 2, None, false);
+    let names = ["session:1", "session:2"];
+    let told = pages.on_outcome(page(&names, Some(within(9, "session:3"))));
+    assert_eq!(told, Some(CommandReply::Page(9, names.map(key).to_vec())));
     let mut pages = Pages::scan(9, 2, Some(key("*e")), false);
     let told = pages.on_outcome(page(&["d", "e"], None));
     assert_eq!(told, Some(CommandReply::Page(0, [key("e")].to_vec())));

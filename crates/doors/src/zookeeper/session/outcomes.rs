@@ -23,6 +23,9 @@ impl Session {
         self.shared.counters.on_answered(after);
         let is_auth = waiting.form == Form::Auth;
         let Some((zxid, told)) = answer(outcome) else { return self.cut(number) };
+        // Clients take a number for all that they have seen, and send who they are before they say
+        // what they follow.
+        let zxid = if is_auth { Zxid(0) } else { zxid };
         self.connection.on_answered(zxid, after, clock.wall);
         let told = told.map_err(|code| match code {
             // Clients know no other reason why they are not who they say.

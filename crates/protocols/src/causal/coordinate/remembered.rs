@@ -1,10 +1,10 @@
 //! How writes ended that other nodes forwarded, to know a repeated one.
 //!
 //! A write gets its number when it is sent to a replica first, and a node sends them in the order
-//! of their numbers. So one that is not known and has a number up to which the endings of its sender
-//! are remembered no more may have been here, and nobody can say how it ended; or it comes in first
-//! behind so many others because it was lost once, and is told the same. Frames between two nodes
-//! do not overtake each other otherwise.
+//! of their numbers; frames between two nodes do not overtake each other. So one that is not known
+//! and has a number up to which the endings of its sender are remembered no more may have been
+//! here, and nobody can say how it ended. One that was lost, and comes behind so many others the
+//! second time, is told the same.
 
 use crate::causal::message::Ending;
 use alloc::collections::{BTreeMap, VecDeque};
@@ -25,8 +25,8 @@ pub(crate) struct Remembered {
 }
 
 impl Remembered {
-    /// A write arrives. If it did before, or may have: what was told of it, unless it is still under
-    /// way.
+    /// A write arrives. If it did before, or may have: what was told of it, unless it is still
+    /// under way.
     pub fn begin(&mut self, write: Number) -> Option<Option<Ending>> {
         if let Some(told) = self.told.get(&write) {
             return Some(told.clone());

@@ -185,6 +185,12 @@ impl Gateway {
         self.watches.followers()
     }
 
+    /// The clients of this host follow no more than this.
+    #[cfg(test)]
+    pub fn allow_watches(&mut self, most: usize) {
+        self.watches.allow(most);
+    }
+
     /// How many operations wait for the primary.
     pub fn waiting(&self) -> (usize, usize) {
         (self.stream.commands(), self.stream.questions())

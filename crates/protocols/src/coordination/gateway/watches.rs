@@ -29,11 +29,18 @@ pub enum How {
 }
 
 /// Who follows what. A client is the ticket of its connection.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Watches {
     of: BTreeMap<String, BTreeSet<(How, Ticket)>>,
     by: BTreeMap<Ticket, BTreeSet<(String, How)>>,
     count: usize,
+    most: usize,
+}
+
+impl Default for Watches {
+    fn default() -> Watches {
+        Watches { of: BTreeMap::new(), by: BTreeMap::new(), count: 0, most: FOLLOWED_MAX }
+    }
 }
 
 impl Watches {
@@ -45,6 +52,12 @@ impl Watches {
     /// Whether a client follows something.
     pub fn follows(&self, client: Ticket) -> bool {
         self.by.contains_key(&client)
+    }
+
+    /// Not even in a test can so much be followed.
+    #[cfg(test)]
+    pub fn allow(&mut self, most: usize) {
+        self.most = most;
     }
 
     /// How much is followed.
@@ -59,7 +72,7 @@ impl Watches {
 
     /// A client follows a node; whether there was room for it.
     pub fn follow(&mut self, client: Ticket, path: &str, how: How) -> bool {
-        if self.count >= FOLLOWED_MAX {
+        if self.count >= self.most {
             return false;
         }
         if self.of.entry(String::from(path)).or_default().insert((how, client)) {

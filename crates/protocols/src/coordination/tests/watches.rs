@@ -290,6 +290,28 @@ fn what_was_followed_ends_with_the_connection_and_is_followed_again_elsewhere() 
     assert_eq!(world.changes(&new), told(&rest));
 }
 
+/// It would wait for what is never told: clients look at no error of that request.
+#[test]
+fn who_cannot_follow_all_again_is_told_nothing_but_that_it_is_over() {
+    let (mut world, leader, other) = three();
+    let one = world.open(other);
+    done(&mut world, &one, leader, &[create("/a", ""), create("/b", "")]);
+    let [two, third] = [world.open(other), world.open(other)];
+    let process = world.hosts[other].process.as_mut().expect("it is up");
+    process.gateway.allow_watches(2);
+    assert!(world.one(&third, watched(get("/a"))).is_ok());
+    let ticket = world.send(&two, Act::Sync { path: "/".into() });
+    let Outcome::Tree(reply) = world.answer(ticket) else { panic!("it is answered") };
+    let data = ["/a".into(), "/b".into()].into();
+    let refollow = Refollow { seen: reply.zxid, data, ..Refollow::default() };
+    let asked = world.send(&two, Act::Refollow(refollow));
+    assert_eq!(world.answer(asked), Outcome::Refused(Refusal::Overloaded));
+    assert_eq!(world.ended(&two), Some(Refusal::Overloaded));
+    assert_eq!(world.changes(&two), []);
+    assert!(world.one(&one, watched(get("/b"))).is_ok(), "its room is free again");
+    assert_eq!(world.one(&one, watched(get("/a"))), Err(Failure::Quota));
+}
+
 #[test]
 fn what_was_done_at_one_moment_is_told_at_once_and_before_the_answer() {
     let (mut world, leader, other) = three();

@@ -302,13 +302,14 @@ impl Serializable {
         let has_begun = keys.iter().all(|key| key >= from);
         let goes_on =
             next.as_ref().is_none_or(|next| next > from && keys.iter().all(|it| it < next));
+        let cursor = next.as_ref().and_then(|next| place::to_cursor(next, from, keys.last()));
         let listed: Option<Vec<_>> = keys.iter().map(place::of_client).collect();
         let (true, Some(keys)) = (*asked == group && ascend && goes_on && has_begun, listed) else {
             return cx.fx.refuse("a page has keys of its group, from where it was asked");
         };
         // A group says itself where its buckets end: what is known here of places may be of another
         // time.
-        let next = next.as_ref().and_then(place::to_cursor);
+        let next = cursor;
         let goes_on = next.as_ref().is_none_or(|next| place::from_cursor(next) > *from);
         invariant!(goes_on, "a listing goes on behind where it was");
         let Some(doing) = self.clients.remove(question) else { return };

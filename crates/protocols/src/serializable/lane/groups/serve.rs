@@ -182,8 +182,9 @@ fn all_keys(request: &Request, mut fits: impl FnMut(&Raw) -> bool) -> bool {
     }
 }
 
-/// Some keys of a group from one on, and where the next ones begin. None while a transaction that
-/// may be decided already is about to make one of them appear or vanish: its client may know.
+/// Some keys of a group from one on, and where the next ones begin: at the latest where a
+/// transaction that may be decided already is about to make one appear or vanish, as its client may
+/// know. None while that is the first.
 fn page(
     state: &State,
     from: &Raw,
@@ -197,17 +198,20 @@ fn page(
     let end = end.filter(|_| !mutant!("lane_lists_what_is_away"));
     let end = end.map(|bucket| first_token(bucket.saturating_add(is_late)));
     let next = end.iter().chain(&next).min().cloned();
-    items.retain(|(key, _)| end.as_ref().is_none_or(|end| key < end));
     let is_shown = |key: &Raw| key >= from && next.as_ref().is_none_or(|next| key < next);
     let shares = state.head.pending.values().filter_map(|prepared| prepared.vote.as_ref().ok());
     let shares = shares.filter(|_| !mutant!("lane_listing_skips_votes"));
-    for change in shares.flat_map(|share| &share.changes).filter(|it| is_shown(&it.key)) {
+    let changes = shares.flat_map(|share| &share.changes).filter(|it| is_shown(&it.key));
+    let unsure = changes.filter(|change| {
         let is_there = state.item(&change.key, table).content.is_some();
-        let will_be = matches!(change.effect, Effect::Put { .. });
-        if is_there != will_be {
-            return None;
-        }
+        is_there != matches!(change.effect, Effect::Put { .. })
+    });
+    let unsure = unsure.map(|change| &change.key).min();
+    if unsure == Some(from) {
+        return None;
     }
+    let next = unsure.cloned().or(next);
+    items.retain(|(key, _)| next.as_ref().is_none_or(|next| key < next));
     let there = items.into_iter().filter(|(_, item)| item.content.is_some());
     Some((there.map(|(key, _)| key).collect(), next))
 }

@@ -8,6 +8,7 @@ use crate::order::{Order, TOKEN_BYTES};
 use crate::serializable::{Raw, bucket_of};
 use bytes::{BufMut, Bytes, BytesMut};
 use quorate_kernel::ids::GroupId;
+use quorate_kernel::mutant;
 use quorate_kernel::operation::Cursor;
 use quorate_kernel::view::Range;
 
@@ -51,11 +52,18 @@ pub fn of_client(stored: &Raw) -> Option<Bytes> {
     is_its.then(|| stored.slice(TOKEN_BYTES..))
 }
 
-/// Where a listing goes on; none if it is no place between keys.
+/// Where a listing goes on behind a page from here on that shows this key last; none if it is no
+/// place between keys. A number alone, as some clients can name no other place, unless the page has
+/// keys of that token, or began within it.
 #[must_use]
-pub fn to_cursor(stored: &Raw) -> Option<Cursor> {
+pub fn to_cursor(stored: &Raw, from: &Raw, last: Option<&Raw>) -> Option<Cursor> {
     let (token, _) = stored.split_first_chunk::<TOKEN_BYTES>()?;
-    Some(Cursor { token: u64::from_be_bytes(*token), key: stored.slice(TOKEN_BYTES..) })
+    let token = u64::from_be_bytes(*token);
+    let first = behind(token, &[]);
+    let is_within = first <= *from || last.is_some_and(|last| first <= *last);
+    let is_whole = is_within || mutant!("lane_lists_from_keys");
+    let key = if is_whole { stored.slice(TOKEN_BYTES..) } else { Bytes::new() };
+    Some(Cursor { token, key })
 }
 
 /// How many groups share the buckets.
@@ -123,12 +131,25 @@ mod tests {
         for key in [&b""[..], b"a", b"another"] {
             let stored = stored(key);
             assert_eq!(of_client(&stored).as_deref(), Some(key));
-            let cursor = to_cursor(&stored).expect("it has a token");
+            let cursor = to_cursor(&stored, &stored, None).expect("it has a token");
             assert_eq!((cursor.token, from_cursor(&cursor)), (Order::Hash.token(key), stored));
         }
         assert_eq!(of_client(&Raw::from("short")), None);
         assert_eq!(of_client(&Raw::from("12345678key")), None, "it is not its token");
-        assert_eq!(to_cursor(&Raw::from("short")), None);
+        assert_eq!(to_cursor(&Raw::from("short"), &Raw::from(""), None), None);
+    }
+
+    #[test]
+    fn a_listing_goes_on_at_a_number_unless_the_page_has_keys_of_that_token() {
+        let next = behind(9, b"next");
+        let cursor =
+            |from: &Raw, last: Option<&Raw>| to_cursor(&next, from, last).expect("a place");
+        let [first, before] = [behind(9, &[]), behind(8, b"zzz")];
+        assert_eq!(cursor(&Raw::from(""), None), Cursor::at(9));
+        assert_eq!(cursor(&before, Some(&before)), Cursor::at(9));
+        let whole = Cursor { token: 9, key: Bytes::from_static(b"next") };
+        assert_eq!(cursor(&first, None), whole, "it comes further than it began");
+        assert_eq!(cursor(&before, Some(&behind(9, b"a"))), whole, "nothing is shown twice");
     }
 
     use alloc::vec::Vec;
