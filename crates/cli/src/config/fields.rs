@@ -388,6 +388,8 @@ mod tests {
             ("log.level", "loud"),
             ("cluster.encrypt", "never"),
             ("cluster.addresses", "a,b"),
+            ("cluster.advertise", "h:0"),
+            ("cluster.advertise", "0.0.0.0:7411"),
             ("http.hosts", "a:1"),
         ];
         for (path, text) in bad {

@@ -54,16 +54,54 @@ impl fmt::Display for Names {
     }
 }
 
-/// Checks that a text is `HOST:PORT`.
+/// Checks that a text is `HOST:PORT`, where others can connect.
 ///
 /// # Errors
 /// A text that says what was expected.
 pub fn check_address(text: &str) -> Result<(), String> {
-    let valid = text.parse::<SocketAddr>().is_ok()
-        || text.rsplit_once(':').is_some_and(|(host, port)| {
-            !host.is_empty() && !host.contains(':') && port.parse::<u16>().is_ok()
-        });
-    if valid { Ok(()) } else { Err(format!("expected HOST:PORT, not {text:?}")) }
+    let Some((host, port)) = text.rsplit_once(':') else {
+        return Err(format!("expected HOST:PORT, not {text:?}"));
+    };
+    if port.parse() == Ok(0_u16) {
+        return Err(format!("port 0 is none where others can connect, in {text:?}"));
+    }
+    match text.parse::<SocketAddr>() {
+        Ok(socket) if socket.ip().to_canonical().is_unspecified() => {
+            Err(format!("{} is all addresses of a machine, and none to connect to", socket.ip()))
+        }
+        Ok(_) => Ok(()),
+        Err(_) if is_name(host) && port.parse::<u16>().is_ok() => Ok(()),
+        Err(_) => Err(format!(
+            "expected HOST:PORT, where HOST is an IP address or a name of letters, digits, '-', \
+             '_' and dots, not {text:?}"
+        )),
+    }
+}
+
+/// Whether a text may be the name of a machine. A last part of digits alone is of an IPv4 address:
+/// the system would read it as one, or as a part of one.
+fn is_name(text: &str) -> bool {
+    let is_part = |part: &str| {
+        !part.is_empty() && part.bytes().all(|it| it.is_ascii_alphanumeric() || b"-_".contains(&it))
+    };
+    let mut parts = text.strip_suffix('.').unwrap_or(text).split('.');
+    let is_number = |part: &str| part.bytes().all(|it| it.is_ascii_digit());
+    parts.clone().all(is_part) && parts.next_back().is_some_and(|last| !is_number(last))
+}
+
+/// Whether a checked address leads to no other machine.
+#[must_use]
+pub fn is_loopback(address: &str) -> bool {
+    match address.parse::<SocketAddr>() {
+        Ok(socket) => socket.ip().to_canonical().is_loopback(),
+        Err(_) => address.rsplit_once(':').is_some_and(|(name, _)| is_localhost(name)),
+    }
+}
+
+/// Whether this name is every machine's own.
+#[must_use]
+pub fn is_localhost(name: &str) -> bool {
+    name.strip_suffix('.').unwrap_or(name).eq_ignore_ascii_case("localhost")
 }
 
 /// How much is logged.
@@ -151,14 +189,32 @@ mod tests {
 
     #[test]
     fn addresses_need_a_host_and_a_port() {
-        for good in ["127.0.0.1:0", "[::1]:7411", "kv-1.example:7411"] {
+        for good in ["127.0.0.1:1", "[::1]:7411", "kv-1.example:7411", "kv_1.x.:65535", "4a:1"] {
             assert_eq!(check_address(good), Ok(()), "{good}");
         }
         for bad in ["127.0.0.1", ":7411", "host:", "host:70000", "::1:7411", ""] {
             assert!(check_address(bad).is_err(), "{bad}");
         }
+        // What would be taken for a name, or leads nowhere.
+        for bad in ["10.0.0.1,10.0.0.2:7411", "10.0.0.256:1", "10.0.1:1", "my host:1", "a/b:1"] {
+            assert!(check_address(bad).is_err(), "{bad}");
+        }
+        for bad in ["x\"y:1", "a..b:1", ".:1", "7:1", "h:0", "127.0.0.1:0", "0.0.0.0:1", "[::]:1"] {
+            assert!(check_address(bad).is_err(), "{bad}");
+        }
         let list: Addresses = " a:1, b:2 ,".parse().expect("a list");
         assert_eq!(list.to_string(), "a:1,b:2");
         assert!("a:1,b".parse::<Addresses>().is_err());
+    }
+
+    #[test]
+    fn addresses_that_lead_to_no_other_machine_are_known() {
+        for own in ["127.0.0.1:1", "127.9.9.9:1", "[::1]:1", "[::ffff:127.0.0.1]:1", "LocalHost:1"]
+        {
+            assert!(is_loopback(own), "{own}");
+        }
+        for other in ["10.0.0.1:1", "[fd00::1]:1", "localhost.example:1", "kv-1:1"] {
+            assert!(!is_loopback(other), "{other}");
+        }
     }
 }

@@ -3,7 +3,7 @@
 use super::error::ProvisionError;
 use crate::config::load::FILE_NAME;
 use crate::config::settings::{CLUSTER_PORT, Config, GRPC_PORT, HTTP_PORT};
-use crate::config::values::check_address;
+use crate::config::values::{check_address, is_localhost};
 use quorate_doors::DOORS;
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -48,6 +48,20 @@ impl Doors {
         all
     }
 
+    /// The first of these doors that cannot be opened beside one of the other host's, as both are
+    /// at one address, and that one. Whether two names are of one machine is not known here.
+    #[must_use]
+    pub fn meets(&self, other: &Doors) -> Option<(&'static str, &'static str, SocketAddr)> {
+        let is_one_name = || host_of(&self.cluster).eq_ignore_ascii_case(host_of(&other.cluster));
+        let others = other.all();
+        self.all().into_iter().find_map(|(door, address)| {
+            let is_met = |it: &&(&str, SocketAddr)| {
+                it.1 == address && (!address.ip().is_unspecified() || is_one_name())
+            };
+            others.iter().find(is_met).map(|(met, _)| (door, *met, address))
+        })
+    }
+
     /// The doors of clients on the core thread by their names.
     pub fn named_clients(&self) -> impl Iterator<Item = (&'static str, SocketAddr)> {
         DOORS.iter().map(|door| door.name).zip(self.clients.iter().copied())
@@ -78,7 +92,7 @@ impl Doors {
         }
         let ip = match full.parse::<SocketAddr>() {
             Ok(socket) => socket.ip(),
-            Err(_) if name == "localhost" => IpAddr::V4(Ipv4Addr::LOCALHOST),
+            Err(_) if is_localhost(name) => IpAddr::V4(Ipv4Addr::LOCALHOST),
             Err(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
         };
         let door = |usual: u16| SocketAddr::new(ip, port + (usual - CLUSTER_PORT));
@@ -99,6 +113,11 @@ impl Doors {
         let port = u32::from(port_base) + 10 * number + 1;
         Doors::at(&format!("127.0.0.1:{port}"))
     }
+}
+
+/// What stands before the port of an address.
+fn host_of(address: &str) -> &str {
+    address.rsplit_once(':').map_or(address, |(host, _)| host)
 }
 
 /// Writes a host's addresses into its own configuration file, and keeps whatever else is set there;
@@ -216,6 +235,9 @@ mod tests {
         assert_eq!(doors("kv-1.example:9001").cluster_bind.to_string(), "0.0.0.0:9001");
         assert_eq!(doors("localhost:9001").clients[0].to_string(), "127.0.0.1:9003");
         for bad in ["", "a:b", "127.0.0.1:0", "127.0.0.1:65534", "x:70000"] {
+            assert!(Doors::at(bad).is_err(), "{bad}");
+        }
+        for bad in ["10.0.0.1,10.0.0.2", "10.0.0.256", "my host", "0.0.0.0", "::", "a/b"] {
             assert!(Doors::at(bad).is_err(), "{bad}");
         }
         assert!(Doors::on_this_machine(65_530, 1).is_err());

@@ -96,9 +96,16 @@ fn check(plan: &Plan) -> Result<(), ProvisionError> {
     if ![0, count].contains(&zones) {
         return Err(ProvisionError::ZoneCount { zones, hosts: count });
     }
-    for (index, doors) in plan.hosts.iter().enumerate() {
-        if plan.hosts[..index].iter().any(|other| other.cluster == doors.cluster) {
-            let message = String::from("two hosts cannot have the same address");
+    let pairs = plan.hosts.iter().enumerate().flat_map(|(index, doors)| {
+        plan.hosts[..index].iter().enumerate().map(move |(other, met)| (doors, other + 1, met))
+    });
+    for (doors, number, other) in pairs {
+        if let Some((door, met, at)) = doors.meets(other) {
+            let count = doors.all().len();
+            let message = format!(
+                "its {door} door would have the same address as the {met} door of host {number}, \
+                 {at}; each host takes {count} ports, its own and those after it"
+            );
             return Err(ProvisionError::Address { address: doors.cluster.clone(), message });
         }
     }
@@ -205,6 +212,18 @@ mod tests {
         let mut twice = plan(2);
         twice.hosts[1] = twice.hosts[0].clone();
         assert!(matches!(refused(&twice), ProvisionError::Address { .. }));
+        let at = |addresses: [&str; 2]| Plan {
+            hosts: addresses.map(|address| Doors::at(address).expect("an address")).to_vec(),
+            ..plan(2)
+        };
+        for met in [["127.0.0.1:7411", "localhost:7411"], ["kv-1:7411", "KV-1:7415"]] {
+            assert!(matches!(refused(&at(met)), ProvisionError::Address { .. }), "{met:?}");
+        }
+        let next = refused(&at(["127.0.0.1:7411", "127.0.0.1:7412"])).to_string();
+        assert!(next.contains("its cluster door") && next.contains("the http door of host 1"));
+        for apart in [["kv-1", "kv-2"], ["10.0.0.1", "10.0.0.2"], ["kv-1", "kv-1:7500"]] {
+            check(&at(apart)).expect("each has its own ports");
+        }
         let mut doubled = plan(1);
         doubled.keyspaces.push(keyspace::standard());
         assert!(matches!(refused(&doubled), ProvisionError::Catalog(_)));

@@ -22,8 +22,8 @@ pub struct Args {
     /// Where the directories host-1, host-2 and so on are written
     #[arg(long, value_name = "DIR")]
     output: PathBuf,
-    /// Where the other hosts find a host, once for each host; port 7411 if none is given, and the
-    /// next two ports are its HTTP and RESP doors
+    /// Where the other hosts find a host, an IP address or a name, once for each host; port 7411 if
+    /// none is given, and its other doors take the ports after it
     #[arg(long = "host", required = true, value_name = "ADDRESS")]
     hosts: Vec<String>,
     /// How durable data is before it is acknowledged: sync, periodic=50ms or memory
@@ -52,7 +52,7 @@ pub struct Args {
 /// # Errors
 /// The cluster asked for cannot be, or a directory cannot be written.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let hosts = args.hosts.iter().map(|address| Doors::at(address));
+    let hosts = args.hosts.iter().map(|address| doors(address));
     let mut keyspaces = args.keyspaces.clone();
     if keyspaces.is_empty() {
         keyspaces.push(keyspace::standard());
@@ -118,6 +118,18 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         secret.display(),
     )?;
     Ok(())
+}
+
+/// The doors of one host.
+fn doors(address: &str) -> Result<Doors, Failure> {
+    // Other flags take lists, and this text is no address.
+    if address.contains(',') {
+        let each = address.split(',').map(|one| format!("--host {}", one.trim()));
+        let each = each.collect::<Vec<_>>().join(" ");
+        let text = format!("--host takes one host, not {address:?}; give each its own: {each}");
+        return Err(Failure::new(Code::Usage, text));
+    }
+    Ok(Doors::at(address)?)
 }
 
 /// The lines of all hosts below the names of their doors.

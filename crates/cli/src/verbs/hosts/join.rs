@@ -1,7 +1,7 @@
 //! `server --join`: the data directory of a host that joins a running cluster.
 
 use crate::config::Config;
-use crate::config::values::check_address;
+use crate::config::values::{check_address, is_loopback};
 use crate::exit::{Code, Failure};
 use crate::provision::{Doors, Newcomer, doors_of, write_addresses};
 use quorate_gateway::admin::Invitation;
@@ -108,6 +108,8 @@ fn join(args: &JoinArgs, seed: &str, config: &Config) -> Result<(), Failure> {
             newcomer.address, host.node, host.node
         )));
     }
+    let others = invitation.hosts.iter().map(|host| host.address.as_str());
+    check_reachable(&newcomer.address, others)?;
     let identity = newcomer.accept(&invitation, secret)?;
     // Before the identity: without its addresses the host would start at the usual ones.
     write_addresses(data, &doors, None)?;
@@ -137,6 +139,22 @@ fn doors(args: &JoinArgs, config: &Config) -> Result<Doors, Failure> {
         None => bind.to_string(),
     };
     Ok(doors_of(config, &address))
+}
+
+/// Refuses an address that hosts on other machines would look for on their own: it stays in the
+/// identity for good.
+fn check_reachable<'h>(
+    address: &str,
+    mut others: impl Iterator<Item = &'h str>,
+) -> Result<(), Failure> {
+    match others.find(|other| !is_loopback(other)) {
+        Some(other) if is_loopback(address) => Err(usage(format!(
+            "{address} leads to no other machine, and the cluster has a host at {other}; say where \
+             the cluster door listens with --cluster ADDRESS, or where the others find this host \
+             with --address HOST:PORT; nothing was written"
+        ))),
+        _ => Ok(()),
+    }
 }
 
 fn known_secrets(args: &JoinArgs) -> Result<Vec<Secret>, Failure> {
@@ -247,4 +265,20 @@ fn judge(seed: &str, text: &str) -> Result<Invitation, Failure> {
         )));
     }
     Ok(invitation)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_joins_hosts_of_other_machines_by_an_address_of_its_own_alone() {
+        let check = |own: &str, others: &[&str]| check_reachable(own, others.iter().copied());
+        for own in ["127.0.0.1:7411", "localhost:7411", "[::1]:7411"] {
+            let refused = check(own, &["127.0.0.1:7411", "10.0.0.1:7411"]).expect_err("refused");
+            assert!(refused.message.contains("--address"), "{refused}");
+            check(own, &["127.0.0.1:7421", "localhost:7431"]).expect("they are of one machine");
+        }
+        check("10.0.0.4:7411", &["10.0.0.1:7411"]).expect("it is found there");
+    }
 }

@@ -36,9 +36,12 @@ fn a_cluster_is_written_once() {
 fn clusters_that_cannot_be_are_refused() {
     let place = tempfile::tempdir().expect("a temporary directory");
     let one = ["--host", "127.0.0.1:18411"];
-    let cases: [(&[&str], &str); 6] = [
+    let cases: [(&[&str], &str); 9] = [
         (&[], "--host"),
         (&["--host", "127.0.0.1:18411", "--host", "127.0.0.1:18411"], "same address"),
+        (&["--host", "127.0.0.1:18411", "--host", "localhost:18412"], "http door of host 1"),
+        (&["--host", "10.0.0.1,10.0.0.2"], "--host 10.0.0.1 --host 10.0.0.2"),
+        (&["--host", "10.0.0.256"], "IP address or a name"),
         (&["--host", "nowhere:port"], "HOST:PORT"),
         (&[one[0], one[1], "--keyspace", "x=fast"], "linearizable"),
         (&[one[0], one[1], "--keyspace", "Bad=linearizable"], "not allowed"),
