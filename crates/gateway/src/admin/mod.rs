@@ -229,6 +229,14 @@ mod tests {
         assert_eq!(status["host"], 1);
         assert_eq!(ask("/ring").status, 503, "there is no core thread");
         assert_eq!(ask("/explain").status, 400);
+        for (path, part) in [
+            ("/explain?key=%FF", "give it as key_hex"),
+            ("/explain?key_hex=zz", "key_hex is not two hexadecimal digits"),
+            ("/explain?key=&key_hex=zz", "both key and key_hex"),
+        ] {
+            let refused = ask(path);
+            assert!(refused.status == 400 && refused.body.contains(part), "{path}: {refused:?}");
+        }
         assert_eq!((ask("/holds").status, ask("/holds?node=ff").status), (400, 400));
         assert_eq!(ask("/control/drain").status, 405, "a change is no GET");
         let join = |bytes: [u8; 32], protocol: u8| {

@@ -4,11 +4,13 @@
 
 use super::Door;
 use super::svg;
-use axum::extract::{Query, Request, State};
+use axum::extract::{FromRequestParts, Request, State};
+use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
+use percent_encoding::percent_decode_str;
 use quorate_host::ring::report;
 use quorate_host::{Fault, OperatorReply, OperatorRequest, Silence};
 use quorate_kernel::ids::NodeId;
@@ -27,7 +29,35 @@ const SHUTDOWN: Duration = Duration::from_secs(30);
 const DELAY_MAX: Duration = Duration::from_secs(60);
 
 /// The parameters of a request, decoded.
-pub(super) type Pairs = Query<Vec<(String, String)>>;
+pub(super) struct Pairs(pub Vec<(String, String)>);
+
+impl Pairs {
+    /// Reads a query. Bytes that are no text are refused: taken for other characters, they would
+    /// name another key.
+    fn of(query: &str) -> Result<Pairs, String> {
+        let text = |part: &str| {
+            let part = part.replace('+', " ");
+            percent_decode_str(&part).decode_utf8().ok().map(String::from)
+        };
+        let pairs = query.split('&').filter(|pair| !pair.is_empty()).map(|pair| {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            let name = text(name).ok_or("the name of a parameter is no UTF-8")?;
+            let advice = if name == "key" { ": give it as key_hex" } else { "" };
+            let value = text(value).ok_or_else(|| format!("{name} is no UTF-8{advice}"))?;
+            Ok((name, value))
+        });
+        pairs.collect::<Result<_, String>>().map(Pairs)
+    }
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Pairs {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Pairs, Response> {
+        Pairs::of(parts.uri.query().unwrap_or_default())
+            .map_err(|why| failure(StatusCode::BAD_REQUEST, why))
+    }
+}
 
 pub(super) fn parameter<'a>(pairs: &'a Pairs, name: &str) -> Option<&'a str> {
     pairs.0.iter().find(|(other, _)| other == name).map(|(_, text)| text.as_str())
@@ -169,13 +199,16 @@ pub(super) async fn ring_svg(State(door): State<Arc<Door>>) -> Response {
 /// `GET /explain?keyspace=..&key=..`, or `key_hex=..` for keys that are no text.
 pub(super) async fn explain(State(door): State<Arc<Door>>, pairs: Pairs) -> Response {
     let key = match (parameter(&pairs, "key"), parameter(&pairs, "key_hex")) {
-        (Some(key), None) => Some(Bytes::copy_from_slice(key.as_bytes())),
-        (None, Some(hex)) => unhex(hex).map(Bytes::from),
-        _ => None,
+        (Some(key), None) => Ok(Bytes::copy_from_slice(key.as_bytes())),
+        (None, Some(hex)) => unhex(hex)
+            .map(Bytes::from)
+            .ok_or("key_hex is not two hexadecimal digits for each byte of the key"),
+        (Some(_), Some(_)) => Err("both key and key_hex are given: give one of them"),
+        (None, None) => Err("give the key as key=.. or, in hexadecimal, as key_hex=.."),
     };
-    let Some(key) = key else {
-        let text = "give the key as key=.. or, in hexadecimal, as key_hex=..";
-        return failure(StatusCode::BAD_REQUEST, text);
+    let key = match key {
+        Ok(key) => key,
+        Err(why) => return failure(StatusCode::BAD_REQUEST, why),
     };
     let named = parameter(&pairs, "keyspace").map(str::to_owned);
     let first = || door.shared.keyspaces().first().map(|keyspace| keyspace.name().to_owned());
@@ -270,7 +303,8 @@ fn parse_fault(text: &str) -> Option<Fault> {
 
 /// Bytes that are written in hexadecimal.
 pub(crate) fn unhex(text: &str) -> Option<Vec<u8>> {
-    let digits = text.is_ascii() && text.len().is_multiple_of(2);
+    let is_digits = text.bytes().all(|digit| digit.is_ascii_hexdigit());
+    let digits = is_digits && text.len().is_multiple_of(2);
     let byte = |at: usize| u8::from_str_radix(&text[at..at + 2], 16).ok();
     digits.then(|| (0..text.len()).step_by(2).map(byte).collect())?
 }
@@ -290,5 +324,18 @@ mod tests {
         assert!(parse_fault("60001").is_none() && parse_fault("-1").is_none());
         assert_eq!(unhex("00ff"), Some(vec![0, 255]));
         assert_eq!((unhex("0"), unhex("zz"), unhex("é1")), (None, None, None));
+        assert_eq!(unhex("+f"), None);
+    }
+
+    #[test]
+    fn parameters_are_text_or_refused() {
+        let read = |query: &str| Pairs::of(query).map(|pairs| pairs.0);
+        let pair = |name: &str, value: &str| (String::from(name), String::from(value));
+        let read_well = read("a=b+c%2B%C3%BC&&key=&flag");
+        assert_eq!(read_well, Ok(vec![pair("a", "b c+ü"), pair("key", ""), pair("flag", "")]));
+        assert_eq!(read(""), Ok(Vec::new()));
+        let key = read("keyspace=x&key=%FF").expect_err("it is no text");
+        assert!(key.contains("give it as key_hex"), "{key}");
+        assert!(read("node=%FF").is_err() && read("%FF=1").is_err());
     }
 }
