@@ -37,7 +37,7 @@ use crate::native::http;
 use crate::web::{App, Budget, Exhausted, OpenDoor, Patience, Spare};
 use axum::Router;
 use axum::extract::{Query, State};
-use axum::http::{StatusCode, header};
+use axum::http::{Method, StatusCode, header};
 use axum::middleware::{from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
@@ -154,9 +154,20 @@ fn router(mut door: Door) -> Router {
         .route("/ring.svg", get(operate::ring_svg))
         .route("/explain", get(operate::explain))
         .route("/holds", get(holds::holds))
+        .fallback(no_path)
+        .method_not_allowed_fallback(no_method)
         .with_state(Arc::new(door))
         .merge(api)
         .layer(from_fn_with_state(names, names::check))
+}
+
+async fn no_path() -> Response {
+    operate::failure(StatusCode::NOT_FOUND, "there is no such path")
+}
+
+async fn no_method(method: Method) -> Response {
+    let why = format!("{method} is no method of this path");
+    operate::failure(StatusCode::METHOD_NOT_ALLOWED, why)
 }
 
 async fn metrics(State(door): State<Arc<Door>>) -> Response {
@@ -222,6 +233,7 @@ mod tests {
         assert_eq!(ask("/startupz").status, 503);
         assert_eq!(ask("/readyz?verbose").status, 503);
         assert_eq!(ask("/readyz?keyspace=none").status, 404);
+        assert_eq!(http::error_of(&ask("/contorl/drain")), "there is no such path");
         assert_eq!(ask("/nothing").status, 404);
         assert!(ask("/metrics").body.contains("quorate_build_info{"));
         let status: serde_json::Value =
@@ -238,7 +250,9 @@ mod tests {
             assert!(refused.status == 400 && refused.body.contains(part), "{path}: {refused:?}");
         }
         assert_eq!((ask("/holds").status, ask("/holds?node=ff").status), (400, 400));
-        assert_eq!(ask("/control/drain").status, 405, "a change is no GET");
+        let drain = ask("/control/drain");
+        assert_eq!(drain.status, 405, "a change is no GET");
+        assert_eq!(http::error_of(&drain), "GET is no method of this path");
         let join = |bytes: [u8; 32], protocol: u8| {
             let (address, path) =
                 (admin.address().to_string(), format!("/join?protocol={protocol}"));
