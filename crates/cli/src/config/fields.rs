@@ -178,9 +178,9 @@ const ROWS: &[Row] = &[
     Row {
         path: "http.hosts",
         shape: Shape::List,
-        doc: "The names by which clients reach this door, besides localhost, its own addresses\n\
-              and those of `cluster.advertise` and of the data directory. A request for any other\n\
-              name is refused: a web page could send it after its own name was made to\n\
+        doc: "The names and addresses by which clients reach this door, besides localhost, where\n\
+              it listens, and the hosts of `cluster.advertise` and of the data directory. A request\n\
+              for any other is refused: a web page could send it after its own name was made to\n\
               point here.",
         set: |config, text| assign(&mut config.http.hosts, text),
         show: |config| config.http.hosts.to_string(),

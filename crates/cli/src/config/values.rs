@@ -4,7 +4,8 @@ pub use quorate_gateway::units::{Length, Size};
 
 use quorate_kernel::roll::Kind;
 use std::fmt;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
 use std::str::FromStr;
 
 /// Addresses as texts, comma-separated. Names are resolved when they are used, not when read.
@@ -30,7 +31,7 @@ impl fmt::Display for Addresses {
     }
 }
 
-/// Names of hosts without ports, comma-separated.
+/// Names and addresses of hosts without ports, comma-separated.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Names(pub Vec<String>);
 
@@ -40,9 +41,14 @@ impl FromStr for Names {
     fn from_str(text: &str) -> Result<Names, String> {
         let names: Vec<String> =
             text.split(',').map(str::trim).filter(|a| !a.is_empty()).map(str::to_owned).collect();
-        let is_name = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
-        match names.iter().find(|name| !name.chars().all(is_name)) {
-            Some(wrong) => Err(format!("expected names of hosts without ports, not {wrong:?}")),
+        let is_one = |name: &str| {
+            let bare = name.strip_prefix('[').and_then(|name| name.strip_suffix(']'));
+            bare.unwrap_or(name).parse::<IpAddr>().is_ok() || is_name(name)
+        };
+        match names.iter().find(|name| !is_one(name)) {
+            Some(wrong) => {
+                Err(format!("expected names or IP addresses of hosts without ports, not {wrong:?}"))
+            }
             None => Ok(Names(names)),
         }
     }
@@ -205,6 +211,16 @@ mod tests {
         let list: Addresses = " a:1, b:2 ,".parse().expect("a list");
         assert_eq!(list.to_string(), "a:1,b:2");
         assert!("a:1,b".parse::<Addresses>().is_err());
+    }
+
+    #[test]
+    fn names_come_without_ports() {
+        for good in ["quorate.example,db", "192.168.1.10", "2001:db8::4,[fd00::1]"] {
+            assert_eq!(good.parse::<Names>().map(|names| names.to_string()), Ok(good.to_owned()));
+        }
+        for bad in ["a:1", "[fd00::1]:7412", "192.168.1.256", "a b", "[a]"] {
+            assert!(bad.parse::<Names>().is_err(), "{bad}");
+        }
     }
 
     #[test]

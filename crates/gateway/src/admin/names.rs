@@ -17,7 +17,8 @@ use std::sync::Arc;
 pub struct Names {
     /// Where the door listens.
     pub bind: IpAddr,
-    /// Its names, in lower case, without ports.
+    /// Its names and further addresses, such as that of a port which is passed on to it: in lower
+    /// case, without ports.
     pub names: Vec<String>,
 }
 
@@ -29,23 +30,34 @@ impl Names {
         configured: &[String],
         addresses: impl Iterator<Item = &'a str>,
     ) -> Names {
-        let of_address =
-            |text: &str| text.rsplit_once(':').map_or(text, |(name, _)| name).to_owned();
-        let names = configured.iter().cloned().chain(addresses.map(of_address));
-        Names { bind, names: names.map(|name| name.to_ascii_lowercase()).collect() }
+        let of_address = |text: &'a str| text.rsplit_once(':').map_or(text, |(name, _)| name);
+        let names = configured.iter().map(String::as_str).chain(addresses.map(of_address));
+        Names { bind, names: names.map(plain).collect() }
     }
 
     /// Whether a request for this `HOST` or `HOST:PORT` is meant for this host.
     fn allows(&self, host: &str) -> bool {
         let Ok(authority) = host.parse::<Authority>() else { return false };
-        let name = authority.host().trim_matches(['[', ']']).to_ascii_lowercase();
-        match name.parse::<IpAddr>() {
+        let name = plain(authority.host());
+        let is_own = match name.parse::<IpAddr>() {
             // All addresses of the machine are the door's own if it listens on all of them.
             Ok(address) => {
                 address.is_loopback() || address == self.bind || self.bind.is_unspecified()
             }
-            Err(_) => name == "localhost" || self.names.contains(&name),
-        }
+            Err(_) => name == "localhost",
+        };
+        is_own || self.names.contains(&name)
+    }
+}
+
+/// A name as it is compared: in lower case, without the dot at its end, or the brackets of IPv6.
+fn plain(name: &str) -> String {
+    let bare = name.trim_matches(['[', ']']);
+    let bare = bare.strip_suffix('.').unwrap_or(bare);
+    match bare.parse::<IpAddr>() {
+        // It may be written in several ways.
+        Ok(address) => address.to_string(),
+        Err(_) => bare.to_ascii_lowercase(),
     }
 }
 
@@ -61,8 +73,8 @@ pub(super) async fn check(
     let mut named = named.map(|value| value.to_str().unwrap_or_default()).chain(absolute);
     if let Some(other) = named.find(|host| !names.allows(host)) {
         let why = format!(
-            "this host is not named {other:?}: reach it by an address, by localhost, or have \
-             http.hosts name it"
+            "this host is not known as {other:?}: have http.hosts name it, or reach it where it \
+             listens"
         );
         return failure(StatusCode::MISDIRECTED_REQUEST, why);
     }
@@ -90,6 +102,7 @@ mod tests {
             "10.0.0.4:7412",
             "db-1.example:7412",
             "Quorate.Example",
+            "quorate.example.:7412",
         ] {
             assert!(own.allows(allowed), "{allowed}");
         }
@@ -97,6 +110,17 @@ mod tests {
         {
             assert!(!own.allows(other), "{other}");
         }
+        // Behind a port that is passed on, clients come by another address than the door has.
+        let configured = ["[2001:DB8::4]", "2001:db8:0::5"].map(String::from);
+        let addresses = ["192.168.1.10:7411", "[fd00::1]:7411"];
+        let inner = "172.17.0.2".parse().expect("an address");
+        let passed_on = Names::new(inner, &configured, addresses.into_iter());
+        for allowed in
+            ["172.17.0.2", "192.168.1.10:80", "[fd00:0::1]:1", "[2001:db8::4]", "[2001:db8::5]:1"]
+        {
+            assert!(passed_on.allows(allowed), "{allowed}");
+        }
+        assert!(!passed_on.allows("192.168.1.11") && !passed_on.allows("[fd00::2]"));
         assert!(names("0.0.0.0").allows("10.9.9.9:1") && !names("0.0.0.0").allows("evil.example"));
     }
 }
