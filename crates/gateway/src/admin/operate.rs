@@ -19,7 +19,7 @@ use quorate_kernel::operation::Refusal;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How much longer than the lanes may take the door waits for the core thread.
 const GRACE: Duration = Duration::from_secs(1);
@@ -115,8 +115,18 @@ pub(super) async fn ask_within(
     request: OperatorRequest,
     within: Duration,
 ) -> Result<OperatorReply, (StatusCode, String)> {
+    ask_by(door, request, within, None).await
+}
+
+/// The same, and a lane that must find the answer has no longer than until `of_lanes`.
+pub(super) async fn ask_by(
+    door: &Door,
+    request: OperatorRequest,
+    within: Duration,
+    of_lanes: Option<Instant>,
+) -> Result<OperatorReply, (StatusCode, String)> {
     let is_order = request.is_order();
-    match tokio::time::timeout(within, door.calls.ask(request)).await {
+    match tokio::time::timeout(within, door.calls.ask_by(request, of_lanes)).await {
         Ok(Ok(OperatorReply::Refused(refusal))) => Err((status_of(&refusal), refusal.to_string())),
         Ok(Ok(OperatorReply::Unknown(what))) => Err((StatusCode::NOT_FOUND, what)),
         Ok(Ok(reply)) => Ok(reply),

@@ -43,7 +43,7 @@ pub(super) async fn remove(State(door): State<Arc<Door>>, pairs: Pairs) -> Respo
 }
 
 /// Removes the host that is meant, unless that costs something or it is forced.
-async fn remove_if(door: &Door, host: &str, force: bool) -> Result<(), Response> {
+async fn remove_if(door: &Arc<Door>, host: &str, force: bool) -> Result<(), Response> {
     let OperatorReply::Ring(report) = ask(door, OperatorRequest::Ring).await? else {
         return Err(unexpected());
     };
@@ -58,7 +58,7 @@ async fn remove_if(door: &Door, host: &str, force: bool) -> Result<(), Response>
 }
 
 /// Refuses a removal that costs something.
-async fn check(door: &Door, meant: &RingHost, ring: &Ring) -> Result<(), Response> {
+async fn check(door: &Arc<Door>, meant: &RingHost, ring: &Ring) -> Result<(), Response> {
     let node = meant.who.node;
     if meant.standing == Standing::Up && !meant.is_suspected {
         // Refused here too: it may be suspected by when the overlay is asked.
