@@ -44,7 +44,11 @@ pub fn get(address: &str, path: &str, within: Duration) -> io::Result<HttpAnswer
 /// # Errors
 /// As [`get`]; what was asked for may have been done.
 pub fn post(address: &str, path: &str, within: Duration) -> io::Result<HttpAnswer> {
-    request("POST", address, path, &[], within)
+    request("POST", address, path, &[], within).map_err(|error| match error.kind() {
+        // Not as if nobody had been reached.
+        ErrorKind::UnexpectedEof => io::Error::new(ErrorKind::InvalidData, error),
+        _ => error,
+    })
 }
 
 /// Sends a request without a body.
@@ -113,6 +117,11 @@ fn send(
         }
         stream.set_read_timeout(Some(left))?;
         match stream.read(&mut piece)? {
+            // A host that ends does so, too.
+            0 if bytes.is_empty() => {
+                let text = "the connection was closed without an answer";
+                return Err(io::Error::new(ErrorKind::UnexpectedEof, text));
+            }
             0 => return parse(&bytes).ok_or_else(|| ErrorKind::InvalidData.into()),
             count => bytes.extend_from_slice(&piece[..count]),
         }
@@ -159,10 +168,30 @@ fn parse(bytes: &[u8]) -> Option<(u16, Vec<u8>)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::net::TcpListener;
 
     #[test]
     fn queries_carry_any_text() {
         assert_eq!(encoded("a b/ü&~".as_bytes()), "a%20b%2F%C3%BC%26~");
+    }
+
+    #[test]
+    fn an_end_without_an_answer_is_not_taken_for_another_protocol() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let address = listener.local_addr().expect("it is bound").to_string();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for _ in 0..2 {
+                    let (mut stream, _) = listener.accept().expect("it is asked");
+                    let _ = stream.read(&mut [0; 4096]).expect("a request");
+                }
+            });
+            let within = Duration::from_secs(60);
+            let read = get(&address, "/status", within).expect_err("nothing is answered");
+            assert_eq!(read.kind(), ErrorKind::UnexpectedEof);
+            let order = post(&address, "/control/drain", within).expect_err("nor now");
+            assert_eq!(order.kind(), ErrorKind::InvalidData, "it may have been carried out");
+        });
     }
 
     #[test]

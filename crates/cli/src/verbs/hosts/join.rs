@@ -205,14 +205,15 @@ fn asked_until(seed: &str, secret: &Secret, deadline: Instant) -> Result<SeedAns
             Err(error) => error,
         };
         if Instant::now() + AGAIN >= deadline {
-            return Err(Failure::new(
-                Code::NoQuorum,
-                format!(
-                    "the seed {seed} did not answer within {} s: {error}; give the HTTP door of a \
-                     host that runs",
-                    ASK_FOR.as_secs()
-                ),
-            ));
+            let mut text = format!(
+                "the seed {seed} did not answer within {} s: {error}; give the HTTP door of a \
+                 host that runs",
+                ASK_FOR.as_secs()
+            );
+            if error.kind() == ErrorKind::UnexpectedEof {
+                text.push_str(", port 7412 by default: it may be that this is no HTTP door");
+            }
+            return Err(Failure::new(Code::NoQuorum, text));
         }
         std::thread::sleep(AGAIN);
     }
@@ -270,6 +271,8 @@ fn judge(seed: &str, text: &str) -> Result<Invitation, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
 
     #[test]
     fn nobody_joins_hosts_of_other_machines_by_an_address_of_its_own_alone() {
@@ -280,5 +283,28 @@ mod tests {
             check(own, &["127.0.0.1:7421", "localhost:7431"]).expect("they are of one machine");
         }
         check("10.0.0.4:7411", &["10.0.0.1:7411"]).expect("it is found there");
+    }
+
+    #[test]
+    fn a_seed_that_ends_without_a_word_is_asked_again() {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let seed = listener.local_addr().expect("it is bound").to_string();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for body in ["", r#"{"error":"it has started again"}"#] {
+                    let (mut stream, _) = listener.accept().expect("it is asked");
+                    let _ = stream.read(&mut [0; 4096]).expect("a request");
+                    if !body.is_empty() {
+                        let length = body.len();
+                        let head = format!("HTTP/1.1 409 X\r\nContent-Length: {length}\r\n\r\n");
+                        stream.write_all((head + body).as_bytes()).expect("it is read");
+                    }
+                }
+            });
+            let deadline = Instant::now() + Duration::from_secs(60);
+            let told = asked_until(&seed, &Secret([7; 32]), deadline);
+            let refused = told.err().expect("it refuses").message;
+            assert!(refused.contains("it has started again"), "{refused}");
+        });
     }
 }
