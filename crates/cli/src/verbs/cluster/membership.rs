@@ -134,7 +134,8 @@ fn find(target: &Target) -> Result<String, Failure> {
 /// The node id of the host that is called so. One that was removed and has joined again at its
 /// address is known as both: the one that is there is meant.
 fn meant(ring: &Value, host: &str) -> Option<String> {
-    let number: Option<u64> = host.parse().ok();
+    // Written as the ring shows it, as the host that is asked takes it.
+    let number: Option<u64> = host.parse().ok().filter(|number: &u64| number.to_string() == host);
     let is_meant = |known: &&Value| {
         known["node"] == host
             || known["address"] == host
@@ -268,6 +269,7 @@ mod tests {
         assert_eq!(meant("a1").as_deref(), Some("a1"), "its id is its own");
         assert_eq!(meant("6").as_deref(), Some("c3"), "a removal may be asked for again");
         assert_eq!((meant("7"), meant("10.0.0.5:7411")), (None, None));
+        assert_eq!((meant("05"), meant("+5")), (None, None), "hosts take no such number");
     }
 
     #[test]
