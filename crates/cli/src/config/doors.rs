@@ -1,7 +1,8 @@
 //! The settings that every door of clients on the core thread has, in a section of its own.
 
-use super::fields::{Field, Shape, assign, assign_positive};
+use super::fields::{Field, Shape};
 use super::settings::ClientDoor;
+use super::values::{assign, assign_positive};
 use quorate_doors::DOORS;
 
 /// A setting that every door of clients on the core thread has.

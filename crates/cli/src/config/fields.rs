@@ -2,10 +2,8 @@
 
 use super::doors;
 use super::settings::Config;
-use super::values::Addresses;
+use super::values::{Addresses, assign, assign_lasting, assign_positive};
 use quorate_doors::DOORS;
-use std::fmt::Display;
-use std::str::FromStr;
 use std::sync::LazyLock;
 
 /// How a setting is written in TOML.
@@ -259,7 +257,7 @@ const ROWS: &[Row] = &[
         shape: Shape::Text,
         doc: "When an operation must have been answered; after it the client is told that there\n\
               was no quorum, or that the outcome of its write is unknown.",
-        set: |config, text| assign(&mut config.limits.request_timeout, text),
+        set: |config, text| assign_lasting(&mut config.limits.request_timeout, text),
         show: |config| config.limits.request_timeout.to_string(),
     },
     Row {
@@ -285,25 +283,6 @@ const ROWS: &[Row] = &[
         show: |config| config.dev.faults.to_string(),
     },
 ];
-
-pub(super) fn assign<T>(slot: &mut T, text: &str) -> Result<(), String>
-where
-    T: FromStr,
-    T::Err: Display,
-{
-    *slot = text.parse().map_err(|error: T::Err| error.to_string())?;
-    Ok(())
-}
-
-pub(super) fn assign_positive(slot: &mut u32, text: &str) -> Result<(), String> {
-    match text.parse() {
-        Ok(number @ 1..) => {
-            *slot = number;
-            Ok(())
-        }
-        _ => Err(String::from("expected a whole number above zero")),
-    }
-}
 
 /// The setting of this path.
 #[must_use]
@@ -385,6 +364,7 @@ mod tests {
             ("node.insecure", "yes"),
             ("store.cache", "much"),
             ("limits.request_timeout", "5"),
+            ("limits.request_timeout", "0s"),
             ("log.level", "loud"),
             ("cluster.encrypt", "never"),
             ("cluster.addresses", "a,b"),

@@ -65,6 +65,24 @@ pub enum ConfigError {
         /// Where others than this machine reach it.
         address: SocketAddr,
     },
+    /// Two doors cannot listen at one place.
+    #[error("the {door} door and the {other} door would both listen on {address}; move one")]
+    Meeting {
+        /// One of them.
+        door: &'static str,
+        /// And the other one.
+        other: &'static str,
+        /// Where.
+        address: SocketAddr,
+    },
+    /// The addresses are not those of the directory's hosts.
+    #[error("cluster.addresses has {given} addresses for {hosts} hosts")]
+    Count {
+        /// How many are given.
+        given: usize,
+        /// How many hosts the directory knows.
+        hosts: usize,
+    },
 }
 
 fn did_you_mean(suggestion: Option<&'static str>) -> String {
@@ -173,21 +191,6 @@ impl Loaded {
     #[must_use]
     pub fn origin(&self, field: &Field) -> Origin {
         self.origins.get(field.path).cloned().unwrap_or(Origin::Default)
-    }
-
-    /// Refuses doors of clients that other machines can reach, unless that was asked for. The
-    /// cluster door may listen anywhere: who connects there proves first that it knows the
-    /// cluster's secret, and what leaves the machine is encrypted.
-    ///
-    /// # Errors
-    /// [`ConfigError::Exposed`] names the first such door.
-    pub fn check_exposure(&self) -> Result<(), ConfigError> {
-        for (door, address) in self.config.client_doors() {
-            if !address.ip().is_loopback() && !self.config.node.insecure {
-                return Err(ConfigError::Exposed { door, address });
-            }
-        }
-        Ok(())
     }
 
     fn apply_file(&mut self, path: &Path) -> Result<(), ConfigError> {
@@ -358,32 +361,5 @@ mod tests {
             ..Sources::default()
         };
         assert!(Loaded::read(&sources).is_ok());
-    }
-
-    #[test]
-    fn doors_that_others_can_reach_need_consent() {
-        let read = |flags| {
-            let loaded = Loaded::read(&Sources { flags, ..Sources::default() });
-            loaded.expect("a good configuration").check_exposure()
-        };
-        assert!(read(vec![]).is_ok());
-        let open = read(vec![flag("resp.bind", "0.0.0.0:7413")]).expect_err("exposed").to_string();
-        assert!(open.contains("the resp door would listen on 0.0.0.0:7413"), "{open}");
-        let bind = flag("resp.bind", "0.0.0.0:7413");
-        assert!(read(vec![bind, flag("node.insecure", "true")]).is_ok());
-        for door in ["http", "grpc"] {
-            let open = read(vec![flag(&format!("{door}.bind"), "10.0.0.4:7412")]);
-            let open = open.expect_err("exposed").to_string();
-            assert!(open.contains(&format!("the {door} door would listen on")), "{open}");
-        }
-    }
-
-    #[test]
-    fn the_cluster_door_needs_no_consent() {
-        let flags = vec![flag("cluster.bind", "10.0.0.4:7411")];
-        let loaded = Loaded::read(&Sources { flags, ..Sources::default() });
-        let loaded = loaded.expect("a good configuration");
-        assert_eq!(loaded.config.cluster.bind.to_string(), "10.0.0.4:7411");
-        loaded.check_exposure().expect("hosts prove who they are");
     }
 }

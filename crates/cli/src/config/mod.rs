@@ -13,9 +13,11 @@
 //! | [`fields`] | the table of all settings |
 //! | `doors` | the settings of each door of clients on the core thread |
 //! | [`load`] | [`Loaded`]: the sources in their order, and where each value came from |
+//! | `check` | what is refused of settings that do not fit each other |
 //! | [`show`] | the settings as TOML or JSON, and the documented reference |
 //! | [`suggest`] | the nearest known name |
 
+mod check;
 mod doors;
 pub mod fields;
 pub mod load;

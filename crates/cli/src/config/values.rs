@@ -2,6 +2,7 @@
 
 pub use quorate_gateway::units::{Length, Size};
 
+use clap::builder::{PathBufValueParser, TypedValueParser};
 use quorate_kernel::roll::Kind;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -58,6 +59,47 @@ impl fmt::Display for Names {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0.join(","))
     }
+}
+
+/// Reads a path of the command line that becomes a setting, or is printed for programs. Settings
+/// are texts: what is none would be taken for another path.
+#[must_use]
+pub fn path_parser() -> impl TypedValueParser<Value = PathBuf> {
+    PathBufValueParser::new().try_map(|path| match path.to_str() {
+        Some(_) => Ok(path),
+        None => Err("the path is no UTF-8, and settings can name no such path"),
+    })
+}
+
+/// Reads the text of a setting.
+pub(super) fn assign<T>(slot: &mut T, text: &str) -> Result<(), String>
+where
+    T: FromStr,
+    T::Err: fmt::Display,
+{
+    *slot = text.parse().map_err(|error: T::Err| error.to_string())?;
+    Ok(())
+}
+
+/// Reads a number that is not zero.
+pub(super) fn assign_positive(slot: &mut u32, text: &str) -> Result<(), String> {
+    match text.parse() {
+        Ok(number @ 1..) => {
+            *slot = number;
+            Ok(())
+        }
+        _ => Err(String::from("expected a whole number above zero")),
+    }
+}
+
+/// Reads a length of time that is not zero.
+pub(super) fn assign_lasting(slot: &mut Length, text: &str) -> Result<(), String> {
+    let length: Length = text.parse()?;
+    if length.0.is_zero() {
+        return Err(String::from("expected a length of time above zero"));
+    }
+    *slot = length;
+    Ok(())
 }
 
 /// Checks that a text is `HOST:PORT`, where others can connect.

@@ -18,7 +18,8 @@ pub struct Args {
 #[derive(Debug, Subcommand)]
 enum Verb {
     /// Read the configuration as `server` would, and say what is wrong with it
-    #[command(after_help = "Exit code 8 if anything is wrong.\n\
+    #[command(after_help = "Exit code 8 if anything is wrong. The data directory need not be \
+                            there; if it is, cluster.addresses must fit its hosts.\n\
                             Example: quorate config check --config quorate.toml")]
     Check {
         #[command(flatten)]
@@ -48,8 +49,13 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let mut out = stdout();
     match &args.verb {
         Verb::Check { settings } => {
-            let loaded = Loaded::read(&settings.sources())?;
-            loaded.check_exposure()?;
+            let config = Loaded::read(&settings.sources())?.config;
+            config.check_exposure()?;
+            config.check_doors()?;
+            // A file may be checked before its directory is there.
+            if let Ok(identity) = quorate_store::identity_of(&config.node.data) {
+                config.check_addresses(&identity)?;
+            }
             writeln!(out, "ok")?;
         }
         Verb::Show { origin, settings, output } => {

@@ -75,7 +75,7 @@ fn flags(data: &Path, identity: Option<&Identity>) -> String {
         let address = identity.and_then(own).map_or_else(|| "HOST:PORT".into(), |own| own.address);
         text.push_str(&format!(" --address {address}"));
     }
-    if loaded.check_exposure().is_err() {
+    if loaded.config.check_exposure().is_err() {
         text.push_str(" --insecure");
     }
     text

@@ -128,8 +128,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         end_with(parent)?;
     }
     let loaded = Loaded::read(&args.settings.sources())?;
-    loaded.check_exposure()?;
     let config = loaded.config;
+    config.check_exposure()?;
+    config.check_doors()?;
     logging::start(config.log.level, config.log.format);
     let shares = files::share(&config)?;
     // What the database creates too is its owner's alone.
@@ -240,6 +241,7 @@ fn store_options(config: &Config, files_max: usize) -> quorate_store::Options {
 
 /// The hosts of the directory, where the configuration or else the identity says they are.
 fn hosts(config: &Config, identity: &Identity) -> Result<Vec<RingHost>, Failure> {
+    config.check_addresses(identity)?;
     let given = &config.cluster.addresses.0;
     if !given.is_empty() && given.len() != identity.hosts.len() {
         let (given, hosts) = (given.len(), identity.hosts.len());

@@ -60,6 +60,28 @@ fn mistakes_are_named_with_what_was_meant() {
 }
 
 #[test]
+fn what_a_host_would_refuse_is_no_good_configuration() {
+    let place = tempfile::tempdir().expect("a temporary directory");
+    let output = place.path().display().to_string();
+    let made = quorate(&["init", "--output", &output, "--host", "127.0.0.1:18511"]);
+    assert_eq!(made.code, 0, "{made:?}");
+    let data = format!("{output}/host-1");
+    for (set, part) in [
+        ("http.bind=127.0.0.1:18511", "the http door and the cluster door would both listen"),
+        ("cluster.addresses=127.0.0.1:1,127.0.0.1:2", "has 2 addresses for 1 hosts"),
+        ("limits.request_timeout=0s", "above zero"),
+        ("cluster.advertise=0.0.0.0:18511", "none to connect to"),
+    ] {
+        for verb in [&["config", "check"][..], &["server"]] {
+            let said = quorate(&[verb, &["--data", &data, "--set", set]].concat());
+            assert_eq!(said.code, 8, "{verb:?} {set}: {said:?}");
+            assert!(said.err.contains(part), "{verb:?} {set}: {said:?}");
+        }
+    }
+    assert_eq!(quorate(&["config", "check", "--data", &data]).code, 0);
+}
+
+#[test]
 fn doors_that_others_can_reach_need_consent() {
     let open = ["config", "check", "--http", "0.0.0.0:7412"];
     let said = quorate(&open);
