@@ -19,6 +19,7 @@ pub mod prepare;
 pub mod report;
 pub mod steer;
 
+use crate::config::values::path_parser;
 use crate::exit::{Code, Failure};
 use crate::output::Output;
 use crate::provision::keyspace;
@@ -52,7 +53,7 @@ pub struct Args {
     #[command(subcommand)]
     pub command: Option<Command>,
     /// Where the hosts keep their data, in host-1, host-2 and so on
-    #[arg(long, default_value = "quorate-data", value_name = "DIR")]
+    #[arg(long, default_value = "quorate-data", value_name = "DIR", value_parser = path_parser())]
     pub data: PathBuf,
     /// How many hosts a new cluster has: 1 to 32 [default: 3]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=i64::from(HOSTS_MAX)))]

@@ -133,10 +133,30 @@ pub fn run() -> ExitCode {
 mod tests {
     use super::*;
     use clap::CommandFactory;
+    use clap::error::ErrorKind;
+    use std::ffi::OsString;
+    use std::os::unix::ffi::OsStringExt;
 
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn directories_that_settings_cannot_name_are_refused() {
+        for args in [
+            &["server", "--data"][..],
+            &["config", "check", "--data"],
+            &["rejoin", "--data"],
+            &["dev", "--data"],
+            &["init", "--host", "a", "--output"],
+        ] {
+            let args = ["quorate"].iter().chain(args).map(OsString::from);
+            let wrong = OsString::from_vec(b"data-\xff".to_vec());
+            let refused = Cli::try_parse_from(args.chain([wrong])).expect_err("it is no text");
+            assert_eq!(refused.kind(), ErrorKind::ValueValidation, "{refused}");
+            assert!(refused.to_string().contains("is no UTF-8"), "{refused}");
+        }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! `init`: the data directories of a new cluster.
 
+use crate::config::values::path_parser;
 use crate::exit::{Code, Failure};
 use crate::output::{Output, columns};
 use crate::provision::{self, Doors, Plan, ProvisionError, keyspace};
@@ -20,7 +21,7 @@ use std::path::PathBuf;
                         --host 10.0.0.3")]
 pub struct Args {
     /// Where the directories host-1, host-2 and so on are written
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = path_parser())]
     output: PathBuf,
     /// Where the other hosts find a host, an IP address or a name, once for each host; port 7411 if
     /// none is given, and its other doors take the ports after it

@@ -34,7 +34,8 @@ pub struct JoinArgs {
     /// The cluster's secret itself, instead of the file
     #[arg(long, env = "QUORATE_CLUSTER_SECRET", hide = true, hide_env_values = true)]
     secret: Option<String>,
-    /// Where the other hosts find this one; only to join [default: where the cluster door listens]
+    /// Where the other hosts find this one, no loopback address if they are on other machines; only
+    /// to join [default: where the cluster door listens]
     #[arg(long, value_name = "HOST:PORT", requires = "join")]
     address: Option<String>,
     /// How many places on the ring this host takes; only to join

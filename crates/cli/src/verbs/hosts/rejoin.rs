@@ -1,6 +1,7 @@
 //! `rejoin`: makes room for a new identity where a directory was refused.
 
 use crate::config::load::FILE_NAME;
+use crate::config::values::path_parser;
 use crate::config::{Loaded, Sources};
 use crate::exit::{Code, Failure};
 use quorate_store::{Directory, DirectoryError, Identity};
@@ -19,7 +20,7 @@ use std::path::{Path, PathBuf};
                         Example: quorate rejoin --data quorate-data/host-2")]
 pub struct Args {
     /// The data directory that a host refuses
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = path_parser())]
     data: PathBuf,
     /// Also if nothing is wrong with the directory, such as that of a host that was removed
     #[arg(long)]

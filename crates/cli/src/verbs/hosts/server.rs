@@ -7,6 +7,7 @@ use self::files::Shares;
 pub use self::ready::ReadyLine;
 use self::ready::announce;
 use super::{doors, join};
+use crate::config::values::path_parser;
 use crate::config::{Config, Environment, Loaded, Sources};
 use crate::exit::{Code, Failure};
 use crate::logging;
@@ -55,7 +56,7 @@ pub struct Args {
 #[derive(Debug, clap::Args)]
 pub struct Settings {
     /// The data directory
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = path_parser())]
     data: Option<PathBuf>,
     /// A file of settings; of two that set the same, the later one counts
     #[arg(long, value_name = "FILE")]
@@ -243,11 +244,6 @@ fn store_options(config: &Config, files_max: usize) -> quorate_store::Options {
 fn hosts(config: &Config, identity: &Identity) -> Result<Vec<RingHost>, Failure> {
     config.check_addresses(identity)?;
     let given = &config.cluster.addresses.0;
-    if !given.is_empty() && given.len() != identity.hosts.len() {
-        let (given, hosts) = (given.len(), identity.hosts.len());
-        let text = format!("cluster.addresses has {given} addresses for {hosts} hosts");
-        return Err(Failure::new(Code::CheckFailed, text));
-    }
     let mut hosts = ring_hosts(&identity.hosts);
     for (host, address) in hosts.iter_mut().zip(given) {
         host.address.clone_from(address);
