@@ -177,9 +177,9 @@ const ROWS: &[Row] = &[
         path: "http.hosts",
         shape: Shape::List,
         doc: "The names and addresses by which clients reach this door, besides localhost, where\n\
-              it listens, and the hosts of `cluster.advertise` and of the data directory. A request\n\
-              for any other is refused: a web page could send it after its own name was made to\n\
-              point here.",
+              it listens, and the hosts of `cluster.advertise` and of the data directory. A\n\
+              request for any other is refused: a web page could send it after its own name was\n\
+              made to point here.",
         set: |config, text| assign(&mut config.http.hosts, text),
         show: |config| config.http.hosts.to_string(),
     },

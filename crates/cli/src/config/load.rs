@@ -68,11 +68,11 @@ pub enum ConfigError {
     /// Two doors cannot listen at one place.
     #[error("the {door} door and the {other} door would both listen on {address}; move one")]
     Meeting {
-        /// One of them.
+        /// The later one in the order of the settings.
         door: &'static str,
-        /// And the other one.
+        /// The earlier one, which may listen on all addresses.
         other: &'static str,
-        /// Where.
+        /// Where the later one would listen.
         address: SocketAddr,
     },
     /// The addresses are not those of the directory's hosts.

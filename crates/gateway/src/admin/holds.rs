@@ -31,7 +31,7 @@ const GRACE: Duration = Duration::from_secs(1);
 const SURVEY_MAX: Duration = Duration::from_secs(45);
 
 /// What a lane has answered, or a status and why it has not.
-type Asked = Result<OperatorReply, (StatusCode, String)>;
+type LaneAnswer = Result<OperatorReply, (StatusCode, String)>;
 
 /// Whose part it is: a keyspace's by name, or the catalog's.
 pub(super) type Owner = Option<String>;
@@ -85,7 +85,7 @@ impl Survey {
     ) -> Result<Survey, Response>
     where
         A: Fn(OperatorRequest) -> F + Clone + Send + 'static,
-        F: Future<Output = Asked> + Send + 'static,
+        F: Future<Output = LaneAnswer> + Send + 'static,
     {
         let mut walks = JoinSet::new();
         for (place, owner) in owners.into_iter().enumerate() {
@@ -123,7 +123,7 @@ impl Survey {
         ask: impl Fn(OperatorRequest) -> F,
     ) -> Result<(), Response>
     where
-        F: Future<Output = Asked>,
+        F: Future<Output = LaneAnswer>,
     {
         let (mut partition, mut known) = (Some(0), BTreeSet::new());
         while let Some(from) = partition {

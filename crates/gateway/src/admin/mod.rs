@@ -206,16 +206,15 @@ mod tests {
         }
     }
 
-    #[test]
-    fn every_path_answers_over_a_socket() {
-        let shared = Arc::new(sample());
+    /// The door of a host without a core thread.
+    fn opened() -> OpenDoor {
         let any: SocketAddr = "127.0.0.1:0".parse().expect("an address");
         let nowhere = std::path::Path::new("/nowhere");
         let secrets = Secrets::of(nowhere, &identity()).expect("no file, so the identity's");
         let (calls, inbox) = quorate_host::calls();
         drop(inbox);
         let door = Door {
-            shared: Arc::clone(&shared),
+            shared: Arc::new(sample()),
             identity: identity(),
             names: Names::new(any.ip(), &[], std::iter::empty()),
             secrets: Arc::new(secrets),
@@ -225,15 +224,39 @@ mod tests {
             connections_max: CONNECTIONS_MAX,
             api: Api { router: Router::new(), budget_bytes: 1 << 20 },
         };
-        let admin = open(any, door, async {}).expect("a free port");
-        let ask = |path: &str| {
-            http::get(&admin.address().to_string(), path, Duration::from_secs(10)).expect("answer")
-        };
+        open(any, door, async {}).expect("a free port")
+    }
+
+    fn get(admin: &OpenDoor, path: &str) -> http::HttpAnswer {
+        let within = Duration::from_secs(10);
+        http::get(&admin.address().to_string(), path, within).expect("answer")
+    }
+
+    #[test]
+    fn what_is_not_there_or_badly_said_is_refused_in_json() {
+        let admin = opened();
+        for (path, status, part) in [
+            ("/contorl/drain", 404, "there is no such path"),
+            ("/control/drain", 405, "GET is no method of this path"),
+            ("/explain", 400, "give the key as key=.."),
+            ("/explain?key=%FF", 400, "give it as key_hex"),
+            ("/explain?key_hex=zz", 400, "key_hex is not two hexadecimal digits"),
+            ("/explain?key=&key_hex=zz", 400, "both key and key_hex"),
+        ] {
+            let refused = get(&admin, path);
+            let why = http::error_of(&refused);
+            assert!(refused.status == status && why.contains(part), "{path}: {refused:?}");
+        }
+    }
+
+    #[test]
+    fn every_path_answers_over_a_socket() {
+        let admin = opened();
+        let ask = |path: &str| get(&admin, path);
         assert_eq!(ask("/livez").status, 200);
         assert_eq!(ask("/startupz").status, 503);
         assert_eq!(ask("/readyz?verbose").status, 503);
         assert_eq!(ask("/readyz?keyspace=none").status, 404);
-        assert_eq!(http::error_of(&ask("/contorl/drain")), "there is no such path");
         assert_eq!(ask("/nothing").status, 404);
         assert!(ask("/metrics").body.contains("quorate_build_info{"));
         let status: serde_json::Value =
@@ -241,18 +264,8 @@ mod tests {
         assert_eq!(status["host"], 1);
         assert_eq!(ask("/ring").status, 503, "there is no core thread");
         assert_eq!(ask("/explain").status, 400);
-        for (path, part) in [
-            ("/explain?key=%FF", "give it as key_hex"),
-            ("/explain?key_hex=zz", "key_hex is not two hexadecimal digits"),
-            ("/explain?key=&key_hex=zz", "both key and key_hex"),
-        ] {
-            let refused = ask(path);
-            assert!(refused.status == 400 && refused.body.contains(part), "{path}: {refused:?}");
-        }
         assert_eq!((ask("/holds").status, ask("/holds?node=ff").status), (400, 400));
-        let drain = ask("/control/drain");
-        assert_eq!(drain.status, 405, "a change is no GET");
-        assert_eq!(http::error_of(&drain), "GET is no method of this path");
+        assert_eq!(ask("/control/drain").status, 405, "a change is no GET");
         let join = |bytes: [u8; 32], protocol: u8| {
             let (address, path) =
                 (admin.address().to_string(), format!("/join?protocol={protocol}"));
