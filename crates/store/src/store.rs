@@ -10,9 +10,9 @@ use crate::tables::backlog::{Backlog, SEGMENTS_LEAST};
 use crate::tables::lsm::{Tables, TablesOptions};
 use crate::tables::memtable::Memtables;
 use crate::tables::reclaim::Reclaim;
-use crate::wal::chain;
+use crate::wal::chain::{self, Chain};
 use crate::wal::group::Salt;
-use crate::wal::recovery::{Cut, Places, confirm, open_segments, prepare};
+use crate::wal::recovery::{Cut, Places, Prepared, confirm, open_segments, prepare};
 use crate::wal::segments::{
     List, SEGMENT_BYTES_LEAST, SEGMENT_BYTES_MOST, remove_unfinished, settle_all,
 };
@@ -95,6 +95,26 @@ pub fn open(
     options: &Options,
     clock: Clock,
 ) -> Result<Opened, DirectoryError> {
+    open_found(find(directory)?, options, clock)
+}
+
+/// The log of a data directory, read and without a torn tail, before anything is opened.
+pub(crate) struct FoundLog {
+    places: Places,
+    mark: Mark,
+    chain: Chain,
+    prepared: Prepared,
+}
+
+impl FoundLog {
+    /// Whether there is a log at all: until then it is not said how long its segments are.
+    pub(crate) fn is_begun(&self) -> bool {
+        self.chain.list.is_some()
+    }
+}
+
+/// Reads the log of a data directory, and refuses what cannot hold all that was synced.
+pub(crate) fn find(directory: &Directory) -> Result<FoundLog, DirectoryError> {
     let places = Places {
         database: directory.database(),
         log: directory.log(),
@@ -111,9 +131,18 @@ pub fn open(
         io::ErrorKind::InvalidData => DirectoryError::damaged(&path, error.to_string()),
         _ => DirectoryError::io("reading", &path)(error),
     })?;
-    let reading = || DirectoryError::io("reading", &places.log);
-    let chain = chain::read(&places.log).map_err(reading())?;
+    let chain = chain::read(&places.log).map_err(DirectoryError::io("reading", &places.log))?;
     let prepared = prepare(&places, mark.lsn(), &chain)?;
+    Ok(FoundLog { places, mark, chain, prepared })
+}
+
+/// Opens what was found.
+pub(crate) fn open_found(
+    found: FoundLog,
+    options: &Options,
+    clock: Clock,
+) -> Result<Opened, DirectoryError> {
+    let FoundLog { places, mark, chain, prepared } = found;
     let tables = TablesOptions { cache_bytes: options.cache_bytes, files_max: options.files_max };
     let trimmed = Trimmed::default();
     let tables = Tables::open(&places.database, tables, &trimmed)?;
@@ -128,7 +157,8 @@ pub fn open(
     let most = (options.log_bytes_max / list.bytes).clamp(SEGMENTS_LEAST.into(), SEGMENTS_MOST);
     let most = u32::try_from(most).expect("it was clamped");
     remove_unfinished(&places.log).map_err(DirectoryError::io("removing", &places.log))?;
-    let retired = open_segments(&places.log, &chain, covered).map_err(reading())?;
+    let retired = open_segments(&places.log, &chain, covered)
+        .map_err(DirectoryError::io("reading", &places.log))?;
     let generation = chain.generation;
     let backlog = Backlog::new(places.log.clone(), list, generation, covered, retired, most);
     let ground = Ground { memtables: Memtables::new(), backlog, tables, trimmed };

@@ -14,8 +14,10 @@
 //! `init` writes the identity last: a directory without one was in use only if others say so.
 
 mod found;
+mod held;
 
 use self::found::{check_format, occupant, read_identity};
+pub use self::held::{HeldDirectory, check_unused, hold};
 use crate::data_directory::access::{self, FILE_MODE, create_directory};
 use crate::data_directory::files::write_atomically;
 use crate::data_directory::mark::Mark;
@@ -25,7 +27,7 @@ use crate::identity::Identity;
 use quorate_kernel::ids::{ClusterId, Incarnation, Lsn, Start};
 use quorate_kernel::sighting::Past;
 use quorate_kernel::storage::Durability;
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -64,7 +66,7 @@ const FORMAT_TEXT: &str = "quorate data directory format ";
 pub fn create(path: &Path, identity: &Identity) -> Result<(), DirectoryError> {
     check_empty(path)?;
     create_directory(path).map_err(DirectoryError::io("creating", path))?;
-    let _lock = lock(path)?;
+    let _held = hold(path)?;
     // Somebody else may have been here just before.
     check_empty(path)?;
     write_new(path, identity).map_err(DirectoryError::io("creating", path))
@@ -90,14 +92,6 @@ pub fn identity_of(path: &Path) -> Result<Identity, DirectoryError> {
     read_identity(path)
 }
 
-/// Checks that no host runs on a directory at this moment.
-///
-/// # Errors
-/// [`DirectoryError::Locked`] when one does. Nothing but the lock file was changed.
-pub fn check_unused(path: &Path) -> Result<(), DirectoryError> {
-    lock(path).map(drop)
-}
-
 /// An open data directory. The lock is released when it is dropped or the process ends.
 #[derive(Debug)]
 pub struct Directory {
@@ -108,7 +102,7 @@ pub struct Directory {
     opened_to_others: u64,
     /// The system's memory may have what an earlier start wrote and the disk has not.
     pub(crate) memory_may_differ: bool,
-    _lock: File,
+    _held: HeldDirectory,
 }
 
 impl Directory {
@@ -141,41 +135,48 @@ impl Directory {
         is_moved: bool,
     ) -> Result<Directory, DirectoryError> {
         check_format(path)?;
-        let lock = lock(path)?;
-        let identity = read_identity(path)?;
+        let mut directory = Directory::begin(hold(path)?, expected, is_moved)?;
+        directory.opened_to_others =
+            close_to_others(path).map_err(DirectoryError::io("closing to others", path))?;
+        directory.write_start()?;
+        Ok(directory)
+    }
+
+    /// Judges a directory as [`Directory::open`] does, and what its next start is to be. That is
+    /// not written yet: nothing was changed.
+    fn begin(
+        held: HeldDirectory,
+        expected: Option<ClusterId>,
+        is_moved: bool,
+    ) -> Result<Directory, DirectoryError> {
+        let path = held.path.clone();
+        let identity = read_identity(&path)?;
         if let Some(expected) = expected.filter(|expected| *expected != identity.cluster) {
-            let (path, found) = (path.to_path_buf(), identity.cluster);
-            return Err(DirectoryError::ForeignCluster { path, found, expected });
+            return Err(DirectoryError::ForeignCluster { path, found: identity.cluster, expected });
         }
         let needed =
             [(START, "start counter"), (MARK, "mark"), (DATABASE, "database"), (SEGMENTS, "log")];
         for (name, missing) in needed {
             if !exists(&path.join(name))? {
-                return Err(DirectoryError::Wiped { path: path.to_path_buf(), missing });
+                return Err(DirectoryError::Wiped { path, missing });
             }
         }
-        let (last, place) = (read_start(path)?, place(path)?);
+        let (last, place) = (read_start(&path)?, place(&path)?);
         if last.is_copy(&place) && !is_moved {
-            return Err(DirectoryError::Copied { path: path.to_path_buf(), start: last.starts });
+            return Err(DirectoryError::Copied { path, start: last.starts });
         }
         let damaged = || DirectoryError::damaged(&path.join(START), "its past makes no sense");
         let past = last.past().ok_or_else(damaged)?;
         let boot = boot();
-        let start = raise(&last, &boot, &place, is_moved);
-        let opened_to_others =
-            close_to_others(path).map_err(DirectoryError::io("closing to others", path))?;
-        let (path, memory_may_differ) = (path.to_path_buf(), last.memory_may_differ(&boot));
-        let mut directory = Directory {
-            path,
+        Ok(Directory {
             identity,
-            start,
+            start: raise(&last, &boot, &place, is_moved),
             past,
-            opened_to_others,
-            memory_may_differ,
-            _lock: lock,
-        };
-        directory.write_start()?;
-        Ok(directory)
+            opened_to_others: 0,
+            memory_may_differ: last.memory_may_differ(&boot),
+            path,
+            _held: held,
+        })
     }
 
     /// Who the directory is.
@@ -345,33 +346,6 @@ fn write_new(path: &Path, identity: &Identity) -> io::Result<()> {
     Mark::create(&path.join(MARK))?;
     write_atomically(&path.join(START), start_text(&StartText::first()).as_bytes())?;
     write_atomically(&path.join(IDENTITY), identity.to_text().as_bytes())
-}
-
-fn lock(path: &Path) -> Result<File, DirectoryError> {
-    let name = path.join(LOCK);
-    let failed = || DirectoryError::io("locking", &name);
-    let mut file = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(FILE_MODE)
-        .open(&name)
-        .map_err(failed())?;
-    match file.try_lock() {
-        Ok(()) => {}
-        Err(TryLockError::WouldBlock) => {
-            let holder = match fs::read_to_string(&name) {
-                Ok(text) if !text.trim().is_empty() => format!("process {}", text.trim()),
-                _ => "another process".to_owned(),
-            };
-            return Err(DirectoryError::Locked { path: path.to_path_buf(), holder });
-        }
-        Err(TryLockError::Error(error)) => return Err(failed()(error)),
-    }
-    let pid = std::process::id();
-    file.set_len(0).and_then(|()| writeln!(file, "{pid}")).map_err(failed())?;
-    Ok(file)
 }
 
 /// Takes what hosts have written, and the directory itself, away from everybody but its owner. What

@@ -8,6 +8,7 @@ mod host;
 mod image;
 mod lives;
 mod logs;
+mod look;
 mod model;
 mod segments;
 mod space;
