@@ -5,6 +5,7 @@
 //! | [`verbs`] | what can be asked: one verb a file |
 //! | [`exit`] | exit codes, and how a command fails |
 //! | [`output`] | `--format`, tables, and bytes that may be no text |
+//! | `owner` | whose a data directory is |
 //! | [`client`] | one connection to a RESP door |
 //! | [`dev`] | a cluster on this machine in one command |
 //! | [`provision`] | the birth of a cluster: ids, keyspaces, one directory a host |
@@ -17,6 +18,7 @@ pub mod dev;
 pub mod exit;
 pub mod logging;
 pub mod output;
+mod owner;
 pub mod provision;
 mod repeats;
 pub mod verbs;

@@ -4,11 +4,14 @@ use crate::config::load::FILE_NAME;
 use crate::config::values::path_parser;
 use crate::config::{Loaded, Sources};
 use crate::exit::{Code, Failure};
-use quorate_store::{Directory, DirectoryError, Identity};
+use crate::owner;
+use quorate_store::directory::{HeldDirectory, hold};
+use quorate_store::{DirectoryError, Identity, identity_of};
+use rustix::fs::Mode;
 use std::ffi::OsString;
-use std::fs::DirBuilder;
-use std::io::{Write, stdout};
-use std::os::unix::fs::DirBuilderExt;
+use std::fs::{self, File, Permissions};
+use std::io::{self, ErrorKind, Write, stdout};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// The arguments of `rejoin`.
@@ -17,6 +20,7 @@ use std::path::{Path, PathBuf};
                         held is fetched from the other hosts after the join, so never do this to \
                         a majority of the replicas of a key at once: wait until `quorate status` \
                         shows that nothing moves.\n\n\
+                        Run it as the user who owns the directory, as its host does.\n\n\
                         Example: quorate rejoin --data quorate-data/host-2")]
 pub struct Args {
     /// The data directory that a host refuses
@@ -30,23 +34,26 @@ pub struct Args {
 /// Runs `rejoin`.
 ///
 /// # Errors
-/// The directory is in use, was never one, or is well; it stays as it was.
+/// The directory is in use, was never one, is somebody else's, or is well; it stays as it was. Or
+/// the disk fails, which names what is where.
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let data = std::path::absolute(&args.data)?;
+    // Without a slash at its end, which would make a name beside it one in it.
+    let data: PathBuf = std::path::absolute(&args.data)?.components().collect();
     if !data.is_dir() {
-        let text = format!("{} is no directory; nothing was changed", data.display());
-        return Err(Failure::new(Code::Usage, text));
+        return Err(Failure::new(Code::Usage, absent(&data)));
     }
-    quorate_store::directory::check_unused(&data)?;
-    let why = refusal(&data, args.force)?;
+    owner::check(&data)?;
+    if let Err(error @ DirectoryError::NotInitialised { .. }) = identity_of(&data) {
+        return Err(Failure::failed(format!("{error}{}", put_aside(&data))));
+    }
+    // What the database makes when it is looked at is its owner's alone, as with a host.
+    rustix::process::umask(Mode::RWXG | Mode::RWXO);
+    // Until all is done: a host that is started again meanwhile must not come in between.
+    let held = hold(&data)?;
+    let why = refusal(&data, &held, args.force)?;
     let aside = free_name(&data);
-    std::fs::rename(&data, &aside)?;
-    DirBuilder::new().mode(0o700).create(&data)?;
-    let settings = aside.join(FILE_NAME);
-    if settings.exists() {
-        std::fs::copy(&settings, data.join(FILE_NAME))?;
-    }
-    let identity = quorate_store::identity_of(&aside).ok();
+    replace(&data, &aside)?;
+    let identity = identity_of(&aside).ok();
     let node = identity.as_ref().map_or_else(|| "NODE".into(), |known| known.node.to_string());
     writeln!(
         stdout(),
@@ -59,6 +66,99 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         flags(&data, identity.as_ref())
     )?;
     Ok(())
+}
+
+/// What is said of a directory that is not there. One that was put aside may be all there is of it.
+fn absent(data: &Path) -> String {
+    let text = format!("{} is no directory; nothing was changed", data.display());
+    match last_aside(data).filter(|_| !data.exists()) {
+        Some(aside) => format!(
+            "{text}. {} is there: if `quorate rejoin` was cut off after it had put that aside, \
+             move it back to {}, and run it again",
+            aside.display(),
+            data.display()
+        ),
+        None => text,
+    }
+}
+
+/// What is said of an empty directory beside one that was put aside.
+fn put_aside(data: &Path) -> String {
+    let text = |aside: PathBuf| {
+        format!(
+            ". {} is what `quorate rejoin` put aside; if that is done, {} is to join: quorate \
+             server --data {} --join HOST:PORT --secret-file cluster.secret",
+            aside.display(),
+            data.display(),
+            data.display()
+        )
+    };
+    last_aside(data).map(text).unwrap_or_default()
+}
+
+/// Moves the directory aside, and a new one with its settings into its place. That is whole and
+/// synced before anything is moved.
+fn replace(data: &Path, aside: &Path) -> Result<(), Failure> {
+    let parent = data.parent().unwrap_or(data);
+    let mut name: OsString = data.file_name().unwrap_or_default().to_owned();
+    name.push(".rejoin-");
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(&name).permissions(Permissions::from_mode(0o700));
+    let fresh = builder.tempdir_in(parent).map_err(|error| {
+        let (data, parent) = (data.display(), parent.display());
+        let text = format!("making the new directory for {data} in {parent} failed: {error}");
+        Failure::failed(format!("{text}; nothing was changed"))
+    })?;
+    copy_settings(data, fresh.path())?;
+    fs::rename(data, aside).map_err(|error| Failure::failed(not_moved(data, aside, &error)))?;
+    fs::rename(fresh.path(), data).map_err(|error| {
+        let (data, aside, fresh) = (data.display(), aside.display(), fresh.path().display());
+        Failure::failed(format!(
+            "{data} was moved to {aside}, and {fresh}, which is to take its place, could not be: \
+             {error}. Move {aside} back to {data}, and run this again"
+        ))
+    })?;
+    // It has another name by now.
+    let _ = fresh.keep();
+    File::open(parent).and_then(|parent| parent.sync_all()).map_err(|error| {
+        let (data, aside, parent) = (data.display(), aside.display(), parent.display());
+        Failure::failed(format!(
+            "{data} was moved to {aside}, and a new one took its place, but syncing {parent} \
+             failed: {error}. See that both are there after the next restart of the machine"
+        ))
+    })
+}
+
+/// What the operator has set is kept. A link to a file that is not there is no setting left out.
+fn copy_settings(data: &Path, fresh: &Path) -> Result<(), Failure> {
+    let (from, to) = (data.join(FILE_NAME), fresh.join(FILE_NAME));
+    let copy = || match fs::symlink_metadata(&from) {
+        Err(error) if error.kind() == ErrorKind::NotFound => File::open(fresh)?.sync_all(),
+        Err(error) => Err(error),
+        Ok(_) => {
+            fs::copy(&from, &to)?;
+            File::open(&to)?.sync_all()?;
+            File::open(fresh)?.sync_all()
+        }
+    };
+    copy().map_err(|error| {
+        let (from, to) = (from.display(), to.display());
+        Failure::failed(format!("copying {from} to {to} failed: {error}; nothing was changed"))
+    })
+}
+
+fn not_moved(data: &Path, aside: &Path, error: &io::Error) -> String {
+    let (data, aside) = (data.display(), aside.display());
+    let mut text = format!("moving {data} to {aside} failed: {error}; nothing was changed");
+    if error.kind() == ErrorKind::ResourceBusy {
+        text.push_str(&format!(
+            ". {data} is a mount point, which cannot be moved. Count its node as gone, with \
+             `quorate remove`, move what is in {data} elsewhere, but for {FILE_NAME}, and join \
+             with what is left: quorate server --data {data} --join HOST:PORT --secret-file \
+             cluster.secret"
+        ));
+    }
+    text
 }
 
 /// What else the join needs: the host keeps its settings, but not what was said when it was
@@ -82,15 +182,9 @@ fn flags(data: &Path, identity: Option<&Identity>) -> String {
     text
 }
 
-/// Why the directory cannot serve any more. Looking may raise its start counter, which is harmless.
-fn refusal(data: &Path, is_forced: bool) -> Result<String, Failure> {
-    let opened = Directory::open(data, None).and_then(|directory| {
-        let options = quorate_store::Options::default();
-        let opened = quorate_store::open(&directory, &options, quorate_store::machine_clock())?;
-        drop(opened);
-        Ok(directory.identity().node)
-    });
-    match opened {
+/// Why the directory cannot serve any more.
+fn refusal(data: &Path, held: &HeldDirectory, is_forced: bool) -> Result<String, Failure> {
+    match held.look().map(|identity| identity.node) {
         Err(error @ DirectoryError::NotInitialised { .. }) => Err(error.into()),
         Err(error @ (DirectoryError::Locked { .. } | DirectoryError::NewerFormat { .. })) => {
             Err(error.into())
@@ -110,21 +204,32 @@ fn refusal(data: &Path, is_forced: bool) -> Result<String, Failure> {
     }
 }
 
-/// The first name beside the directory that is free.
-fn free_name(data: &Path) -> PathBuf {
-    let name = |number: u32| {
-        let mut name: OsString = data.as_os_str().to_owned();
+/// The names of directories that were put aside, and then of those that may be.
+fn aside_names(data: &Path) -> impl Iterator<Item = PathBuf> {
+    let data = data.as_os_str().to_owned();
+    (1u32..).map(move |number| {
+        let mut name: OsString = data.clone();
         name.push(format!(".refused-{number}"));
         PathBuf::from(name)
-    };
-    (1..).map(name).find(|name| !name.exists()).expect("numbers do not run out before names do")
+    })
+}
+
+/// The first name beside the directory that is free.
+fn free_name(data: &Path) -> PathBuf {
+    let mut names = aside_names(data);
+    names.find(|name| !name.exists()).expect("numbers do not run out before names do")
+}
+
+/// The directory that was put aside last.
+fn last_aside(data: &Path) -> Option<PathBuf> {
+    aside_names(data).take_while(|name| name.exists()).last()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use quorate_kernel::ids::{ClusterId, NodeId};
-    use quorate_store::{Opened, Options, Secret};
+    use quorate_kernel::ids::{ClusterId, NodeId, Start};
+    use quorate_store::{Directory, Opened, Options, Secret};
 
     fn identity() -> Identity {
         Identity {
@@ -139,22 +244,109 @@ mod tests {
         }
     }
 
+    fn made(place: &Path) -> PathBuf {
+        let data = place.join("host-1");
+        quorate_store::create(&data, &identity()).expect("created");
+        data
+    }
+
+    fn refused(data: &Path, force: bool) -> String {
+        run(&Args { data: data.to_owned(), force }).expect_err("refused").message
+    }
+
+    fn names(place: &Path) -> Vec<String> {
+        let names = fs::read_dir(place).expect("a directory").map(|entry| entry.expect("a name"));
+        let mut names: Vec<_> = names.map(|entry| entry.file_name().into_string()).collect();
+        names.sort_unstable();
+        names.into_iter().map(|name| name.expect("text")).collect()
+    }
+
+    #[test]
+    fn what_is_well_is_not_started_by_the_question() {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let data = made(place.path());
+        let start = || fs::read(data.join("start.toml")).expect("readable");
+        let never = start();
+        assert!(refused(&data, false).contains("nothing is wrong with it"));
+        assert_eq!(start(), never, "it was never started");
+        let directory = Directory::open(&data, None).expect("opened");
+        assert_eq!(directory.start(), Start(1));
+        let opened =
+            quorate_store::open(&directory, &Options::default(), quorate_store::machine_clock());
+        let Opened { log, reader, .. } = opened.expect("opened");
+        log.close().expect("closed");
+        drop(reader);
+        directory.stop_cleanly().expect("stopped");
+        let stopped = start();
+        assert!(refused(&data, false).contains("nothing is wrong with it"));
+        assert_eq!(start(), stopped, "it is closed as it was");
+        assert_eq!(names(place.path()), ["host-1"], "nothing was moved");
+    }
+
+    #[test]
+    fn a_directory_that_cannot_be_replaced_stays_as_it_was() {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let data = made(place.path());
+        fs::create_dir(data.join(FILE_NAME)).expect("a place");
+        let text = refused(&data, true);
+        let from = data.join(FILE_NAME).display().to_string();
+        assert!(text.contains(&format!("copying {from} to ")), "{text}");
+        assert_eq!(names(place.path()), ["host-1"], "nothing is left");
+        identity_of(&data).expect("it is as it was");
+        let (data, aside) = (Path::new("/d/a"), Path::new("/d/a.refused-1"));
+        let busy = not_moved(data, aside, &ErrorKind::ResourceBusy.into());
+        assert!(busy.contains("moving /d/a to /d/a.refused-1 failed"), "{busy}");
+        assert!(busy.contains("/d/a is a mount point"), "{busy}");
+        let full = not_moved(data, aside, &ErrorKind::StorageFull.into());
+        assert!(!full.contains("mount point"), "{full}");
+    }
+
+    #[test]
+    fn what_was_put_aside_is_named() {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let data = made(place.path());
+        fs::write(data.join(FILE_NAME), "").expect("a place");
+        let slash = PathBuf::from(format!("{}/", data.display()));
+        run(&Args { data: slash, force: true }).expect("put aside");
+        assert_eq!(names(place.path()), ["host-1", "host-1.refused-1"]);
+        assert_eq!(names(&data), [FILE_NAME]);
+        let mode = fs::metadata(&data).expect("there").permissions().mode();
+        assert_eq!(mode & 0o777, 0o700);
+        let text = refused(&data, false);
+        assert!(text.contains("host-1.refused-1 is what `quorate rejoin` put aside"), "{text}");
+        assert_eq!(names(&data), [FILE_NAME], "it is still empty");
+        fs::remove_dir_all(&data).expect("as if it was cut off");
+        let text = refused(&data, false);
+        assert!(text.contains("host-1.refused-1 is there") && text.contains("move it back"));
+        let text = refused(&place.path().join("host-2"), false);
+        assert!(text.ends_with("nothing was changed"), "{text}");
+    }
+
+    #[test]
+    fn a_stranger_changes_nothing() {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let data = made(place.path());
+        // Who may not give it away does not own this one.
+        let is_given = std::os::unix::fs::chown(&data, Some(4321), None).is_ok();
+        let data = if is_given { data } else { PathBuf::from("/") };
+        let text = refused(&data, true);
+        assert!(text.contains("run this as that user"), "{text}");
+    }
+
     #[test]
     fn a_directory_that_a_host_still_closes_is_not_set_aside() {
         let place = tempfile::tempdir().expect("a temporary directory");
-        let data = place.path().join("host-1");
-        quorate_store::create(&data, &identity()).expect("created");
+        let data = made(place.path());
         let directory = Directory::open(&data, None).expect("opened");
         let options = Options::default();
         let opened = quorate_store::open(&directory, &options, quorate_store::machine_clock());
         let Opened { log, reader, .. } = opened.expect("opened");
         drop((log, directory));
         for force in [false, true] {
-            let refused = run(&Args { data: data.clone(), force }).expect_err("refused");
-            assert!(refused.message.contains("in use"), "{}", refused.message);
+            let text = refused(&data, force);
+            assert!(text.contains("in use"), "{text}");
         }
-        let names = std::fs::read_dir(place.path()).expect("a directory");
-        assert_eq!(names.count(), 1, "nothing was moved");
+        assert_eq!(names(place.path()), ["host-1"], "nothing was moved");
         drop(reader);
         Directory::open(&data, None).expect("it is as it was");
     }
