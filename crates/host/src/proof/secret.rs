@@ -6,11 +6,14 @@ use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use tempfile::NamedTempFile;
 use thiserror::Error;
 
 /// The file beside a new cluster's directories, and in a data directory once the secret was
 /// changed.
 pub const FILE_NAME: &str = "cluster.secret";
+/// The file beside it that is locked while it is changed.
+const LOCK_NAME: &str = "cluster.secret.lock";
 /// The most secrets that a host accepts at one time.
 pub const SECRETS_MAX: usize = 2;
 
@@ -45,13 +48,46 @@ fn parse_all(text: &str) -> Option<Vec<Secret>> {
     (1..=SECRETS_MAX).contains(&secrets.len()).then_some(secrets)
 }
 
-/// Writes the secrets that a cluster accepts into their place, which is made if it is not there.
-/// Only the owner may read them.
+/// Writes the secrets that a cluster accepts into their place, which is made if it is not there, in
+/// place of those there may be: after a crash it has wholly the old ones or wholly the new ones.
+/// Only the owner may read them. Who changes what it has read there [`lock`]s them.
 ///
 /// # Errors
-/// [`SecretError`]; the file may be there or not.
+/// [`SecretError`]; the file is as it was, unless the disk failed.
 pub fn write(place: &Path, secrets: &[Secret]) -> Result<(), SecretError> {
-    write_to(&prepared(place)?, secrets)
+    let path = prepared(place)?;
+    let write = || {
+        draft(&path, secrets)?.persist(&path).map_err(|error| error.error)?;
+        sync_place_of(&path)
+    };
+    write().map_err(|source| SecretError { path: path.clone(), source })
+}
+
+/// Writes a new file of secrets, which only the owner may read.
+///
+/// # Errors
+/// [`SecretError`]; what is there already stays as it is, whenever it came.
+pub fn write_new(path: &Path, secrets: &[Secret]) -> Result<(), SecretError> {
+    let write = || {
+        draft(path, secrets)?.persist_noclobber(path).map_err(|error| error.error)?;
+        sync_place_of(path)
+    };
+    write().map_err(|source| SecretError { path: path.to_owned(), source })
+}
+
+/// Waits until nobody else changes the secrets of a data directory, and keeps others from it until
+/// the file is dropped.
+///
+/// # Errors
+/// [`SecretError`]
+pub fn lock(place: &Path) -> Result<File, SecretError> {
+    let path = place.join(LOCK_NAME);
+    let lock = || {
+        let lock = open(&path)?;
+        lock.lock()?;
+        Ok(lock)
+    };
+    lock().map_err(|source| SecretError { path: path.clone(), source })
 }
 
 /// The secret of a cluster whose directories are not all written: its draft beside it is the same
@@ -115,25 +151,6 @@ fn in_use() -> std::io::Error {
     std::io::Error::new(ErrorKind::AlreadyExists, text)
 }
 
-/// Writes a file of secrets in the place of the one there may be: after a crash it is wholly the
-/// old one or wholly the new one.
-///
-/// # Errors
-/// [`SecretError`]; the file is as it was, unless the disk failed.
-pub fn write_to(path: &Path, secrets: &[Secret]) -> Result<(), SecretError> {
-    let write = || {
-        let draft = draft_of(path);
-        // What a cluster that was begun left behind may be the file itself, by another name.
-        if draft.exists() {
-            std::fs::remove_file(&draft)?;
-        }
-        fill(&mut open(&draft)?, secrets)?;
-        std::fs::rename(&draft, path)?;
-        sync_place_of(path)
-    };
-    write().map_err(|source| SecretError { path: path.to_owned(), source })
-}
-
 /// The file of secrets of a place, which is made if it is not there.
 fn prepared(place: &Path) -> Result<PathBuf, SecretError> {
     let path = place.join(FILE_NAME);
@@ -143,14 +160,21 @@ fn prepared(place: &Path) -> Result<PathBuf, SecretError> {
     }
 }
 
-/// Where is written what is to take the place of a file.
+/// Where a cluster that is begun keeps its secret, too.
 fn draft_of(path: &Path) -> PathBuf {
-    path.with_extension("secret.new")
+    path.with_extension("secret.begun")
 }
 
-/// Opens a draft, whatever it holds.
-fn open(draft: &Path) -> std::io::Result<File> {
-    OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(draft)
+/// Opens a file that only the owner may read, whatever it holds.
+fn open(path: &Path) -> std::io::Result<File> {
+    OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path)
+}
+
+/// Secrets in a file that is nobody else's, beside the one that they are for.
+fn draft(path: &Path, secrets: &[Secret]) -> std::io::Result<NamedTempFile> {
+    let mut draft = tempfile::Builder::new().prefix(".secret-").tempfile_in(place_of(path))?;
+    fill(draft.as_file_mut(), secrets)?;
+    Ok(draft)
 }
 
 fn fill(draft: &mut File, secrets: &[Secret]) -> std::io::Result<()> {
@@ -162,9 +186,13 @@ fn fill(draft: &mut File, secrets: &[Secret]) -> std::io::Result<()> {
     draft.sync_all()
 }
 
-fn sync_place_of(path: &Path) -> std::io::Result<()> {
+fn place_of(path: &Path) -> &Path {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    File::open(parent.unwrap_or(Path::new(".")))?.sync_all()
+    parent.unwrap_or(Path::new("."))
+}
+
+fn sync_place_of(path: &Path) -> std::io::Result<()> {
+    File::open(place_of(path))?.sync_all()
 }
 
 /// Reads the secrets of a file: one, or two while a cluster changes its secret.
@@ -184,6 +212,8 @@ pub fn read(path: &Path) -> Result<Vec<Secret>, SecretError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt;
 
     #[test]
     fn a_secret_reads_what_it_prints() {
@@ -211,11 +241,37 @@ mod tests {
         assert_eq!(read(&path).expect("as it was"), [first]);
         write(place.path(), &[first, second]).expect("a place");
         assert_eq!(read(&path).expect("changed"), [first, second]);
-        std::fs::hard_link(&path, draft_of(&path)).expect("the draft of a lost end");
-        write(place.path(), &[second]).expect("a place");
-        assert_eq!(read(&path).expect("changed"), [second]);
+    }
+
+    #[test]
+    fn what_is_written_takes_no_other_file() {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let path = place.path().join(FILE_NAME);
+        let [old, new] = [7, 9].map(|byte| Secret([byte; 32]));
+        // What an operator may have called his own, and what others can read.
+        let own = place.path().join("cluster.secret.new");
+        std::fs::write(&own, text(&new)).expect("a place");
+        std::fs::set_permissions(&own, Permissions::from_mode(0o666)).expect("ours");
+        write(place.path(), &[old]).expect("a place");
+        write(place.path(), &[old, new]).expect("a place");
+        assert_eq!(read(&own).expect("as it was"), [new]);
+        assert_eq!(read(&path).expect("changed"), [old, new]);
+        assert_eq!(std::fs::metadata(&path).expect("there").permissions().mode() & 0o777, 0o600);
+        let refused = write_new(&path, &[new]).expect_err("it is there");
+        assert_eq!(refused.source.kind(), ErrorKind::AlreadyExists);
+        assert_eq!(read(&path).expect("as it was"), [old, new]);
         let names = std::fs::read_dir(place.path()).expect("there").count();
-        assert_eq!(names, 1, "the secret");
+        assert_eq!(names, 2, "the secrets and the operator's file");
+    }
+
+    #[test]
+    fn of_two_who_change_secrets_one_waits() {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let first = lock(place.path()).expect("nobody has it");
+        let again = open(&place.path().join(LOCK_NAME)).expect("it is there");
+        assert!(again.try_lock().is_err(), "the first one has it");
+        drop(first);
+        again.try_lock().expect("the first one has ended");
     }
 
     #[test]

@@ -6,6 +6,7 @@
 
 use super::secret::{self, SecretError};
 use quorate_store::{Identity, Secret};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,14 +15,23 @@ use std::time::{Duration, SystemTime};
 /// How often the file is looked at.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 
-/// What a file looks like from outside; another look is another content.
+/// What a file looks like from outside, if it is there; another look is another content.
 type Look = Option<(SystemTime, u64)>;
+
+/// What was seen of the file.
+#[derive(Clone, Copy)]
+struct SeenFile {
+    /// When it was read last.
+    read: Look,
+    /// When it could not be read last: that is said once.
+    failed: Option<Look>,
+}
 
 /// The secrets a host accepts. Shared by its threads.
 pub struct Secrets {
     path: PathBuf,
-    birth: Secret,
     accepted: Mutex<Arc<[Secret]>>,
+    first: SeenFile,
     /// How often they have changed.
     changes: AtomicU64,
 }
@@ -32,9 +42,15 @@ impl Secrets {
     /// # Errors
     /// The file is there and cannot be read, or holds no secrets.
     pub fn of(data: &Path, identity: &Identity) -> Result<Secrets, SecretError> {
-        let (path, birth) = (data.join(secret::FILE_NAME), identity.secret);
-        let accepted = Mutex::new(accepted(&path, birth)?.into());
-        Ok(Secrets { path, birth, accepted, changes: AtomicU64::new(0) })
+        let path = data.join(secret::FILE_NAME);
+        // Before it is read: what changes in between is another look then.
+        let first = SeenFile { read: look(&path), failed: None };
+        let accepted = match secret::read(&path) {
+            Err(error) if is_absent(&error) => vec![identity.secret],
+            accepted => accepted?,
+        };
+        let accepted = Mutex::new(accepted.into());
+        Ok(Secrets { path, accepted, first, changes: AtomicU64::new(0) })
     }
 
     /// Those accepted now. The first one is used to connect, the next one if it is refused.
@@ -49,31 +65,36 @@ impl Secrets {
         self.changes.load(Ordering::Acquire)
     }
 
-    /// Reads the file whenever it has changed. What cannot be read changes nothing.
+    /// Reads the file whenever it has changed. What cannot be read changes nothing, nor does a file
+    /// that is there no more: the secret of the host's birth may be the one that was given up.
     pub async fn watch(&self) {
-        let mut seen = self.look();
+        let mut seen = self.first;
         loop {
             tokio::time::sleep(LOOK_EVERY).await;
-            let look = self.look();
-            if look != std::mem::replace(&mut seen, look) {
-                self.read();
-            }
+            self.look_again(&mut seen);
         }
     }
 
-    fn look(&self) -> Look {
-        let found = std::fs::metadata(&self.path).ok()?;
-        Some((found.modified().ok()?, std::os::unix::fs::MetadataExt::ino(&found)))
+    fn look_again(&self, seen: &mut SeenFile) {
+        let look = look(&self.path);
+        if look == seen.read {
+            return;
+        }
+        match secret::read(&self.path) {
+            Ok(fresh) => {
+                *seen = SeenFile { read: look, failed: None };
+                self.take(fresh);
+            }
+            Err(error) if seen.failed != Some(look) => {
+                seen.failed = Some(look);
+                tracing::error!(event = "secrets_not_read", %error, "those known stay accepted");
+            }
+            // It is tried again: what hindered it may end.
+            Err(_) => {}
+        }
     }
 
-    fn read(&self) {
-        let fresh = match accepted(&self.path, self.birth) {
-            Ok(fresh) => fresh,
-            Err(error) => {
-                tracing::error!(event = "secrets_not_read", %error, "those known stay accepted");
-                return;
-            }
-        };
+    fn take(&self, fresh: Vec<Secret>) {
         let mut accepted = self.accepted.lock().unwrap_or_else(PoisonError::into_inner);
         if **accepted == *fresh {
             return;
@@ -85,8 +106,15 @@ impl Secrets {
     }
 }
 
-fn accepted(path: &Path, birth: Secret) -> Result<Vec<Secret>, SecretError> {
-    if path.exists() { secret::read(path) } else { Ok(vec![birth]) }
+fn look(path: &Path) -> Look {
+    let found = std::fs::metadata(path).ok()?;
+    Some((found.modified().ok()?, std::os::unix::fs::MetadataExt::ino(&found)))
+}
+
+/// Whether there is no file, which is not one that cannot be looked at.
+fn is_absent(error: &SecretError) -> bool {
+    let is_there = std::fs::symlink_metadata(&error.path).is_ok();
+    error.source.kind() == ErrorKind::NotFound && !is_there
 }
 
 /// What tells a secret from others and does not give it away.
@@ -94,4 +122,70 @@ fn accepted(path: &Path, birth: Secret) -> Result<Vec<Secret>, SecretError> {
 pub fn fingerprint(secret: &Secret) -> String {
     let hash = blake3::derive_key("quorate 2026 fingerprint of a secret", &secret.0);
     hash[..4].iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use quorate_kernel::ids::{ClusterId, NodeId};
+    use std::fs;
+
+    const BIRTH: Secret = Secret([1; 32]);
+    const NEW: Secret = Secret([2; 32]);
+
+    fn identity() -> Identity {
+        Identity {
+            cluster: ClusterId(1),
+            node: NodeId(2),
+            host: 1,
+            is_founder: true,
+            secret: BIRTH,
+            context_key: None,
+            hosts: Vec::new(),
+            keyspaces: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_file_that_goes_changes_nothing() {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let file = place.path().join(secret::FILE_NAME);
+        let secrets = Secrets::of(place.path(), &identity()).expect("there is no file");
+        let mut seen = secrets.first;
+        let mut accepts = || {
+            secrets.look_again(&mut seen);
+            secrets.accepted().to_vec()
+        };
+        assert_eq!(accepts(), [BIRTH]);
+        secret::write(place.path(), &[NEW]).expect("a place");
+        assert_eq!(accepts(), [NEW]);
+        fs::remove_file(&file).expect("it was there");
+        assert_eq!(accepts(), [NEW], "the old one was given up");
+        fs::create_dir(&file).expect("a place");
+        assert_eq!(accepts(), [NEW], "it cannot be read");
+        fs::remove_dir(&file).expect("it was there");
+        secret::write(place.path(), &[BIRTH, NEW]).expect("a place");
+        assert_eq!(accepts(), [BIRTH, NEW]);
+        assert_eq!(secrets.changes(), 2);
+    }
+
+    #[test]
+    fn what_changes_while_it_is_read_is_seen() {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        secret::write(place.path(), &[BIRTH]).expect("a place");
+        let secrets = Secrets::of(place.path(), &identity()).expect("readable");
+        // Before the first look of those that follow.
+        secret::write(place.path(), &[BIRTH, NEW]).expect("a place");
+        let mut seen = secrets.first;
+        secrets.look_again(&mut seen);
+        assert_eq!(*secrets.accepted(), [BIRTH, NEW]);
+    }
+
+    #[test]
+    fn a_link_to_nothing_is_no_file_left_out() {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let file = place.path().join(secret::FILE_NAME);
+        std::os::unix::fs::symlink("nothing", &file).expect("a place");
+        assert!(Secrets::of(place.path(), &identity()).is_err(), "it is not the one of its birth");
+    }
 }

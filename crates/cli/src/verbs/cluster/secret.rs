@@ -2,18 +2,21 @@
 
 use crate::exit::{Code, Failure};
 use crate::output::Output;
+use crate::owner;
 use crate::provision::plan;
 use quorate_host::proof::{Secrets, fingerprint, secret};
 use quorate_store::Secret;
 use serde_json::json;
-use std::io::{Write, stdout};
+use std::fs::File;
+use std::io::{ErrorKind, Write, stdout};
 use std::path::{Path, PathBuf};
 
 /// The arguments of `secret`.
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "A host that runs takes a change within a second or two; `show` says what is \
-                        accepted, /status what the host accepts.\n\n\
+                        accepted, /status what the host accepts. Run `add` and `settle` as the \
+                        user who owns the directory, as its host does.\n\n\
                         Example, on every host before the next step:\n  \
                         quorate secret make new.secret                          (once)\n  \
                         quorate secret add new.secret --data quorate-data/host-1\n  \
@@ -70,12 +73,14 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 }
 
 fn make(file: &Path) -> Result<(), Failure> {
-    if file.exists() {
-        let text = format!("{} is there already; nothing was changed", file.display());
-        return Err(Failure::new(Code::Usage, text));
-    }
     let fresh = Secret(plan::random()?);
-    secret::write_to(file, &[fresh])?;
+    secret::write_new(file, &[fresh]).map_err(|error| match error.source.kind() {
+        ErrorKind::AlreadyExists => {
+            let text = format!("{} is there already; nothing was changed", file.display());
+            Failure::new(Code::Usage, text)
+        }
+        _ => error.into(),
+    })?;
     writeln!(stdout(), "{} holds the new secret {}", file.display(), fingerprint(&fresh))?;
     Ok(())
 }
@@ -85,12 +90,21 @@ fn accepted(data: &Path) -> Result<Vec<Secret>, Failure> {
     Ok(Secrets::of(data, &identity)?.accepted().to_vec())
 }
 
+/// What is accepted, for one who changes it: nobody else does until the lock is dropped.
+fn accepted_to_change(data: &Path) -> Result<(File, Vec<Secret>), Failure> {
+    owner::check(data)?;
+    quorate_store::identity_of(data)?;
+    let lock = secret::lock(data)?;
+    Ok((lock, accepted(data)?))
+}
+
 fn add(data: &Path, file: &Path) -> Result<(), Failure> {
-    let (mut all, fresh) = (accepted(data)?, secret::read(file)?);
+    let fresh = secret::read(file)?;
     let [fresh] = fresh[..] else {
         let text = format!("{} holds two secrets; give a file with the new one", file.display());
         return Err(Failure::new(Code::Usage, text));
     };
+    let (_lock, mut all) = accepted_to_change(data)?;
     if !all.contains(&fresh) {
         if all.len() >= secret::SECRETS_MAX {
             let text = format!(
@@ -107,12 +121,20 @@ fn add(data: &Path, file: &Path) -> Result<(), Failure> {
 }
 
 fn settle(data: &Path) -> Result<(), Failure> {
-    let all = accepted(data)?;
-    let newest = &all[all.len() - 1..];
-    if all.len() > 1 {
-        secret::write(data, newest)?;
+    let (_lock, all) = accepted_to_change(data)?;
+    let newest = all[all.len() - 1];
+    if all.len() == 1 {
+        let name = fingerprint(&newest);
+        writeln!(
+            stdout(),
+            "{} accepts {name} alone: there was nothing to settle. If that is not the new secret, \
+             `quorate secret add` it first",
+            data.display()
+        )?;
+        return Ok(());
     }
-    say(data, newest)
+    secret::write(data, &[newest])?;
+    say(data, &[newest])
 }
 
 fn show(data: &Path, is_json: bool) -> Result<(), Failure> {
@@ -129,4 +151,66 @@ fn say(data: &Path, all: &[Secret]) -> Result<(), Failure> {
     let names: Vec<String> = all.iter().map(fingerprint).collect();
     writeln!(stdout(), "{} accepts {}", data.display(), names.join(" and "))?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use quorate_kernel::ids::{ClusterId, NodeId};
+    use quorate_store::Identity;
+
+    fn made(place: &Path) -> PathBuf {
+        let data = place.join("host-1");
+        let identity = Identity {
+            cluster: ClusterId(1),
+            node: NodeId(2),
+            host: 1,
+            is_founder: true,
+            secret: Secret([7; 32]),
+            context_key: None,
+            hosts: Vec::new(),
+            keyspaces: Vec::new(),
+        };
+        quorate_store::create(&data, &identity).expect("created");
+        data
+    }
+
+    #[test]
+    fn of_two_secrets_added_at_once_none_is_lost() {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        for round in 0..20 {
+            let data = made(&place.path().join(format!("round-{round}")));
+            let add_one = |byte: u8| {
+                let file = place.path().join(format!("{round}-{byte}"));
+                let fresh = Secret([byte; 32]);
+                secret::write_new(&file, &[fresh]).expect("a place");
+                add(&data, &file).is_ok().then_some(fresh)
+            };
+            let added: Vec<Secret> = std::thread::scope(|scope| {
+                let all = [1, 2].map(|byte| scope.spawn(move || add_one(byte)));
+                all.into_iter().filter_map(|one| one.join().expect("it ends")).collect()
+            });
+            let [added] = added[..] else { panic!("the other one is told to wait: {added:?}") };
+            assert_eq!(accepted(&data).expect("readable"), [Secret([7; 32]), added]);
+        }
+    }
+
+    #[test]
+    fn only_the_owner_changes_what_a_host_accepts() {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let data = made(place.path());
+        let file = place.path().join("new.secret");
+        make(&file).expect("a place");
+        assert_eq!(make(&file).expect_err("it is there").code, Code::Usage);
+        settle(&data).expect("there is nothing to do");
+        assert!(!data.join(secret::FILE_NAME).exists(), "nor was anything done");
+        // Who may not give it away does not own this one.
+        let is_given = std::os::unix::fs::chown(&data, Some(4321), None).is_ok();
+        let other = if is_given { data } else { PathBuf::from("/") };
+        for refused in [add(&other, &file), settle(&other)] {
+            let text = refused.expect_err("refused").message;
+            assert!(text.contains("run this as that user"), "{text}");
+        }
+        assert!(!other.join(secret::FILE_NAME).exists(), "nothing was changed");
+    }
 }
