@@ -5,6 +5,7 @@ use super::settings::Config;
 use super::suggest::nearest;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::io::ErrorKind;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
@@ -159,7 +160,8 @@ impl Loaded {
     pub fn read(sources: &Sources) -> Result<Loaded, ConfigError> {
         let named = Loaded::read_files(&sources.files, sources)?;
         let own = named.config.node.data.join(FILE_NAME);
-        if !own.exists() {
+        // A link to nothing, or what cannot be looked at, is no file left out.
+        if std::fs::symlink_metadata(&own).is_err_and(|error| error.kind() == ErrorKind::NotFound) {
             return Ok(named);
         }
         let mut files = vec![own];
@@ -322,6 +324,11 @@ mod tests {
         assert_eq!(loaded.config.node.data, directory.path());
         assert_eq!(loaded.config.doors[0].bind.port(), 1);
         assert_eq!(loaded.config.http.bind.port(), 3);
+        let own = directory.path().join(FILE_NAME);
+        fs::remove_file(&own).expect("it was there");
+        std::os::unix::fs::symlink("nothing", &own).expect("a place");
+        let error = Loaded::read(&sources).expect_err("refused");
+        assert!(matches!(error, ConfigError::Unreadable { .. }), "it is not left out: {error}");
     }
 
     #[test]
