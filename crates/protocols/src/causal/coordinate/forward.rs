@@ -15,6 +15,7 @@ use crate::causal::message::{Ending, Message, TOLD_BYTES_MAX, tell_fitting};
 use crate::causal::replicate::twins::ON_ITS_WAY;
 use crate::causal::{Causal, Context};
 use crate::dots::context::CausalContext;
+use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
 use bytes::Bytes;
 use quorate_kernel::ids::{Incarnation, NodeId};
@@ -60,6 +61,7 @@ impl Causal {
         let (is_named, names) = (name.is_some(), seen.tell_names());
         let name = name.unwrap_or(WriteName { id: WriteId(own), age: Span(0) });
         let write = Forwarded { name, is_named, begun: cx.now, context, names, value };
+        let write = Box::new(write);
         let refused = BTreeSet::new();
         let target = self.nearest(&key, &refused, cx.now);
         let work = Work::Forward { asker, target, refused, write };

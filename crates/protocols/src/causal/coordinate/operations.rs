@@ -6,6 +6,7 @@ use crate::causal::message::{Message, TellContext};
 use crate::causal::timer::Timer;
 use crate::dots::dot::{Dot, Partition};
 use crate::dots::object::Object;
+use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use bytes::Bytes;
@@ -99,7 +100,7 @@ pub(crate) enum Work {
         /// What the client is told to cover it.
         told: Seen,
         /// What the other replicas are sent.
-        message: Message,
+        message: Box<Message>,
     },
     /// A write that a replica elsewhere coordinates.
     Forward {
@@ -110,7 +111,7 @@ pub(crate) enum Work {
         /// Who said that it cannot, since all were asked.
         refused: BTreeSet<NodeId>,
         /// What it is given.
-        write: Forwarded,
+        write: Box<Forwarded>,
     },
     /// A list of keys that a replica elsewhere makes; the operation's key is the hash it begins at.
     List {

@@ -12,6 +12,7 @@ use crate::causal::{Causal, Context};
 use crate::dots::context::CausalContext;
 use crate::dots::dot::{Actor, Dot, Partition};
 use crate::dots::object::{Object, Version};
+use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -148,7 +149,8 @@ impl Causal {
             return self.end_write(origin, &key, &told, cx);
         }
         cx.fx.send_after_key(&others, message.clone(), stored);
-        let work = Work::Write { origin, needed, held: BTreeSet::from([at]), told, message };
+        let (held, message) = (BTreeSet::from([at]), Box::new(message));
+        let work = Work::Write { origin, needed, held, told, message };
         self.volatile.operations.insert(op, key, deadline, work, cx);
     }
 
@@ -242,7 +244,7 @@ impl Causal {
         let (held, message, key) = (held.clone(), message.clone(), operation.key.clone());
         for (at, host) in self.replicas_of(&key) {
             if !held.contains(&at) && host != cx.me.node {
-                cx.fx.send(host, message.clone());
+                cx.fx.send(host, Message::clone(&message));
             }
         }
     }

@@ -9,6 +9,7 @@ mod begin;
 mod connect;
 mod credential;
 mod events;
+mod follow;
 mod hear;
 pub mod here;
 mod life;

@@ -1,10 +1,10 @@
 //! What planted bugs of the lane break: each test is the smallest schedule in which one does harm.
 
-use super::promises::{SOON, bytes, key_of, led, put_of, three, transact};
+use super::promises::{SOON, bytes, led, put_of, three, transact};
 use super::world::{World, settings};
 use crate::serializable::lane::clients::in_hand::ASKING_MAX;
 use crate::serializable::lane::groups::gone::GONE;
-use crate::serializable::lane::places::place::{self, BUCKETS, Shape};
+use crate::serializable::lane::places::place;
 use crate::serializable::lane::{Message, Serializable};
 use crate::serializable::{self, Cause, Client, Raw, Reply, Request, TxId, VoteSeq};
 use bytes::Bytes;
@@ -14,7 +14,6 @@ use quorate_kernel::process::Process;
 use quorate_kernel::storage::Durability;
 use quorate_kernel::time::Span;
 use quorate_kernel::transaction::ItemOutcome;
-use std::collections::BTreeSet;
 use std::format;
 use std::vec::Vec;
 
@@ -173,86 +172,6 @@ fn a_group_is_asked_for_keys_behind_their_tokens_alone() {
     assert_eq!(world.refusals.as_ref().map(Vec::len), Some(1), "it is refused");
     let process = world.hosts[leader].process.as_ref().expect("it is up");
     assert!(process.groups.values().all(|hosted| hosted.questions.is_empty()));
-}
-
-#[test]
-fn a_listing_has_the_keys_at_the_borders_of_groups() {
-    let shape = Shape::new(3);
-    let bucket_of = |key: &Bytes| u64::from(place::stored(key)[0]);
-    let is_border = |bucket: u64| {
-        let group = |bucket: u64| shape.group_of(&[bucket as u8]);
-        bucket == 0
-            || bucket == BUCKETS - 1
-            || group(bucket) != group(bucket - 1)
-            || group(bucket) != group(bucket + 1)
-    };
-    let names = (0..).map(|number| Bytes::from(format!("k{number}")));
-    let mut keys: Vec<Bytes> = Vec::new();
-    for name in names {
-        let is_new = keys.iter().all(|key| bucket_of(key) != bucket_of(&name));
-        if is_new && is_border(bucket_of(&name)) {
-            keys.push(name);
-        }
-        if keys.len() == 6 {
-            break;
-        }
-    }
-    let mut world = three(3);
-    for key in &keys {
-        let put = Operation::put(key.clone(), bytes("v"));
-        assert_eq!(world.ask(0, put, SOON), Outcome::written());
-    }
-    for limit in [1, 100] {
-        let (mut listed, mut from) = (BTreeSet::new(), Some(Cursor::at(0)));
-        while let Some(cursor) = from {
-            match world.ask(1, Operation::Scan { from: cursor, limit }, SOON) {
-                Outcome::Page { keys, next } => {
-                    listed.extend(keys);
-                    from = next;
-                }
-                other => panic!("{other:?} is no page"),
-            }
-        }
-        assert_eq!(listed, keys.iter().cloned().collect());
-    }
-}
-
-#[test]
-fn a_listing_waits_for_what_its_client_may_know() {
-    let groups = 4;
-    let mut world = three(groups);
-    let decides = world.leader(GroupId(1)).expect("somebody leads");
-    let other = (2..=groups).find(|group| world.leader(GroupId(*group)) != Some(decides));
-    let other = other.expect("the primaries are spread");
-    let applies = world.leader(GroupId(other)).expect("somebody leads");
-    let host = 3 - decides - applies;
-    let put = |group| put_of(group, groups);
-    // Both groups vote, and one does not hear the decision; the client does.
-    world.cut.insert((decides, applies));
-    let items = Vec::from([put(1), put(other)]);
-    let ticket = world.request(host, transact(items), SOON);
-    let is_done = |world: &mut World| world.answer(ticket).is_some();
-    assert!(world.run_until(SOON, is_done), "the client is told");
-    assert!(matches!(world.answer(ticket), Some(Outcome::Transacted(_))));
-    let range = Shape::new(groups).range(GroupId(other));
-    let mut from = Cursor::at(range.low.wrapping_add(1));
-    // It comes as far as that key.
-    let ticket = loop {
-        let ticket = world.request(host, Operation::Scan { from, limit: 9 }, SOON);
-        world.run(Span::millis(300));
-        match world.answer(ticket) {
-            None => break ticket,
-            Some(Outcome::Page { keys, next: Some(next) }) if keys.is_empty() => {
-                from = next.clone();
-            }
-            other => panic!("{other:?} is no page of what is before it"),
-        }
-    };
-    world.cut.clear();
-    match world.await_answer(ticket) {
-        Outcome::Page { keys, .. } => assert_eq!(keys, [key_of(other, groups)]),
-        other => panic!("{other:?} is no page"),
-    }
 }
 
 /// How many questions are in hand at a host.
