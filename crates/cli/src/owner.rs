@@ -10,8 +10,10 @@ use std::path::Path;
 /// # Errors
 /// Another user owns it; nothing was changed.
 pub fn check(directory: &Path) -> Result<(), Failure> {
-    // What cannot be looked at, the next step names.
-    let Ok(found) = std::fs::metadata(directory) else { return Ok(()) };
+    // What its host wrote tells more than the directory, which may have been given to it. What
+    // cannot be looked at, the next step names.
+    let found = std::fs::metadata(directory.join("identity.toml"));
+    let Ok(found) = found.or_else(|_| std::fs::metadata(directory)) else { return Ok(()) };
     let (owner, user) = (found.uid(), rustix::process::geteuid().as_raw());
     if owner == user {
         return Ok(());
@@ -53,6 +55,11 @@ mod tests {
         let place = tempfile::tempdir().expect("a temporary directory");
         check(place.path()).expect("it is ours");
         check(&place.path().join("nothing")).expect("the next step says so");
+        let made = tempfile::tempdir().expect("a temporary directory");
+        std::fs::write(made.path().join("identity.toml"), "").expect("a place");
+        // Only root can give it away.
+        let _ = std::os::unix::fs::chown(made.path(), Some(4321), None);
+        check(made.path()).expect("what its host wrote is ours");
         // Who may not give it away does not own this one.
         let is_given = std::os::unix::fs::chown(place.path(), Some(4321), None).is_ok();
         let other = if is_given { place.path() } else { Path::new("/") };

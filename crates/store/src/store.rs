@@ -106,13 +106,6 @@ pub(crate) struct FoundLog {
     prepared: Prepared,
 }
 
-impl FoundLog {
-    /// Whether there is a log at all: until then it is not said how long its segments are.
-    pub(crate) fn is_begun(&self) -> bool {
-        self.chain.list.is_some()
-    }
-}
-
 /// Reads the log of a data directory, and refuses what cannot hold all that was synced.
 pub(crate) fn find(directory: &Directory) -> Result<FoundLog, DirectoryError> {
     let places = Places {
@@ -137,11 +130,7 @@ pub(crate) fn find(directory: &Directory) -> Result<FoundLog, DirectoryError> {
 }
 
 /// Opens what was found.
-pub(crate) fn open_found(
-    found: FoundLog,
-    options: &Options,
-    clock: Clock,
-) -> Result<Opened, DirectoryError> {
+fn open_found(found: FoundLog, options: &Options, clock: Clock) -> Result<Opened, DirectoryError> {
     let FoundLog { places, mark, chain, prepared } = found;
     let tables = TablesOptions { cache_bytes: options.cache_bytes, files_max: options.files_max };
     let trimmed = Trimmed::default();

@@ -107,6 +107,20 @@ pub(super) fn assign_lasting(slot: &mut Length, text: &str) -> Result<(), String
 /// # Errors
 /// A text that says what was expected.
 pub fn check_address(text: &str) -> Result<(), String> {
+    check_target(text)?;
+    match text.parse::<SocketAddr>() {
+        Ok(socket) if socket.ip().to_canonical().is_unspecified() => {
+            Err(format!("{} is all addresses of a machine, and none to connect to", socket.ip()))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Checks that a text is `HOST:PORT`, where this machine can connect.
+///
+/// # Errors
+/// A text that says what was expected.
+pub fn check_target(text: &str) -> Result<(), String> {
     let Some((host, port)) = text.rsplit_once(':') else {
         return Err(format!("expected HOST:PORT, not {text:?}"));
     };
@@ -114,9 +128,6 @@ pub fn check_address(text: &str) -> Result<(), String> {
         return Err(format!("port 0 is none where others can connect, in {text:?}"));
     }
     match text.parse::<SocketAddr>() {
-        Ok(socket) if socket.ip().to_canonical().is_unspecified() => {
-            Err(format!("{} is all addresses of a machine, and none to connect to", socket.ip()))
-        }
         Ok(_) => Ok(()),
         Err(_) if is_name(host) && port.parse::<u16>().is_ok() => Ok(()),
         Err(_) => Err(format!(
@@ -126,15 +137,18 @@ pub fn check_address(text: &str) -> Result<(), String> {
     }
 }
 
-/// Whether a text may be the name of a machine. A last part of digits alone is of an IPv4 address:
-/// the system would read it as one, or as a part of one.
+/// Whether a text may be the name of a machine. One of numbers alone is an IPv4 address, or half of
+/// one, to the system.
 fn is_name(text: &str) -> bool {
     let is_part = |part: &str| {
         !part.is_empty() && part.bytes().all(|it| it.is_ascii_alphanumeric() || b"-_".contains(&it))
     };
+    let is_number = |part: &str| match part.to_ascii_lowercase().strip_prefix("0x") {
+        Some(digits) => digits.bytes().all(|it| it.is_ascii_hexdigit()),
+        None => part.bytes().all(|it| it.is_ascii_digit()),
+    };
     let mut parts = text.strip_suffix('.').unwrap_or(text).split('.');
-    let is_number = |part: &str| part.bytes().all(|it| it.is_ascii_digit());
-    parts.clone().all(is_part) && parts.next_back().is_some_and(|last| !is_number(last))
+    parts.clone().all(is_part) && !parts.all(is_number)
 }
 
 /// Whether a checked address leads to no other machine.
@@ -237,14 +251,16 @@ mod tests {
 
     #[test]
     fn addresses_need_a_host_and_a_port() {
-        for good in ["127.0.0.1:1", "[::1]:7411", "kv-1.example:7411", "kv_1.x.:65535", "4a:1"] {
+        for good in
+            ["127.0.0.1:1", "[::1]:7411", "kv-1.example:7411", "kv_1.x.:65535", "4a:1", "kv.1:1"]
+        {
             assert_eq!(check_address(good), Ok(()), "{good}");
         }
         for bad in ["127.0.0.1", ":7411", "host:", "host:70000", "::1:7411", ""] {
             assert!(check_address(bad).is_err(), "{bad}");
         }
         // What would be taken for a name, or leads nowhere.
-        for bad in ["10.0.0.1,10.0.0.2:7411", "10.0.0.256:1", "10.0.1:1", "my host:1", "a/b:1"] {
+        for bad in ["10.0.0.1,10.0.0.2:7411", "10.0.0.256:1", "0x7f.1:1", "my host:1", "a/b:1"] {
             assert!(check_address(bad).is_err(), "{bad}");
         }
         for bad in ["x\"y:1", "a..b:1", ".:1", "7:1", "h:0", "127.0.0.1:0", "0.0.0.0:1", "[::]:1"] {

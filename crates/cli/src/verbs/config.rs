@@ -5,6 +5,7 @@ use crate::config::{Loaded, show};
 use crate::exit::Failure;
 use crate::output::Output;
 use clap::Subcommand;
+use quorate_store::DirectoryError;
 use std::io::{Write, stdout};
 
 /// The arguments of `config`.
@@ -53,8 +54,10 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             config.check_exposure()?;
             config.check_doors()?;
             // A file may be checked before its directory is there.
-            if let Ok(identity) = quorate_store::identity_of(&config.node.data) {
-                config.check_addresses(&identity)?;
+            match quorate_store::identity_of(&config.node.data) {
+                Ok(identity) => config.check_addresses(&identity)?,
+                Err(DirectoryError::NotInitialised { .. }) => {}
+                Err(error) => return Err(error.into()),
             }
             writeln!(out, "ok")?;
         }

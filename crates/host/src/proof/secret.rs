@@ -12,7 +12,7 @@ use thiserror::Error;
 /// The file beside a new cluster's directories, and in a data directory once the secret was
 /// changed.
 pub const FILE_NAME: &str = "cluster.secret";
-/// The file beside it that is locked while it is changed.
+/// The file beside it that is locked while it is changed, and tells that it was.
 const LOCK_NAME: &str = "cluster.secret.lock";
 /// The most secrets that a host accepts at one time.
 pub const SECRETS_MAX: usize = 2;
@@ -88,6 +88,35 @@ pub fn lock(place: &Path) -> Result<File, SecretError> {
         Ok(lock)
     };
     lock().map_err(|source| SecretError { path: path.clone(), source })
+}
+
+/// Writes the secrets of a data directory, and notes that they are no longer those of its birth.
+///
+/// # Errors
+/// [`SecretError`]; the secrets are as they were, unless the disk failed.
+pub fn change(place: &Path, lock: &mut File, secrets: &[Secret]) -> Result<(), SecretError> {
+    write(place, secrets)?;
+    let mut note = || {
+        lock.set_len(0)?;
+        writeln!(lock, "{FILE_NAME} was written")?;
+        lock.sync_all()?;
+        sync_place_of(&place.join(LOCK_NAME))
+    };
+    note().map_err(|source| SecretError { path: place.join(LOCK_NAME), source })
+}
+
+/// Whether the secrets of a data directory were ever changed.
+#[must_use]
+pub fn was_changed(place: &Path) -> bool {
+    std::fs::metadata(place.join(LOCK_NAME)).is_ok_and(|note| note.len() > 0)
+}
+
+/// What is said of secrets that were changed and whose file is gone.
+#[must_use]
+pub fn gone(path: PathBuf) -> SecretError {
+    let text = "it is gone, and the secret was changed since the host was made: put it back, from \
+                another host if need be";
+    SecretError { path, source: std::io::Error::new(ErrorKind::NotFound, text) }
 }
 
 /// The secret of a cluster whose directories are not all written: its draft beside it is the same

@@ -40,13 +40,15 @@ impl Secrets {
     /// Those of a data directory.
     ///
     /// # Errors
-    /// The file is there and cannot be read, or holds no secrets.
+    /// The file is there and cannot be read, or holds no secrets, or it was there and is gone: the
+    /// secret of the host's birth may be the one that was given up.
     pub fn of(data: &Path, identity: &Identity) -> Result<Secrets, SecretError> {
         let path = data.join(secret::FILE_NAME);
         // Before it is read: what changes in between is another look then.
         let first = SeenFile { read: look(&path), failed: None };
         let accepted = match secret::read(&path) {
-            Err(error) if is_absent(&error) => vec![identity.secret],
+            Err(error) if is_absent(&error) && !secret::was_changed(data) => vec![identity.secret],
+            Err(error) if is_absent(&error) => return Err(secret::gone(path)),
             accepted => accepted?,
         };
         let accepted = Mutex::new(accepted.into());
@@ -78,6 +80,7 @@ impl Secrets {
     fn look_again(&self, seen: &mut SeenFile) {
         let look = look(&self.path);
         if look == seen.read {
+            seen.failed = None;
             return;
         }
         match secret::read(&self.path) {
@@ -167,6 +170,18 @@ mod tests {
         secret::write(place.path(), &[BIRTH, NEW]).expect("a place");
         assert_eq!(accepts(), [BIRTH, NEW]);
         assert_eq!(secrets.changes(), 2);
+    }
+
+    #[test]
+    fn a_secret_that_was_changed_does_not_come_back_with_a_file_that_is_gone() {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let mut lock = secret::lock(place.path()).expect("nobody has it");
+        assert_eq!(*Secrets::of(place.path(), &identity()).expect("its own").accepted(), [BIRTH]);
+        secret::change(place.path(), &mut lock, &[NEW]).expect("a place");
+        assert_eq!(*Secrets::of(place.path(), &identity()).expect("changed").accepted(), [NEW]);
+        fs::remove_file(place.path().join(secret::FILE_NAME)).expect("it was there");
+        let refused = Secrets::of(place.path(), &identity()).err().expect("refused");
+        assert!(refused.to_string().contains("put it back"), "{refused}");
     }
 
     #[test]

@@ -74,7 +74,14 @@ fn a_directory_whose_host_was_killed_is_looked_at_and_one_that_lost_something_is
     let (directory, opened) = serve(place.path(), fast_clock()).expect("opened");
     assert_eq!((directory.start(), contents(&opened.reader)), (Start(2), before));
     drop((opened, directory));
-    fs::remove_file(place.path().join("log/segments.toml")).expect("it was there");
+    let (list, before) = (place.path().join("log/segments.toml"), start_text(place.path()));
+    let text = fs::read(&list).expect("readable");
+    fs::write(&list, "nothing").expect("a place");
+    hold(place.path()).expect("nobody uses it").look().expect_err("refused");
+    assert_ne!(start_text(place.path()), before, "it is noted before the log is touched");
+    fs::write(&list, text).expect("a place");
+    look(place.path()).expect("it is well");
+    fs::remove_file(list).expect("it was there");
     let error = look(place.path()).expect_err("refused");
     assert!(matches!(error, DirectoryError::WritesMissing { .. }), "{error}");
 }

@@ -104,7 +104,7 @@ fn add(data: &Path, file: &Path) -> Result<(), Failure> {
         let text = format!("{} holds two secrets; give a file with the new one", file.display());
         return Err(Failure::new(Code::Usage, text));
     };
-    let (_lock, mut all) = accepted_to_change(data)?;
+    let (mut lock, mut all) = accepted_to_change(data)?;
     if !all.contains(&fresh) {
         if all.len() >= secret::SECRETS_MAX {
             let text = format!(
@@ -115,13 +115,13 @@ fn add(data: &Path, file: &Path) -> Result<(), Failure> {
             return Err(Failure::failed(text));
         }
         all.push(fresh);
-        secret::write(data, &all)?;
+        secret::change(data, &mut lock, &all)?;
     }
     say(data, &all)
 }
 
 fn settle(data: &Path) -> Result<(), Failure> {
-    let (_lock, all) = accepted_to_change(data)?;
+    let (mut lock, all) = accepted_to_change(data)?;
     let newest = all[all.len() - 1];
     if all.len() == 1 {
         let name = fingerprint(&newest);
@@ -133,7 +133,7 @@ fn settle(data: &Path) -> Result<(), Failure> {
         )?;
         return Ok(());
     }
-    secret::write(data, &[newest])?;
+    secret::change(data, &mut lock, &[newest])?;
     say(data, &[newest])
 }
 
@@ -196,6 +196,24 @@ mod tests {
     }
 
     #[test]
+    fn what_was_given_up_is_not_taken_back_with_a_file_that_is_gone() {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let data = made(place.path());
+        let [first, second] = ["first", "second"].map(|name| place.path().join(name));
+        for file in [&first, &second] {
+            make(file).expect("a place");
+        }
+        add(&data, &first).expect("added");
+        settle(&data).expect("settled");
+        std::fs::remove_file(data.join(secret::FILE_NAME)).expect("it was there");
+        for refused in [add(&data, &second), settle(&data), show(&data, false)] {
+            let text = refused.expect_err("refused").message;
+            assert!(text.contains("put it back"), "{text}");
+        }
+        assert!(!data.join(secret::FILE_NAME).exists(), "nothing was changed");
+    }
+
+    #[test]
     fn only_the_owner_changes_what_a_host_accepts() {
         let place = tempfile::tempdir().expect("a temporary directory");
         let data = made(place.path());
@@ -205,7 +223,8 @@ mod tests {
         settle(&data).expect("there is nothing to do");
         assert!(!data.join(secret::FILE_NAME).exists(), "nor was anything done");
         // Who may not give it away does not own this one.
-        let is_given = std::os::unix::fs::chown(&data, Some(4321), None).is_ok();
+        let own = data.join("identity.toml");
+        let is_given = std::os::unix::fs::chown(own, Some(4321), None).is_ok();
         let other = if is_given { data } else { PathBuf::from("/") };
         for refused in [add(&other, &file), settle(&other)] {
             let text = refused.expect_err("refused").message;

@@ -1,7 +1,7 @@
 //! `server --join`: the data directory of a host that joins a running cluster.
 
 use crate::config::Config;
-use crate::config::values::{check_address, is_loopback};
+use crate::config::values::{check_address, check_target, is_loopback};
 use crate::exit::{Code, Failure};
 use crate::provision::{Doors, Newcomer, doors_of, write_addresses};
 use quorate_gateway::admin::Invitation;
@@ -55,7 +55,7 @@ pub struct JoinArgs {
 /// The directory or the seed does not fit; nothing was written, unless the disk failed.
 pub fn prepare(args: &JoinArgs, config: &Config) -> Result<(), Failure> {
     let Some(seed) = &args.join else { return Ok(()) };
-    check_address(seed).map_err(|error| usage(format!("--join: {error}")))?;
+    check_target(seed).map_err(|error| usage(format!("--join: {error}")))?;
     let data = &config.node.data;
     match quorate_store::identity_of(data) {
         Ok(identity) => check_same_cluster(seed, data, &identity),
@@ -109,8 +109,11 @@ fn join(args: &JoinArgs, seed: &str, config: &Config) -> Result<(), Failure> {
             newcomer.address, host.node, host.node
         )));
     }
-    let others = invitation.hosts.iter().map(|host| host.address.as_str());
-    check_reachable(&newcomer.address, others)?;
+    // What was said is meant: the way to others may lead through this machine.
+    if args.address.is_none() && config.cluster.advertise.0.is_empty() {
+        let others = invitation.hosts.iter().map(|host| host.address.as_str());
+        check_reachable(&newcomer.address, others)?;
+    }
     let identity = newcomer.accept(&invitation, secret)?;
     // Before the identity: without its addresses the host would start at the usual ones.
     write_addresses(data, &doors, None)?;

@@ -87,10 +87,11 @@ fn put_aside(data: &Path) -> String {
     let text = |aside: PathBuf| {
         format!(
             ". {} is what `quorate rejoin` put aside; if that is done, {} is to join: quorate \
-             server --data {} --join HOST:PORT --secret-file cluster.secret",
+             server --data {} --join HOST:PORT --secret-file cluster.secret{}",
             aside.display(),
             data.display(),
-            data.display()
+            data.display(),
+            flags(data, identity_of(&aside).ok().as_ref())
         )
     };
     last_aside(data).map(text).unwrap_or_default()
@@ -105,18 +106,23 @@ fn replace(data: &Path, aside: &Path) -> Result<(), Failure> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(&name).permissions(Permissions::from_mode(0o700));
     let fresh = builder.tempdir_in(parent).map_err(|error| {
-        let (data, parent) = (data.display(), parent.display());
-        let text = format!("making the new directory for {data} in {parent} failed: {error}");
-        Failure::failed(format!("{text}; nothing was changed"))
+        let (name, parent) = (data.display(), parent.display());
+        let text = format!("making the new directory for {name} in {parent} failed: {error}");
+        Failure::failed(format!("{text}; nothing was changed{}", by_hand(data, &error)))
     })?;
     copy_settings(data, fresh.path())?;
     fs::rename(data, aside).map_err(|error| Failure::failed(not_moved(data, aside, &error)))?;
     fs::rename(fresh.path(), data).map_err(|error| {
+        let is_back = !data.exists() && fs::rename(aside, data).is_ok();
         let (data, aside, fresh) = (data.display(), aside.display(), fresh.path().display());
-        Failure::failed(format!(
-            "{data} was moved to {aside}, and {fresh}, which is to take its place, could not be: \
-             {error}. Move {aside} back to {data}, and run this again"
-        ))
+        Failure::failed(if is_back {
+            format!("moving {fresh} to {data} failed: {error}; nothing was changed")
+        } else {
+            format!(
+                "{data} was moved to {aside}, and {fresh}, which is to take its place, could not \
+                 be: {error}. Move {aside} back to {data}, and run this again"
+            )
+        })
     })?;
     // It has another name by now.
     let _ = fresh.keep();
@@ -148,17 +154,26 @@ fn copy_settings(data: &Path, fresh: &Path) -> Result<(), Failure> {
 }
 
 fn not_moved(data: &Path, aside: &Path, error: &io::Error) -> String {
-    let (data, aside) = (data.display(), aside.display());
-    let mut text = format!("moving {data} to {aside} failed: {error}; nothing was changed");
-    if error.kind() == ErrorKind::ResourceBusy {
-        text.push_str(&format!(
-            ". {data} is a mount point, which cannot be moved. Count its node as gone, with \
-             `quorate remove`, move what is in {data} elsewhere, but for {FILE_NAME}, and join \
-             with what is left: quorate server --data {data} --join HOST:PORT --secret-file \
-             cluster.secret"
-        ));
+    let (name, aside) = (data.display(), aside.display());
+    let advice = by_hand(data, error);
+    format!("moving {name} to {aside} failed: {error}; nothing was changed{advice}")
+}
+
+/// What else can be done where nothing can be moved or made beside the directory.
+fn by_hand(data: &Path, error: &io::Error) -> String {
+    let kinds =
+        [ErrorKind::ResourceBusy, ErrorKind::PermissionDenied, ErrorKind::ReadOnlyFilesystem];
+    if !kinds.contains(&error.kind()) {
+        return String::new();
     }
-    text
+    let flags = flags(data, identity_of(data).ok().as_ref());
+    let data = data.display();
+    format!(
+        ". {data} is a mount point, or its user may write nothing beside it. Count its node as \
+         gone, with `quorate remove`, move what is in {data} elsewhere, but for {FILE_NAME}, and \
+         join with what is left: quorate server --data {data} --join HOST:PORT --secret-file \
+         cluster.secret{flags}"
+    )
 }
 
 /// What else the join needs: the host keeps its settings, but not what was said when it was
@@ -299,6 +314,10 @@ mod tests {
         assert!(busy.contains("/d/a is a mount point"), "{busy}");
         let full = not_moved(data, aside, &ErrorKind::StorageFull.into());
         assert!(!full.contains("mount point"), "{full}");
+        for kind in [ErrorKind::PermissionDenied, ErrorKind::ReadOnlyFilesystem] {
+            let text = by_hand(data, &kind.into());
+            assert!(text.contains("move what is in /d/a elsewhere"), "{text}");
+        }
     }
 
     #[test]
@@ -327,7 +346,8 @@ mod tests {
         let place = tempfile::tempdir().expect("a temporary directory");
         let data = made(place.path());
         // Who may not give it away does not own this one.
-        let is_given = std::os::unix::fs::chown(&data, Some(4321), None).is_ok();
+        let own = data.join("identity.toml");
+        let is_given = std::os::unix::fs::chown(own, Some(4321), None).is_ok();
         let data = if is_given { data } else { PathBuf::from("/") };
         let text = refused(&data, true);
         assert!(text.contains("run this as that user"), "{text}");

@@ -1,14 +1,15 @@
 //! The lock of a data directory, and a look at one that leaves it as it was.
 
 use super::found::check_format;
-use super::{Directory, LOCK};
+use super::{Directory, LOCK, exists};
 use crate::data_directory::access::FILE_MODE;
 use crate::data_directory::files::write_atomically;
 use crate::data_directory::start::START;
 use crate::error::DirectoryError;
 use crate::identity::Identity;
-use crate::store::{self, FoundLog, Opened, Options};
+use crate::store::{self, Opened, Options};
 use crate::wal::log::machine_clock;
+use crate::wal::segments::LIST;
 use quorate_kernel::error::Fatal;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
@@ -51,24 +52,27 @@ impl HeldDirectory {
         let lock = self.lock.try_clone().map_err(DirectoryError::io("locking", &self.path))?;
         let again = HeldDirectory { path: self.path.clone(), lock };
         let mut directory = Directory::begin(again, None, false)?;
-        let found = store::find(&directory)?;
-        if found.is_begun() {
-            let file = self.path.join(START);
-            let before = fs::read(&file).map_err(DirectoryError::io("reading", &file))?;
-            // Whoever is killed from here on has left a store that was not closed.
-            directory.write_start()?;
-            let looked = open_and_close(&directory, found);
-            if matches!(&looked, Ok(()) | Err(DirectoryError::Locked { .. })) {
-                write_atomically(&file, &before).map_err(DirectoryError::io("writing", &file))?;
-            }
-            looked?;
+        // Without a log nothing is cut off, and it is not said how long its segments are.
+        if !exists(&directory.log().join(LIST))? {
+            store::find(&directory)?;
+            return Ok(directory.identity);
         }
+        let file = self.path.join(START);
+        let before = fs::read(&file).map_err(DirectoryError::io("reading", &file))?;
+        // Whoever is killed from here on has left a store that was not closed; a tail that is cut
+        // off may have failed to reach the disk.
+        directory.write_start()?;
+        let looked = open_and_close(&directory);
+        if matches!(&looked, Ok(()) | Err(DirectoryError::Locked { .. })) {
+            write_atomically(&file, &before).map_err(DirectoryError::io("writing", &file))?;
+        }
+        looked?;
         Ok(directory.identity)
     }
 }
 
-fn open_and_close(directory: &Directory, found: FoundLog) -> Result<(), DirectoryError> {
-    let opened = store::open_found(found, &Options::default(), machine_clock())?;
+fn open_and_close(directory: &Directory) -> Result<(), DirectoryError> {
+    let opened = store::open(directory, &Options::default(), machine_clock())?;
     let Opened { log, reader, .. } = opened;
     log.close().map_err(|fatal| match fatal {
         Fatal::Disk(text) => DirectoryError::io("closing", &directory.path)(io::Error::other(text)),
