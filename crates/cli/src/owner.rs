@@ -10,9 +10,9 @@ use std::path::Path;
 /// # Errors
 /// Another user owns it; nothing was changed.
 pub fn check(directory: &Path) -> Result<(), Failure> {
-    // What its host wrote tells more than the directory, which may have been given to it. What
-    // cannot be looked at, the next step names.
-    let found = std::fs::metadata(directory.join("identity.toml"));
+    // What its host writes at each start tells more than the directory, which may have been given
+    // to it. What cannot be looked at, the next step names.
+    let found = std::fs::metadata(directory.join("start.toml"));
     let Ok(found) = found.or_else(|_| std::fs::metadata(directory)) else { return Ok(()) };
     let (owner, user) = (found.uid(), rustix::process::geteuid().as_raw());
     if owner == user {
@@ -21,8 +21,8 @@ pub fn check(directory: &Path) -> Result<(), Failure> {
     let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
     let owner = name(owner, &users);
     Err(Failure::failed(format!(
-        "{} belongs to {owner}, as who its host runs, and that could not read what {} writes \
-         there; nothing was changed: run this as that user",
+        "the host of {} runs as {owner}, which could not read what {} writes there; nothing was \
+         changed: run this as that user",
         directory.display(),
         name(user, &users)
     )))
@@ -56,7 +56,7 @@ mod tests {
         check(place.path()).expect("it is ours");
         check(&place.path().join("nothing")).expect("the next step says so");
         let made = tempfile::tempdir().expect("a temporary directory");
-        std::fs::write(made.path().join("identity.toml"), "").expect("a place");
+        std::fs::write(made.path().join("start.toml"), "").expect("a place");
         // Only root can give it away.
         let _ = std::os::unix::fs::chown(made.path(), Some(4321), None);
         check(made.path()).expect("what its host wrote is ours");

@@ -119,14 +119,17 @@ fn send(
             return Err(ErrorKind::TimedOut.into());
         }
         stream.set_read_timeout(Some(left))?;
-        match stream.read(&mut piece)? {
+        match stream.read(&mut piece) {
+            // Who was stopped goes on.
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
             // A host that ends does so, too.
-            0 if bytes.is_empty() => {
+            Ok(0) if bytes.is_empty() => {
                 let text = "the connection was closed without an answer";
                 return Err(io::Error::new(ErrorKind::UnexpectedEof, text));
             }
-            0 => return parse(&bytes).ok_or_else(|| ErrorKind::InvalidData.into()),
-            count => bytes.extend_from_slice(&piece[..count]),
+            Ok(0) => return parse(&bytes).ok_or_else(|| ErrorKind::InvalidData.into()),
+            Ok(count) => bytes.extend_from_slice(&piece[..count]),
         }
         if bytes.len() > ANSWER_BYTES_MAX {
             return Err(io::Error::new(ErrorKind::InvalidData, "the answer is too long"));

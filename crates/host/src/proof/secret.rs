@@ -96,19 +96,38 @@ pub fn lock(place: &Path) -> Result<File, SecretError> {
 /// [`SecretError`]; the secrets are as they were, unless the disk failed.
 pub fn change(place: &Path, lock: &mut File, secrets: &[Secret]) -> Result<(), SecretError> {
     write(place, secrets)?;
-    let mut note = || {
-        lock.set_len(0)?;
-        writeln!(lock, "{FILE_NAME} was written")?;
-        lock.sync_all()?;
-        sync_place_of(&place.join(LOCK_NAME))
-    };
-    note().map_err(|source| SecretError { path: place.join(LOCK_NAME), source })
+    note_change(place, lock)
 }
 
-/// Whether the secrets of a data directory were ever changed.
-#[must_use]
-pub fn was_changed(place: &Path) -> bool {
-    std::fs::metadata(place.join(LOCK_NAME)).is_ok_and(|note| note.len() > 0)
+/// Notes that a data directory has a file of secrets, if it has one.
+///
+/// # Errors
+/// [`SecretError`]
+pub fn note_change(place: &Path, lock: &mut File) -> Result<(), SecretError> {
+    let path = place.join(LOCK_NAME);
+    let mut note = || {
+        // What was noted stays: a crash in the middle must not take it back.
+        if lock.metadata()?.len() == 0 && place.join(FILE_NAME).exists() {
+            writeln!(lock, "{FILE_NAME} was written")?;
+            lock.sync_all()?;
+            sync_place_of(&path)?;
+        }
+        Ok(())
+    };
+    note().map_err(|source| SecretError { path: path.clone(), source })
+}
+
+/// Whether the secrets of a data directory were ever changed, as far as anybody has noted.
+///
+/// # Errors
+/// [`SecretError`]; nobody can say.
+pub fn was_changed(place: &Path) -> Result<bool, SecretError> {
+    let path = place.join(LOCK_NAME);
+    match std::fs::metadata(&path) {
+        Ok(note) => Ok(note.len() > 0),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+        Err(source) => Err(SecretError { path, source }),
+    }
 }
 
 /// What is said of secrets that were changed and whose file is gone.

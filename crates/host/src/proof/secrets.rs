@@ -46,8 +46,10 @@ impl Secrets {
         let path = data.join(secret::FILE_NAME);
         // Before it is read: what changes in between is another look then.
         let first = SeenFile { read: look(&path), failed: None };
+        // Before it is read, too: the first change may come in between.
+        let was_changed = secret::was_changed(data)?;
         let accepted = match secret::read(&path) {
-            Err(error) if is_absent(&error) && !secret::was_changed(data) => vec![identity.secret],
+            Err(error) if is_absent(&error) && !was_changed => vec![identity.secret],
             Err(error) if is_absent(&error) => return Err(secret::gone(path)),
             accepted => accepted?,
         };
@@ -177,7 +179,9 @@ mod tests {
         let place = tempfile::tempdir().expect("a temporary directory");
         let mut lock = secret::lock(place.path()).expect("nobody has it");
         assert_eq!(*Secrets::of(place.path(), &identity()).expect("its own").accepted(), [BIRTH]);
-        secret::change(place.path(), &mut lock, &[NEW]).expect("a place");
+        for _ in 0..2 {
+            secret::change(place.path(), &mut lock, &[NEW]).expect("a place");
+        }
         assert_eq!(*Secrets::of(place.path(), &identity()).expect("changed").accepted(), [NEW]);
         fs::remove_file(place.path().join(secret::FILE_NAME)).expect("it was there");
         let refused = Secrets::of(place.path(), &identity()).err().expect("refused");

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 #[command(
     after_help = "A host that runs takes a change within a second or two; `show` says what is \
                         accepted, /status what the host accepts. Run `add` and `settle` as the \
-                        user who owns the directory, as its host does.\n\n\
+                        user that the host runs as.\n\n\
                         Example, on every host before the next step:\n  \
                         quorate secret make new.secret                          (once)\n  \
                         quorate secret add new.secret --data quorate-data/host-1\n  \
@@ -94,8 +94,11 @@ fn accepted(data: &Path) -> Result<Vec<Secret>, Failure> {
 fn accepted_to_change(data: &Path) -> Result<(File, Vec<Secret>), Failure> {
     owner::check(data)?;
     quorate_store::identity_of(data)?;
-    let lock = secret::lock(data)?;
-    Ok((lock, accepted(data)?))
+    let mut lock = secret::lock(data)?;
+    let accepted = accepted(data)?;
+    // Where it was changed before that was noted.
+    secret::note_change(data, &mut lock)?;
+    Ok((lock, accepted))
 }
 
 fn add(data: &Path, file: &Path) -> Result<(), Failure> {
@@ -223,7 +226,7 @@ mod tests {
         settle(&data).expect("there is nothing to do");
         assert!(!data.join(secret::FILE_NAME).exists(), "nor was anything done");
         // Who may not give it away does not own this one.
-        let own = data.join("identity.toml");
+        let own = data.join("start.toml");
         let is_given = std::os::unix::fs::chown(own, Some(4321), None).is_ok();
         let other = if is_given { data } else { PathBuf::from("/") };
         for refused in [add(&other, &file), settle(&other)] {

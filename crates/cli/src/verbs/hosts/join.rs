@@ -120,7 +120,7 @@ fn join(args: &JoinArgs, seed: &str, config: &Config) -> Result<(), Failure> {
     quorate_store::create(data, &identity)?;
     // The identity has the secret by which it was invited.
     if secrets.len() > 1 {
-        secret::write(data, &secrets)?;
+        secret::change(data, &mut secret::lock(data)?, &secrets)?;
     }
     tracing::info!(event = "joining", cluster = %identity.cluster, node = %identity.node, %seed);
     Ok(())

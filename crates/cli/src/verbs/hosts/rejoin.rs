@@ -1,7 +1,7 @@
 //! `rejoin`: makes room for a new identity where a directory was refused.
 
 use crate::config::load::FILE_NAME;
-use crate::config::values::path_parser;
+use crate::config::values::{check_address, path_parser};
 use crate::config::{Loaded, Sources};
 use crate::exit::{Code, Failure};
 use crate::owner;
@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
                         held is fetched from the other hosts after the join, so never do this to \
                         a majority of the replicas of a key at once: wait until `quorate status` \
                         shows that nothing moves.\n\n\
-                        Run it as the user who owns the directory, as its host does.\n\n\
+                        Run it as the user that its host runs as.\n\n\
                         Example: quorate rejoin --data quorate-data/host-2")]
 pub struct Args {
     /// The data directory that a host refuses
@@ -188,7 +188,9 @@ fn flags(data: &Path, identity: Option<&Identity>) -> String {
     let cluster = &loaded.config.cluster;
     if cluster.bind.ip().is_unspecified() && cluster.advertise.0.is_empty() {
         let own = |it: &Identity| it.hosts.iter().find(|host| host.node == it.node).cloned();
-        let address = identity.and_then(own).map_or_else(|| "HOST:PORT".into(), |own| own.address);
+        let address = identity.and_then(own).map(|own| own.address);
+        let address = address.filter(|address| check_address(address).is_ok());
+        let address = address.unwrap_or_else(|| "HOST:PORT".into());
         text.push_str(&format!(" --address {address}"));
     }
     if loaded.config.check_exposure().is_err() {
@@ -346,7 +348,7 @@ mod tests {
         let place = tempfile::tempdir().expect("a temporary directory");
         let data = made(place.path());
         // Who may not give it away does not own this one.
-        let own = data.join("identity.toml");
+        let own = data.join("start.toml");
         let is_given = std::os::unix::fs::chown(own, Some(4321), None).is_ok();
         let data = if is_given { data } else { PathBuf::from("/") };
         let text = refused(&data, true);
