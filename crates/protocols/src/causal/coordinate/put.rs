@@ -136,9 +136,15 @@ impl Causal {
             return self.end_write(origin, &key, &told, cx);
         }
         let op = if needed > 1 { self.volatile.operations.number() } else { 0 };
-        // Who has another dot of a write that this one replaces must not show both.
+        // Who has another dot of a write that this one replaces must not show both. A name is told
+        // with its dot: who took the object and not that would have it in the past without its
+        // name, and could tell nobody.
         let replica = &self.durable.replicas[&at];
-        object.replaced.extend(replica.replaced(&key, &object));
+        for (dot, name) in replica.replaced(&key, &object) {
+            if object.replaced.insert(dot, name).is_none() && !mutant!("causal_names_no_dots") {
+                dots.push(dot);
+            }
+        }
         let object = object.to_bytes();
         let message = Message::Replicate { op, from, dots, key: key.clone(), object };
         let hosts = self.replicas_of(&key).into_iter().map(|(_, host)| host);

@@ -1,7 +1,7 @@
 //! What a replica takes in of what a get has seen.
 //!
-//! Such an object speaks for nobody and names no dots. The versions that it brings have theirs. But
-//! what it takes away was replaced by an update that may be known to a host alone which is lost
+//! Such an object speaks for nobody, and names dots only of what was replaced. The versions that it
+//! brings have theirs. But what it takes away was replaced by an update that may be known to a host alone which is lost
 //! before it tells anybody else. So the replica removes that by a dot of its own, as a delete:
 //! whoever still has it hears of it.
 
@@ -36,6 +36,8 @@ impl Replica {
             probe!("causal/repair_removes");
             self.remove_anew(&mut united, &mut dots, cx);
         }
+        // Those have names, which it must be able to tell.
+        dots.extend(replaced.keys().filter(|dot| united.context.covers(**dot)));
         self.store(shape, key, Object { replaced, ..united }, &dots, cx);
         true
     }

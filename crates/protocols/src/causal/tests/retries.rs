@@ -105,6 +105,32 @@ fn a_twin_is_never_shown_beside_what_replaced_it() {
     }
 }
 
+/// Two hear of what replaced the first dot, and the third has the second and has heard of nothing.
+#[test]
+fn a_twin_is_not_shown_beside_what_replaced_a_dot_that_was_not_told_by_itself() {
+    let mut world = world(3, &[]);
+    calm(&mut world, Span::secs(2));
+    for (node, age) in [(1, Span(0)), (2, Span::millis(300))] {
+        assert!(is_stored(&send(&mut world, node, age)));
+        world.flights.clear();
+    }
+    let (values, context) = get(&mut world, 1, "k");
+    assert_eq!(values, [bytes("x")]);
+    world.flights.clear();
+    let replaced =
+        world.request(1, Operation::put_over(bytes("k"), bytes("y"), context, None), Span::secs(1));
+    assert!(world.answers[replaced].1.as_ref().is_some_and(is_stored));
+    world.flights.retain(|one| one.to.0 == 3);
+    deliver_all(&mut world);
+    let number = world.request(3, Operation::get_all(bytes("k"), Some(2)), Span::secs(1));
+    world.flights.retain(|one| one.to.0 != 1);
+    deliver_all(&mut world);
+    match &world.answers[number].1 {
+        Some(Outcome::Values { values, .. }) => assert_eq!(*values, Values::One(bytes("y"))),
+        other => panic!("{other:?}"),
+    }
+}
+
 /// The one with the first dot takes a write that replaces the second, which it never saw.
 #[test]
 fn who_has_not_seen_the_dot_that_it_replaces_hears_of_it_later() {
