@@ -66,6 +66,7 @@ const KEPT: &[(&str, u64)] = &[
     ("causal-single", 1_011_463),
     ("causal-single", 1_017_924),
     ("causal-single", 1_066_828),
+    ("causal-retries", 1_002_318),
 ];
 
 #[test]

@@ -3,6 +3,7 @@
 use super::get::refuse;
 use super::operations::{Manner, Origin, Work, Writer};
 use super::seen::Seen;
+use crate::causal::handover::leave::DOTS_MAX;
 use crate::causal::keys::client_key;
 use crate::causal::message::{Ending, Message, tell_fitting};
 use crate::causal::replicate::replica::Replica;
@@ -141,7 +142,9 @@ impl Causal {
         // name, and could tell nobody.
         let replica = &self.durable.replicas[&at];
         for (dot, name) in replica.replaced(&key, &object) {
-            if object.replaced.insert(dot, name).is_none() && !mutant!("causal_names_no_dots") {
+            let is_new = object.replaced.insert(dot, name).is_none();
+            // What has no room follows by anti-entropy.
+            if is_new && dots.len() < DOTS_MAX && !mutant!("causal_names_no_dots") {
                 dots.push(dot);
             }
         }

@@ -1,9 +1,9 @@
 //! What a replica takes in of what a get has seen.
 //!
 //! Such an object speaks for nobody, and names dots only of what was replaced. The versions that it
-//! brings have theirs. But what it takes away was replaced by an update that may be known to a host alone which is lost
-//! before it tells anybody else. So the replica removes that by a dot of its own, as a delete:
-//! whoever still has it hears of it.
+//! brings have theirs. But what it takes away was replaced by an update that may be known to a host
+//! alone which is lost before it tells anybody else. So the replica removes that by a dot of its
+//! own, as a delete: whoever still has it hears of it.
 
 use crate::causal::Context;
 use crate::causal::map::Shape;
