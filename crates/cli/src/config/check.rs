@@ -62,8 +62,8 @@ fn do_meet(one: SocketAddr, other: SocketAddr) -> bool {
 mod tests {
     use super::*;
     use crate::config::{Loaded, Sources};
-    use crate::provision::{Doors, Plan, keyspace, write};
-    use quorate_kernel::storage::Durability;
+    use crate::provision::plan::tests::plan;
+    use crate::provision::write;
 
     fn config(set: &[(&str, &str)]) -> Config {
         let flag = |(path, text): &(&str, &str)| ("--set", (*path).to_owned(), (*text).to_owned());
@@ -110,15 +110,7 @@ mod tests {
     #[test]
     fn each_host_of_the_directory_has_an_address() {
         let place = tempfile::tempdir().expect("a temporary directory");
-        let doors = |number| Doors::on_this_machine(7400, number).expect("ports in range");
-        let plan = Plan {
-            hosts: vec![doors(1), doors(2)],
-            zones: Vec::new(),
-            tokens: 1,
-            keyspaces: vec![keyspace::standard()],
-            durability: Durability::Sync,
-        };
-        let identity = write(&plan, place.path()).expect("an empty place");
+        let identity = write(&plan(2), place.path()).expect("an empty place");
         let addresses = |list: &str| config(&[("cluster.addresses", list)]);
         addresses("").check_addresses(&identity).expect("those of the directory");
         addresses("a:1,b:1").check_addresses(&identity).expect("two are right");

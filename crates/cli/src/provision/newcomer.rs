@@ -64,25 +64,17 @@ impl Newcomer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::provision::{Doors, Plan, keyspace, write};
+    use crate::provision::plan::tests::plan;
+    use crate::provision::write;
     use quorate_host::ring::Report;
     use quorate_host::ring::founding::context_key;
     use quorate_kernel::ring::Standing;
-    use quorate_kernel::storage::Durability;
     use std::sync::Arc;
 
     #[test]
     fn a_newcomer_learns_what_the_cluster_knows_and_stands_in_a_gap() {
         let place = tempfile::tempdir().expect("a temporary directory");
-        let doors = |number| Doors::on_this_machine(7400, number).expect("ports in range");
-        let plan = Plan {
-            hosts: vec![doors(1), doors(2)],
-            zones: Vec::new(),
-            tokens: 1,
-            keyspaces: vec![keyspace::standard()],
-            durability: Durability::Sync,
-        };
-        let seed = write(&plan, place.path()).expect("an empty place");
+        let seed = write(&plan(2), place.path()).expect("an empty place");
         let mut hosts = founding::ring_hosts(&seed.hosts);
         hosts[1].standing = Standing::Left;
         let report = Report {

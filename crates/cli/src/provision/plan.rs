@@ -131,10 +131,28 @@ pub(crate) fn random<const N: usize>() -> Result<[u8; N], ProvisionError> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
-    fn plan(hosts: u32) -> Plan {
+    /// The directory of a host in a place that has nothing else.
+    pub(crate) fn made(place: &Path) -> PathBuf {
+        let data = host_directory(place, 1);
+        let identity = Identity {
+            cluster: ClusterId(1),
+            node: NodeId(2),
+            host: 1,
+            is_founder: true,
+            secret: Secret([7; 32]),
+            context_key: None,
+            hosts: Vec::new(),
+            keyspaces: Vec::new(),
+        };
+        quorate_store::create(&data, &identity).expect("created");
+        data
+    }
+
+    /// So many hosts on this machine.
+    pub(crate) fn plan(hosts: u32) -> Plan {
         let doors = |number| Doors::on_this_machine(7400, number).expect("free ports");
         Plan {
             hosts: (1..=hosts).map(doors).collect(),

@@ -159,24 +159,7 @@ fn say(data: &Path, all: &[Secret]) -> Result<(), Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use quorate_kernel::ids::{ClusterId, NodeId};
-    use quorate_store::Identity;
-
-    fn made(place: &Path) -> PathBuf {
-        let data = place.join("host-1");
-        let identity = Identity {
-            cluster: ClusterId(1),
-            node: NodeId(2),
-            host: 1,
-            is_founder: true,
-            secret: Secret([7; 32]),
-            context_key: None,
-            hosts: Vec::new(),
-            keyspaces: Vec::new(),
-        };
-        quorate_store::create(&data, &identity).expect("created");
-        data
-    }
+    use crate::provision::plan::tests::made;
 
     #[test]
     fn of_two_secrets_added_at_once_none_is_lost() {

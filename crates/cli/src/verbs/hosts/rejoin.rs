@@ -245,27 +245,9 @@ fn last_aside(data: &Path) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use quorate_kernel::ids::{ClusterId, NodeId, Start};
-    use quorate_store::{Directory, Opened, Options, Secret};
-
-    fn identity() -> Identity {
-        Identity {
-            cluster: ClusterId(1),
-            node: NodeId(2),
-            host: 1,
-            is_founder: true,
-            secret: Secret([7; 32]),
-            context_key: None,
-            hosts: Vec::new(),
-            keyspaces: Vec::new(),
-        }
-    }
-
-    fn made(place: &Path) -> PathBuf {
-        let data = place.join("host-1");
-        quorate_store::create(&data, &identity()).expect("created");
-        data
-    }
+    use crate::provision::plan::tests::made;
+    use quorate_kernel::ids::Start;
+    use quorate_store::{Directory, Opened, Options};
 
     fn refused(data: &Path, force: bool) -> String {
         run(&Args { data: data.to_owned(), force }).expect_err("refused").message
