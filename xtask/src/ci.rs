@@ -42,7 +42,8 @@ fn together(rows: &[Row<'_>]) -> Result<(), String> {
 /// The tests of all crates but the simulator, whose turn comes where its build is shared.
 fn tests() -> Result<(), String> {
     let mut command = planted::cargo(&planted::ALL_TESTS)?;
-    command.arg("--quiet");
+    // A crate that fails hides none of those behind it.
+    command.args(["--quiet", "--no-fail-fast"]);
     // Most of the time of tests with real processes is waiting, so more of them than there are
     // cores run side by side. Whoever sets the number decides.
     if std::env::var_os(THREADS).is_none() {

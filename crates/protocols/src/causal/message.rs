@@ -117,7 +117,8 @@ pub enum Message {
         op: u64,
         /// Who sends it, if it is a replica.
         from: Option<Actor>,
-        /// The updates that it tells beside its versions: a delete has none.
+        /// The updates that the receiver may count as seen beside its versions: what was done, and
+        /// those whose names are told.
         dots: Vec<Dot>,
         /// The key.
         #[serde(skip)]

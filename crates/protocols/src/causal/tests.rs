@@ -20,6 +20,7 @@
 //! | [`retries`] | one write, sent to several hosts |
 //! | [`show`] | messages and writes in readable form |
 //! | [`slow`] | answers that take longer than they are waited for |
+//! | [`told`] | the updates and names that go with an object |
 //! | [`traps`] | mistakes that the protocol invites |
 //! | [`waits`] | what waits while the only replica moves |
 //! | [`wire`] | every message is read back, and any bytes are survived |
@@ -36,6 +37,7 @@ mod plain;
 mod retries;
 mod show;
 mod slow;
+mod told;
 mod traps;
 mod waits;
 mod wire;

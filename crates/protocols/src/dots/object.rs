@@ -7,6 +7,7 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use bytes::{BufMut, Bytes, BytesMut};
 use quorate_kernel::error::WireError;
+use quorate_kernel::mutant;
 use quorate_kernel::write::WriteId;
 use serde::{Deserialize, Serialize};
 
@@ -77,6 +78,19 @@ impl Object {
         let is_replaced = |version: &Version| version.id.is_some_and(|id| names.contains(&id));
         versions.retain(|dot, version| !(is_replaced(version) && context.covers(*dot)));
         versions.len() < before
+    }
+
+    /// Unites as [`Object::unite`] does one of several, and keeps the names of what goes: those
+    /// that follow may have more of the same writes.
+    pub fn gather(&mut self, other: Object) {
+        let named = |(dot, version): (&Dot, &Version)| version.id.map(|id| (*dot, id));
+        let all = self.versions.iter().chain(&other.versions);
+        let had: Vec<(Dot, WriteId)> = all.filter_map(named).collect();
+        self.unite(other);
+        let gone = had.into_iter().filter(|(dot, _)| !self.versions.contains_key(dot));
+        if !mutant!("gathers_nameless") {
+            self.replaced.extend(gone);
+        }
     }
 
     /// The names of versions that another state of the object has replaced.

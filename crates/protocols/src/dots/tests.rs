@@ -238,6 +238,26 @@ fn one_write_under_two_dots_is_one_value() {
     assert_eq!(object.versions.len(), 3, "each stands for it where the other is not known");
 }
 
+/// The one object has a dot of a write, the second has replaced it, and the third has another dot.
+#[test]
+fn a_twin_goes_in_whatever_order_objects_are_gathered() {
+    let version = Version { id: Some(WriteId(7)), value: Bytes::from_static(b"v") };
+    let of = |versions: &[Dot], upto: &[Dot]| Object {
+        versions: versions.iter().map(|dot| (*dot, version.clone())).collect(),
+        context: upto.iter().map(|dot| (dot.actor, dot.counter)).collect(),
+        ..Object::default()
+    };
+    let (one, twin) = (dot((0, 1)), dot((1, 4)));
+    let objects = [of(&[one], &[one]), of(&[], &[one]), of(&[twin], &[twin])];
+    for order in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
+        let mut united = Object::default();
+        order.iter().for_each(|place| {
+            united.gather(objects[*place].clone());
+        });
+        assert_eq!(united.values(), [] as [Bytes; 0], "{order:?}");
+    }
+}
+
 #[test]
 fn what_is_closed_speaks_for_all_earlier_actors_of_its_partition() {
     let mut clock = clock_of(&[(1, 2), (2, 1), (2, 5), (3, 4)].into_iter().collect());

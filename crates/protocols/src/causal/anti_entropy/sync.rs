@@ -291,12 +291,11 @@ fn fill_page(
     let (shape, page_bytes) = (settings.shape, settings.limits.page_bytes);
     let shared = shape.shared(replica.partition(), peer.partition);
     // A peer has seen what it issued, also where the clock that it tells says less of that.
-    let is_missing = |dot: &Dot| {
+    let is_unseen = |dot: &Dot| {
         let seen = clock.get(dot.actor);
-        window.after.is_none_or(|after| after < *dot)
-            && dot.actor != peer
-            && !seen.is_some_and(|seen| seen.closed || seen.contains(dot.counter))
+        dot.actor != peer && !seen.is_some_and(|seen| seen.closed || seen.contains(dot.counter))
     };
+    let is_missing = |dot: &Dot| window.after.is_none_or(|after| after < *dot) && is_unseen(dot);
     let own = replica.clock.base(replica.actor());
     let is_lowered = in_flight(replica.actor()) < own && !mutant!("in_flight_not_filled");
     let own = if is_lowered { own } else { 0 };
@@ -332,9 +331,15 @@ fn fill_page(
                 if page.len() >= page_bytes {
                     return (page.freeze(), last);
                 }
-                let mut dots = replica.dot_keys.of(key);
-                dots.retain(is_missing);
-                let (dots, left_out) = page::told(dots, page::DOTS_MAX);
+                let (missing, earlier): (Vec<Dot>, Vec<Dot>) =
+                    replica.dot_keys.of(key).into_iter().partition(is_missing);
+                let (mut dots, left_out) = page::told(missing, page::DOTS_MAX);
+                // The object has those in its past, too, whichever page they were due for.
+                let is_named = |dot: &Dot| replica.dot_keys.name(*dot).is_some();
+                let earlier = earlier.into_iter().rev().filter(is_unseen).filter(is_named);
+                if !mutant!("causal_pages_name_later") {
+                    dots.extend(earlier.take(page::DOTS_MAX));
+                }
                 ends_before = left_out.into_iter().chain(ends_before).min();
                 let object = cx.table.get(Class::Data, &replica.stored_key(key));
                 let object = replica.told(key, object.as_ref(), own, &dots);

@@ -7,7 +7,7 @@ use crate::causal::keys::{client_key, data_key};
 use crate::causal::message::Message;
 use crate::causal::replicate::replica::{CONTRADICTS, Replica};
 use crate::causal::{Causal, Context, ENGINE, Plain};
-use crate::dots::dot::Partition;
+use crate::dots::dot::{ALL, Dot, Partition};
 use crate::dots::object::Object;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -127,7 +127,7 @@ impl Causal {
             return self.tell((ticket, aim), key, replies, deadline, cx);
         }
         let id = self.volatile.operations.number();
-        let work = Work::Read { ticket, aim, needed, replies };
+        let work = Work::Read { ticket, aim, needed, replies, is_anew: false };
         self.volatile.operations.insert(id, key, deadline, work, cx);
         self.ask_replicas(id, cx);
     }
@@ -213,7 +213,7 @@ impl Causal {
         }
         let replicas = usize::from(self.settings.shape.replicas);
         let Some(operation) = self.volatile.operations.get_mut(op) else { return };
-        let Work::Read { needed, replies, .. } = &mut operation.work else { return };
+        let Work::Read { needed, replies, is_anew, .. } = &mut operation.work else { return };
         invariant!(*needed <= replicas, "no more must answer than there are");
         invariant!(replies.len() < *needed, "who has heard enough has answered");
         if !is_serving {
@@ -228,6 +228,13 @@ impl Causal {
         replies.insert(partition, object);
         if replies.len() < *needed {
             return;
+        }
+        if !*is_anew && are_of_two_times(replies) && !mutant!("causal_reads_of_the_lost") {
+            probe!("causal/read_anew");
+            (*is_anew, *replies) = (true, BTreeMap::new());
+            // What was asked for before does not count any more.
+            let anew = self.volatile.operations.renumber(op).expect("it was just there");
+            return self.ask_replicas_but(None, anew, cx);
         }
         let operation = self.volatile.operations.remove(op).expect("it was just there");
         let Work::Read { ticket, aim, replies, .. } = operation.work else { return };
@@ -248,7 +255,7 @@ impl Causal {
         let is_given_away = leaving.any(|at| replies.contains_key(&at));
         let merged = if self.settings.read_repair && replies.len() > 1 {
             let merged = merge_all(replies.values().cloned());
-            self.repair(&key, &merged, &replies, cx);
+            self.send_repairs(&key, &merged, &replies, cx);
             merged
         } else {
             merge_all(replies.into_values())
@@ -275,41 +282,6 @@ impl Causal {
             }
             // It rests on what others hold, and that was durable before they sent it.
             None => cx.fx.answer_early(ticket, outcome),
-        }
-    }
-
-    /// Sends the merged object to replicas whose answer lacked some of it.
-    fn repair(
-        &mut self,
-        key: &Bytes,
-        merged: &Object,
-        replies: &BTreeMap<Partition, Object>,
-        cx: &mut Context<'_>,
-    ) {
-        let object = merged.to_bytes();
-        for (at, host) in self.replicas_of(key) {
-            let is_behind = |reply: &Object| !reply.versions.keys().eq(merged.versions.keys());
-            if !replies.get(&at).is_some_and(is_behind) {
-                continue;
-            }
-            probe!("causal/read_repair");
-            if host == cx.me.node {
-                let (Some(replica), Some(map)) =
-                    (self.durable.replicas.get_mut(&at), &self.durable.map)
-                else {
-                    continue;
-                };
-                if !replica.may_repair(map, key, merged, cx) {
-                    continue;
-                }
-                replica.repair(self.settings.shape, key, merged.clone(), cx);
-                replica.flush(cx);
-            } else {
-                let (key, object) = (key.clone(), object.clone());
-                let message =
-                    Message::Replicate { op: 0, from: None, dots: Vec::new(), key, object };
-                cx.fx.send(host, message);
-            }
         }
     }
 
@@ -366,11 +338,25 @@ fn write_of(ticket: Ticket, aim: Aim) -> (Writer, Option<Bytes>) {
     }
 }
 
+/// Whether one has a version that another has in its past because it has closed the actor.
+///
+/// Who has closed an actor has heard all that was left of it then, and what it lacks of that was
+/// replaced. But the first one may have answered before, and be lost since, with what it alone had:
+/// that was not replaced, and other dots of the same writes must stay. Asked again, who is there
+/// answers for the time after the actor was closed.
+fn are_of_two_times(replies: &BTreeMap<Partition, Object>) -> bool {
+    let has_closed = |dot: &Dot| {
+        let mut others = replies.values().filter(|other| !other.versions.contains_key(dot));
+        others.any(|other| other.context.upto(dot.actor) == ALL)
+    };
+    replies.values().any(|reply| reply.versions.keys().any(has_closed))
+}
+
 /// What replies say together. None contradicts another: those that do were refused.
 fn merge_all(mut objects: impl Iterator<Item = Object>) -> Object {
     let mut merged = objects.next().unwrap_or_default();
     objects.for_each(|object| {
-        merged.unite(object);
+        merged.gather(object);
     });
     merged
 }

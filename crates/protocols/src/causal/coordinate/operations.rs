@@ -88,6 +88,8 @@ pub(crate) enum Work {
         needed: usize,
         /// Who has.
         replies: BTreeMap<Partition, Object>,
+        /// Whether all were asked once more, as one had answered before another closed an actor.
+        is_anew: bool,
     },
     /// A put or delete that was stored here, until enough replicas hold it.
     Write {

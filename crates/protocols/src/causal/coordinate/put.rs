@@ -3,7 +3,6 @@
 use super::get::refuse;
 use super::operations::{Manner, Origin, Work, Writer};
 use super::seen::Seen;
-use crate::causal::handover::leave::DOTS_MAX;
 use crate::causal::keys::client_key;
 use crate::causal::message::{Ending, Message, tell_fitting};
 use crate::causal::replicate::replica::Replica;
@@ -108,12 +107,13 @@ impl Causal {
         let map = self.durable.map.as_ref().expect("who has a replica has a map");
         let Update { key, value, seen, name } = update;
         let known = name.map_or(Known::New, |name| replica.known(&object, name, cx.now));
-        let mut dots = Vec::new();
+        let (mut dots, mut own) = (Vec::new(), None);
         if known == Known::Forgotten {
             probe!("causal/forgotten_write");
             return self.end_unknown(origin, cx);
         } else if known == Known::Done {
             probe!("causal/repeated_write");
+            (object, dots) = replica.told_again(shape, &key, cx);
         } else if let Some(bytes) = too_large(&object, value.as_ref(), &seen.context) {
             probe!("causal/siblings_too_large");
             return self.end_refused(origin, bytes, cx);
@@ -121,6 +121,7 @@ impl Causal {
             let (dot, id) = (replica.issue(cx), name.map(|name| name.id));
             let (unheard, over) = replica.unheard((map, &key), (&object, &seen), id, cx);
             object = put(object, dot, value.map(|value| Version { id, value }), &seen);
+            own = Some(dot);
             dots.push(dot);
             dots.extend(unheard.keys());
             object.replaced = unheard;
@@ -128,26 +129,17 @@ impl Causal {
             replica.name_anew(shape, &key, (&mut object, &over), &mut dots, cx);
             replica.flush(cx);
         }
+        // Who has another dot of a write that this one replaces must not show both.
+        replica.name_replaced(&key, &mut object, &mut dots);
+        let told = covering(&object, own);
         let (stored, from) = (replica.stored_key(&key), Some(replica.actor()));
         self.count_siblings(object.versions.len());
-        let told = covering(&object, dots.first().copied());
         let needed = usize::from(self.settings.w);
         let is_sent = self.settings.replicate_on_write && shape.replicas > 1;
         if !is_sent && needed == 1 {
             return self.end_write(origin, &key, &told, cx);
         }
         let op = if needed > 1 { self.volatile.operations.number() } else { 0 };
-        // Who has another dot of a write that this one replaces must not show both. A name is told
-        // with its dot: who took the object and not that would have it in the past without its
-        // name, and could tell nobody.
-        let replica = &self.durable.replicas[&at];
-        for (dot, name) in replica.replaced(&key, &object) {
-            let is_new = object.replaced.insert(dot, name).is_none();
-            // What has no room follows by anti-entropy.
-            if is_new && dots.len() < DOTS_MAX && !mutant!("causal_names_no_dots") {
-                dots.push(dot);
-            }
-        }
         let object = object.to_bytes();
         let message = Message::Replicate { op, from, dots, key: key.clone(), object };
         let hosts = self.replicas_of(&key).into_iter().map(|(_, host)| host);
@@ -318,7 +310,7 @@ impl Causal {
             let shape = self.settings.shape;
             let is_taken = match actor {
                 Some(_) => replica.update(shape, key, object, (dots, false), cx),
-                None => replica.repair(shape, key, object, cx),
+                None => replica.repair((shape, map), key, object, cx),
             };
             replica.flush(cx);
             if !is_taken {

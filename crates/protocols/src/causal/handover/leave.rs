@@ -146,7 +146,7 @@ impl Causal {
                 continue;
             };
             let (key, dots) = (handed.key.clone(), handed.dots.clone());
-            let mut object = one.replica.fetch(self.settings.shape, &key, cx);
+            let mut object = one.replica.fetch_seen(self.settings.shape, &key, cx);
             object.replaced = one.replica.replaced_of(&dots, &object);
             let (object, from) = (object.to_bytes(), one.replica.actor());
             handed.sent_at = Some(cx.now);

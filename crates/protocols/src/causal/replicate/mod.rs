@@ -3,6 +3,7 @@
 
 pub(crate) mod dot_log;
 pub mod names;
+mod past;
 pub mod replica;
 pub(crate) mod strip;
 mod sweep;

@@ -10,13 +10,12 @@ use crate::causal::{Context, Settings};
 use super::dot_log::LoggedDots;
 use super::names::Names;
 use super::unstripped::Unstripped;
-use super::version_cache::{Single, VersionCache};
+use super::version_cache::VersionCache;
 use crate::causal::anti_entropy::in_flight::InFlight;
 use crate::causal::anti_entropy::watch::Rounds;
 use crate::causal::keys::{Kind, actor_key, replica_key, state_bytes, stored};
 use crate::causal::map::Shape;
 use crate::dots::clock::{Clock, Entry};
-use crate::dots::context::CausalContext;
 use crate::dots::dot::{Actor, Counter, Dot, Partition};
 use crate::dots::dot_keys::DotKeys;
 use crate::dots::object::Object;
@@ -26,7 +25,6 @@ use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::limits::INDEX_KEYS_MAX;
 use quorate_kernel::mutant;
-use quorate_kernel::probe;
 use quorate_kernel::storage::Class;
 use quorate_kernel::write::WriteId;
 use serde::{Deserialize, Serialize};
@@ -90,7 +88,7 @@ pub struct Replica {
     /// Mostly one: it takes no memory anew.
     fresh: Vec<(Bytes, Option<Bytes>)>,
     /// What an update of recently used keys replaces.
-    version_cache: VersionCache,
+    pub(super) version_cache: VersionCache,
     /// The actors whose entries were changed by this input.
     dirty: BTreeSet<Actor>,
     /// The actors of whose entries more is known than is stored: the rest is in the log of dots.
@@ -210,42 +208,6 @@ impl Replica {
         self.fresh.binary_search_by(|(fresh, _)| fresh.cmp(key))
     }
 
-    /// The object of a key with its whole past (DottedDB Alg. 2, `fetch`).
-    pub fn fetch(&self, shape: Shape, key: &Bytes, cx: &Context<'_>) -> Object {
-        let object = self.read(key, cx);
-        Object { versions: object.versions, ..self.filled(shape, key, object.context) }
-    }
-
-    /// The whole past of a key without its versions; of a key whose context stands beside it.
-    pub fn bare(&self, shape: Shape, key: &Bytes) -> Object {
-        let beside = self.unstripped.get(key).map(|beside| beside.context.clone());
-        self.filled(shape, key, beside.unwrap_or_default())
-    }
-
-    fn filled(&self, shape: Shape, key: &Bytes, context: CausalContext) -> Object {
-        let mut object = Object { context, ..Object::default() };
-        let replicas = shape.replicas_of_key(key);
-        let is_meant = |actor: Actor| replicas.contains(&actor.partition.0);
-        object.fill(&self.clock, is_meant);
-        let witnesses = self.record.witnesses.iter().filter(|(at, _)| replicas.contains(&at.0));
-        for (actor, counter) in witnesses.flat_map(|(_, witness)| witness) {
-            if !is_meant(*actor) {
-                continue;
-            }
-            let is_new = !object.context.covers(Dot { actor: *actor, counter: *counter });
-            if is_new {
-                probe!("causal/witness_fills")
-            }
-            object.context.raise(*actor, *counter);
-        }
-        // The witnesses of scans that are under way, as far as they have come.
-        let scans = self.rounds.scans.iter().filter(|(at, _)| replicas.contains(&at.0));
-        for clock in scans.filter_map(|(_, scan)| scan.passed(key)) {
-            object.fill(clock, is_meant);
-        }
-        object
-    }
-
     /// Stores an object whose past includes these dots (DottedDB Alg. 2, `store`).
     ///
     /// A dot enters the dot-key map only when it is new to the clock: strictly after it, entries
@@ -347,7 +309,7 @@ impl Replica {
         let both: BTreeSet<Dot> = if copies { both.collect() } else { BTreeSet::new() };
         let looks = copies && !mutant!("copies_remove_beside_news");
         let shown: Vec<Dot> = object.versions.keys().filter(|_| looks).copied().collect();
-        let is_new = object.versions.keys().chain(dots).any(|dot| !self.clock.contains(*dot));
+        let is_new = self.brings_news(&object, dots);
         let (told, mut dots, replaced) = (dots.len(), dots.to_vec(), object.replaced.clone());
         let mut united = self.unite(known, object, &mut dots, cx);
         let goes = |dot: &Dot| !united.versions.contains_key(dot);
@@ -358,29 +320,6 @@ impl Replica {
         }
         self.store(shape, key, Object { replaced, ..united }, &dots, cx);
         true
-    }
-
-    /// The only version of a key, if it is known without reading.
-    pub fn single(&self, key: &Bytes, cx: &Context<'_>) -> Option<Single> {
-        let single = self.version_cache.get(key)?;
-        debug_assert!(
-            self.read(key, cx).versions.keys().eq(single.as_ref()),
-            "what is known is what is stored"
-        );
-        Some(single)
-    }
-
-    /// The object of a key, but for what goes when this one is merged with it: mostly that need not
-    /// be read.
-    fn fetch_beside(&self, shape: Shape, key: &Bytes, other: &Object, cx: &Context<'_>) -> Object {
-        match self.single(key, cx) {
-            // What both have is read, to see whether it is the same.
-            Some(Some(dot)) if other.context.covers(dot) && !other.versions.contains_key(&dot) => {
-                self.bare(shape, key)
-            }
-            Some(None) => self.bare(shape, key),
-            _ => self.fetch(shape, key, cx),
-        }
     }
 
     /// Whether nothing of what this input has changed is still to be written.

@@ -17,7 +17,9 @@
 use super::replica::Replica;
 use crate::causal::Context;
 use crate::causal::coordinate::seen::Seen;
+use crate::causal::handover::leave::DOTS_MAX;
 use crate::causal::map::{Map, Shape};
+use crate::causal::page;
 use crate::dots::clock::Entry;
 use crate::dots::dot::Dot;
 use crate::dots::object::{Object, Version};
@@ -67,6 +69,45 @@ impl Replica {
         let mut object = self.fetch(shape, key, cx);
         object.replaced = self.replaced(key, &object);
         object
+    }
+
+    /// Adds to what is told of a key the names of what was replaced, each with its dot: who took
+    /// the object and not that would have it in the past without its name, and could tell nobody.
+    /// So would who writes over the context that the writer of this object is told.
+    pub(crate) fn name_replaced(&self, key: &Bytes, object: &mut Object, dots: &mut Vec<Dot>) {
+        for (dot, name) in self.replaced(key, object) {
+            let is_new = object.replaced.insert(dot, name).is_none();
+            // What has no room follows by anti-entropy.
+            if is_new && dots.len() < DOTS_MAX && !mutant!("causal_names_no_dots") {
+                dots.push(dot);
+            }
+        }
+    }
+
+    /// What is told of a key when a write that was done is sent again, and by which updates: all
+    /// that was done to the key since is in its past.
+    pub(crate) fn told_again(
+        &self,
+        shape: Shape,
+        key: &Bytes,
+        cx: &Context<'_>,
+    ) -> (Object, Vec<Dot>) {
+        let mut object = self.fetch_seen(shape, key, cx);
+        if mutant!("causal_repeats_no_dots") {
+            return (object, Vec::new());
+        }
+        let (dots, _) = page::told(self.dot_keys.of(key), DOTS_MAX);
+        object.replaced = self.replaced_of(&dots, &object);
+        (object, dots)
+    }
+
+    /// Whether what is told of a key brings anything that was not seen. What was replaced does not,
+    /// however new it is.
+    pub(super) fn brings_news(&self, object: &Object, dots: &[Dot]) -> bool {
+        let is_there =
+            |dot: &&Dot| !object.replaced.contains_key(*dot) || mutant!("causal_names_bring_news");
+        let mut all = object.versions.keys().chain(dots.iter().filter(is_there));
+        all.any(|dot| !self.clock.contains(*dot))
     }
 
     /// The names that the writer of an update tells of writes which this replica may not have

@@ -1,12 +1,13 @@
 //! What was on its way for long, or is said again by one that forgot having said it.
 
 use super::losses::closing::{closed, run};
-use super::traps::{CausalWorld, bytes, calm, get, put};
+use super::traps::{CausalWorld, bytes, calm, deliver_all, get, put};
 use crate::testing::siblings::Move;
 use crate::testing::world::{Flight, Setup, World};
 use bytes::Bytes;
-use quorate_kernel::operation::Operation;
+use quorate_kernel::operation::{Operation, Outcome};
 use quorate_kernel::time::Span;
+use quorate_kernel::values::Values;
 use quorate_kernel::write::{WriteId, WriteName};
 use std::string::ToString;
 use std::vec::Vec;
@@ -20,6 +21,12 @@ fn late_repair(write: Operation) -> (CausalWorld, Flight) {
     calm(&mut world, Span::secs(1));
     super::traps::ask(&mut world, 3, write);
     world.flights.clear();
+    let late = late_repair_of(&mut world);
+    (world, late)
+}
+
+/// The same of what the third, which is lost then, has now.
+fn late_repair_of(world: &mut CausalWorld) -> Flight {
     // It is no replica yet: all that it has read it sends to the others.
     let read = Operation::get_all(bytes("k"), Some(3));
     world.request(4, read, Span::secs(1));
@@ -34,7 +41,7 @@ fn late_repair(write: Operation) -> (CausalWorld, Flight) {
     for node in [1, 2, 4] {
         world.place(node, &[Move { out: 3, into: 4, gone: true }]);
     }
-    (world, late)
+    late
 }
 
 fn write(id: Option<WriteName>) -> Operation {
@@ -97,6 +104,101 @@ fn a_delete_that_a_get_has_brought_spreads() {
     calm(&mut world, Span::secs(5));
     let values = [2, 3].map(|node| get(&mut world, node, "k").0);
     assert_eq!(values, [Vec::<Bytes>::new(), Vec::new()], "they are equal");
+}
+
+/// The same where nothing of what was deleted is at the second: it has it in its past by the word
+/// of a get, and would not let it in from the third.
+#[test]
+fn a_delete_that_a_get_has_brought_beside_a_value_spreads() {
+    let mut world = super::traps::world(3, &["repair"]);
+    let only = |world: &mut CausalWorld, to: u64| {
+        world.flights.retain(|one| one.to.0 == to);
+        deliver_all(world);
+        world.flights.clear();
+    };
+    put(&mut world, 1, "k", "v", Bytes::new());
+    let (_, context) = get(&mut world, 1, "k");
+    only(&mut world, 3);
+    put(&mut world, 3, "k", "w", Bytes::new());
+    only(&mut world, 1);
+    super::traps::ask(&mut world, 3, Operation::delete_over(bytes("k"), context));
+    world.flights.clear();
+    world.request(3, Operation::get_all(bytes("k"), Some(2)), Span::secs(1));
+    world.flights.retain(|one| one.to.0 == 2);
+    deliver_all(&mut world);
+    world.crash(3);
+    world.flights.clear();
+    calm(&mut world, Span::secs(5));
+    let values = [1, 2].map(|node| get(&mut world, node, "k").0);
+    assert_eq!(values, [[bytes("w")], [bytes("w")]], "they are equal");
+}
+
+/// A repair names a write of a host that is gone for good: its dot is marked nowhere any more.
+#[test]
+fn a_late_repair_marks_no_dot_of_an_actor_that_is_gone() {
+    let setup =
+        Setup { members: 3, spares: 1, options: ["repair".to_string()].into(), ..Setup::default() };
+    let mut world: CausalWorld = World::new(&setup);
+    put(&mut world, 1, "k", "v", Bytes::new());
+    calm(&mut world, Span::secs(5));
+    let (_, context) = get(&mut world, 3, "k");
+    let name = Some(WriteName { id: WriteId(7), age: Span(0) });
+    super::traps::ask(&mut world, 3, Operation::put_over(bytes("k"), bytes("w"), context, name));
+    super::traps::delete(&mut world, 3, "k");
+    world.flights.clear();
+    let late = late_repair_of(&mut world);
+    let before: u64 = world.field(1, "dot_keys").parse().expect("a number");
+    world.flights.push(late);
+    world.deliver(0);
+    let after: u64 = world.field(1, "dot_keys").parse().expect("a number");
+    assert_eq!(after - before, 1, "its own dot, by which the value goes");
+}
+
+/// A get has heard of one dot of a write at a host that is lost then, or comes back with nothing;
+/// the client has sent it again elsewhere. Who has closed the former actor has the dot in its past:
+/// not because it was replaced.
+#[test]
+fn what_a_lost_host_has_said_to_a_get_takes_no_write_away_that_was_repeated() {
+    for comes_back in [false, true] {
+        let options = Vec::from(["repair".to_string()]);
+        let setup = Setup { is_memory: comes_back, options, ..Setup::default() };
+        let mut world: CausalWorld = World::new(&Setup { members: 3, spares: 1, ..setup });
+        calm(&mut world, Span::secs(1));
+        let name = |age| Some(WriteName { id: WriteId(7), age });
+        super::traps::ask(&mut world, 3, write(name(Span(0))));
+        world.flights.clear();
+        let read = Operation::get_all(bytes("k"), Some(2));
+        let number = world.request(4, read, Span::secs(30));
+        for said in ["ReadA", "ReadB"] {
+            world.flights.retain(|one| one.name == said && (one.from.node.0, one.to.0) != (4, 1));
+            world.flights.retain(|one| (one.from.node.0, one.to.0) != (4, 2));
+            assert_eq!(world.flights.len(), 1, "the third answers");
+            world.deliver(0);
+        }
+        world.crash(3);
+        if comes_back {
+            world.restart(3, true);
+        } else {
+            for node in [1, 2, 4] {
+                world.place(node, &[Move { out: 3, into: 4, gone: true }]);
+            }
+        }
+        super::traps::ask(&mut world, 1, write(name(Span::millis(300))));
+        let end = world.now + Span::secs(20);
+        while [1, 2].iter().any(|node| closed(&mut world, *node) == 0) {
+            run(&mut world, Span::millis(100), |name, _, _| name.starts_with("Read"));
+            assert!(world.now < end, "all close what is gone");
+        }
+        assert_eq!(world.answers[number].1, None, "one has answered");
+        calm(&mut world, Span::secs(5));
+        match &world.answers[number].1 {
+            Some(Outcome::Values { values, .. }) => assert_eq!(*values, Values::One(bytes("v"))),
+            other => panic!("{other:?}"),
+        }
+        for node in [1, 2, 4] {
+            assert_eq!(get(&mut world, node, "k").0, [bytes("v")], "node {node}");
+        }
+    }
 }
 
 /// A loss of power takes back that all was handed over, after all know that it was.

@@ -105,10 +105,10 @@ fn a_twin_is_never_shown_beside_what_replaced_it() {
     }
 }
 
-/// Two hear of what replaced the first dot, and the third has the second and has heard of nothing.
-#[test]
-fn a_twin_is_not_shown_beside_what_replaced_a_dot_that_was_not_told_by_itself() {
-    let mut world = world(3, &[]);
+/// The first has `y` in place of its dot of `x`, and the second has another dot of that; nobody has
+/// heard of anything but what is on its way. Also the context of who wrote `y`.
+fn replaced_at_one(options: &[&str]) -> (CausalWorld, Bytes) {
+    let mut world = world(3, options);
     calm(&mut world, Span::secs(2));
     for (node, age) in [(1, Span(0)), (2, Span::millis(300))] {
         assert!(is_stored(&send(&mut world, node, age)));
@@ -117,18 +117,68 @@ fn a_twin_is_not_shown_beside_what_replaced_a_dot_that_was_not_told_by_itself() 
     let (values, context) = get(&mut world, 1, "k");
     assert_eq!(values, [bytes("x")]);
     world.flights.clear();
-    let replaced =
-        world.request(1, Operation::put_over(bytes("k"), bytes("y"), context, None), Span::secs(1));
-    assert!(world.answers[replaced].1.as_ref().is_some_and(is_stored));
-    world.flights.retain(|one| one.to.0 == 3);
-    deliver_all(&mut world);
-    let number = world.request(3, Operation::get_all(bytes("k"), Some(2)), Span::secs(1));
-    world.flights.retain(|one| one.to.0 != 1);
-    deliver_all(&mut world);
-    match &world.answers[number].1 {
-        Some(Outcome::Values { values, .. }) => assert_eq!(*values, Values::One(bytes("y"))),
+    match put(&mut world, 1, "k", "y", context) {
+        Outcome::Written { context } => (world, context),
         other => panic!("{other:?}"),
     }
+}
+
+/// What a get of this node and one other shows.
+fn read_both(world: &mut CausalWorld, node: u64, without: u64) -> Values {
+    let number = world.request(node, Operation::get_all(bytes("k"), Some(2)), Span::secs(1));
+    world.flights.retain(|one| one.to.0 != without);
+    deliver_all(world);
+    match world.answers[number].1.clone() {
+        Some(Outcome::Values { values, .. }) => values,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The third has heard of `y`, and not of the dot that it replaced.
+#[test]
+fn a_twin_is_not_shown_beside_what_replaced_a_dot_that_was_not_told_by_itself() {
+    let (mut world, _) = replaced_at_one(&[]);
+    world.flights.retain(|one| one.to.0 == 3);
+    deliver_all(&mut world);
+    assert_eq!(read_both(&mut world, 3, 1), Values::One(bytes("y")));
+}
+
+/// The third has heard of it from who has read there.
+#[test]
+fn a_repair_tells_the_names_of_what_was_replaced() {
+    let (mut world, _) = replaced_at_one(&["repair"]);
+    world.flights.clear();
+    assert_eq!(read_both(&mut world, 1, 2), Values::One(bytes("y")));
+    assert_eq!(read_both(&mut world, 3, 1), Values::One(bytes("y")));
+}
+
+/// Who wrote it writes again elsewhere, and the first is lost.
+#[test]
+fn the_context_of_a_write_names_what_that_has_replaced() {
+    let (mut world, context) = replaced_at_one(&[]);
+    world.flights.clear();
+    world.crash(1);
+    assert!(is_stored(&put(&mut world, 3, "k", "z", context)));
+    deliver_all(&mut world);
+    expect(&mut world, &[2, 3], &["z"]);
+}
+
+/// A write that is sent again brings what has come of it since, and says by which updates.
+#[test]
+fn what_is_told_of_a_repeated_write_says_what_was_done_since() {
+    let mut world = world(3, &[]);
+    assert!(is_stored(&send(&mut world, 1, Span(0))));
+    calm(&mut world, Span::secs(3));
+    let (_, context) = get(&mut world, 1, "k");
+    assert!(is_stored(&ask(&mut world, 1, Operation::delete_over(bytes("k"), context))));
+    world.flights.clear();
+    assert!(is_stored(&send(&mut world, 1, Span::secs(4))));
+    world.flights.retain(|one| one.to.0 == 3);
+    deliver_all(&mut world);
+    expect(&mut world, &[3], &[]);
+    world.crash(1);
+    calm(&mut world, Span::secs(3));
+    expect(&mut world, &[2, 3], &[]);
 }
 
 /// The one with the first dot takes a write that replaces the second, which it never saw.
