@@ -1,5 +1,6 @@
 //! Gets: as many replicas as asked for answer, and their objects are merged (DottedDB Alg. 1).
 
+use super::merged::{merge_all, newly_closed};
 use super::operations::{Aim, Manner, Origin, Work, Writer};
 use super::put::Update;
 use super::seen::Seen;
@@ -7,7 +8,8 @@ use crate::causal::keys::{client_key, data_key};
 use crate::causal::message::Message;
 use crate::causal::replicate::replica::{CONTRADICTS, Replica};
 use crate::causal::{Causal, Context, ENGINE, Plain};
-use crate::dots::dot::{ALL, Dot, Partition};
+use crate::dots::context::CausalContext;
+use crate::dots::dot::Partition;
 use crate::dots::object::Object;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -115,19 +117,22 @@ impl Causal {
             let (reached, needed) = (replicas as u8, needed as u8);
             return refuse(ticket, Refusal::NoQuorum { reached, needed }, cx);
         }
-        let mut replies = BTreeMap::new();
+        let mut said = None;
         if let Some(at) = self.local(&key).filter(|at| self.is_serving(*at, cx.now)) {
             if needed == 1 && !matches!(aim, Aim::Values(_)) {
                 return self.replace(at, (ticket, aim), key, deadline, cx);
             }
             let object = self.durable.replicas[&at].fetch_named(self.settings.shape, &key, cx);
-            replies.insert(at, object);
+            said = Some((at, object));
         }
-        if replies.len() >= needed {
-            return self.tell((ticket, aim), key, replies, deadline, cx);
+        if needed == 1
+            && let Some(said) = said
+        {
+            return self.tell((ticket, aim), key, BTreeMap::from([said]), deadline, cx);
         }
+        let replies = said.into_iter().map(|(at, object)| (at, (cx.me.node, object))).collect();
         let id = self.volatile.operations.number();
-        let work = Work::Read { ticket, aim, needed, replies, is_anew: false };
+        let work = Work::Read { ticket, aim, needed, replies, closed: CausalContext::default() };
         self.volatile.operations.insert(id, key, deadline, work, cx);
         self.ask_replicas(id, cx);
     }
@@ -206,14 +211,14 @@ impl Causal {
         cx: &mut Context<'_>,
     ) {
         self.on_reachable(from, op, cx);
-        let place = self.durable.map.as_ref().and_then(|map| map.place(partition));
-        if place.is_none_or(|place| place.host != from.node) {
+        let Some(map) = &self.durable.map else { return };
+        if map.place(partition).is_none_or(|place| place.host != from.node) {
             // Another host has the partition by now. What this one had others may take for lost.
             return;
         }
         let replicas = usize::from(self.settings.shape.replicas);
         let Some(operation) = self.volatile.operations.get_mut(op) else { return };
-        let Work::Read { needed, replies, is_anew, .. } = &mut operation.work else { return };
+        let Work::Read { needed, replies, closed, .. } = &mut operation.work else { return };
         invariant!(*needed <= replicas, "no more must answer than there are");
         invariant!(replies.len() < *needed, "who has heard enough has answered");
         if !is_serving {
@@ -222,23 +227,40 @@ impl Causal {
             return;
         }
         let Ok(object) = Object::from_bytes(object) else { return };
-        if !replies.values().all(|known| known.agrees(&object)) {
+        if !replies.values().all(|(_, known)| known.agrees(&object)) {
             return cx.fx.refuse(CONTRADICTS);
         }
-        replies.insert(partition, object);
+        replies.insert(partition, (from.node, object));
+        // The same of who is gone for good.
+        replies.retain(|_, (host, _)| !map.is_gone(*host));
         if replies.len() < *needed {
             return;
         }
-        if !*is_anew && are_of_two_times(replies) && !mutant!("causal_reads_of_the_lost") {
+        if let Some(newly) = newly_closed(replies, closed) {
             probe!("causal/read_anew");
-            (*is_anew, *replies) = (true, BTreeMap::new());
-            // What was asked for before does not count any more.
-            let anew = self.volatile.operations.renumber(op).expect("it was just there");
-            return self.ask_replicas_but(None, anew, cx);
+            closed.merge(&newly);
+            replies.clear();
+            return self.ask_anew(op, cx);
         }
         let operation = self.volatile.operations.remove(op).expect("it was just there");
         let Work::Read { ticket, aim, replies, .. } = operation.work else { return };
+        let replies = replies.into_iter().map(|(at, (_, object))| (at, object)).collect();
         self.tell((ticket, aim), operation.key, replies, operation.deadline, cx);
+    }
+
+    /// Asks all replicas of a get once more; what they say to the first question does not count.
+    fn ask_anew(&mut self, op: u64, cx: &mut Context<'_>) {
+        let anew = self.volatile.operations.renumber(op).expect("the caller found it");
+        let key = &self.volatile.operations.get_mut(anew).expect("it was just there").key;
+        let (key, map) = (key.clone(), self.durable.map.as_ref());
+        if let Some(map) = map.filter(|_| !mutant!("causal_reads_by_an_old_map")) {
+            // Who has closed an actor may know that its host is gone. Its map comes before what it
+            // answers.
+            for (_, host) in self.replicas_of(&key).into_iter().filter(|it| it.1 != cx.me.node) {
+                cx.fx.send_early(host, Message::MapA { version: map.version });
+            }
+        }
+        self.ask_replicas_but(None, anew, cx);
     }
 
     /// Tells a client what the replies say together.
@@ -336,29 +358,6 @@ fn write_of(ticket: Ticket, aim: Aim) -> (Writer, Option<Bytes>) {
         Aim::Replacement(value) => (Writer { ticket, manner: Manner::Written }, Some(value)),
         _ => (Writer { ticket, manner: Manner::Deleted }, None),
     }
-}
-
-/// Whether one has a version that another has in its past because it has closed the actor.
-///
-/// Who has closed an actor has heard all that was left of it then, and what it lacks of that was
-/// replaced. But the first one may have answered before, and be lost since, with what it alone had:
-/// that was not replaced, and other dots of the same writes must stay. Asked again, who is there
-/// answers for the time after the actor was closed.
-fn are_of_two_times(replies: &BTreeMap<Partition, Object>) -> bool {
-    let has_closed = |dot: &Dot| {
-        let mut others = replies.values().filter(|other| !other.versions.contains_key(dot));
-        others.any(|other| other.context.upto(dot.actor) == ALL)
-    };
-    replies.values().any(|reply| reply.versions.keys().any(has_closed))
-}
-
-/// What replies say together. None contradicts another: those that do were refused.
-fn merge_all(mut objects: impl Iterator<Item = Object>) -> Object {
-    let mut merged = objects.next().unwrap_or_default();
-    objects.for_each(|object| {
-        merged.gather(object);
-    });
-    merged
 }
 
 /// Refuses a request. A refusal promises nothing, so it leaves at once.

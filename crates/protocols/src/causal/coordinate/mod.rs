@@ -3,6 +3,7 @@
 
 mod forward;
 pub(crate) mod get;
+mod merged;
 pub(crate) mod operations;
 pub(crate) mod plain;
 mod put;

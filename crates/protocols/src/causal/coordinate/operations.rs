@@ -4,6 +4,7 @@ use super::seen::Seen;
 use crate::causal::Context;
 use crate::causal::message::{Message, TellContext};
 use crate::causal::timer::Timer;
+use crate::dots::context::CausalContext;
 use crate::dots::dot::{Dot, Partition};
 use crate::dots::object::Object;
 use alloc::boxed::Box;
@@ -86,10 +87,11 @@ pub(crate) enum Work {
         aim: Aim,
         /// How many must answer.
         needed: usize,
-        /// Who has.
-        replies: BTreeMap<Partition, Object>,
-        /// Whether all were asked once more, as one had answered before another closed an actor.
-        is_anew: bool,
+        /// What those have said that have, and from which hosts it came.
+        replies: BTreeMap<Partition, (NodeId, Object)>,
+        /// The actors that somebody had closed when all were asked anew, as another one may have
+        /// answered before.
+        closed: CausalContext,
     },
     /// A put or delete that was stored here, until enough replicas hold it.
     Write {

@@ -201,6 +201,74 @@ fn what_a_lost_host_has_said_to_a_get_takes_no_write_away_that_was_repeated() {
     }
 }
 
+/// The host that is gone for good is there all the same, and who asks has the map from before.
+#[test]
+fn a_get_by_an_older_map_takes_no_write_away_that_was_repeated() {
+    let options = Vec::from(["repair".to_string()]);
+    let setup = Setup { members: 3, spares: 2, options, ..Setup::default() };
+    let mut world: CausalWorld = World::new(&setup);
+    calm(&mut world, Span::secs(1));
+    let name = |age| Some(WriteName { id: WriteId(7), age });
+    super::traps::ask(&mut world, 3, write(name(Span(0))));
+    world.flights.clear();
+    super::traps::ask(&mut world, 1, write(name(Span::millis(300))));
+    for node in [1, 2, 4] {
+        world.place(node, &[Move { out: 3, into: 4, gone: true }]);
+    }
+    let end = world.now + Span::secs(20);
+    while [1, 2].iter().any(|node| closed(&mut world, *node) == 0) {
+        run(&mut world, Span::millis(100), |_, from, to| {
+            [3, 5].iter().any(|it| [from, to].contains(it))
+        });
+        assert!(world.now < end, "they close what is gone");
+    }
+    let number = world.request(5, Operation::get_all(bytes("k"), Some(2)), Span::secs(9));
+    // The third hears the fifth alone, and that the first beside it.
+    run(&mut world, Span::secs(3), |_, from, to| {
+        matches!((from, to), (3, 1 | 2 | 4) | (1 | 2 | 4, 3)) || (2, 5) == (to, from)
+    });
+    match &world.answers[number].1 {
+        Some(Outcome::Values { values, .. }) => assert_eq!(*values, Values::One(bytes("v"))),
+        other => panic!("{other:?}"),
+    }
+    for node in [1, 2] {
+        assert_eq!(get(&mut world, node, "k").0, [bytes("v")], "node {node}");
+    }
+}
+
+/// One lags behind another that has replaced a value of an actor which all have closed: it is asked
+/// once more, and says the same.
+#[test]
+fn a_get_from_one_that_lags_behind_comes_to_an_end() {
+    let mut world: CausalWorld = World::new(&Setup { members: 3, spares: 1, ..Setup::default() });
+    let name = Some(WriteName { id: WriteId(7), age: Span(0) });
+    super::traps::ask(&mut world, 3, write(name));
+    calm(&mut world, Span::secs(2));
+    world.crash(3);
+    for node in [1, 2, 4] {
+        world.place(node, &[Move { out: 3, into: 4, gone: true }]);
+    }
+    let end = world.now + Span::secs(20);
+    while [1, 2, 4].iter().any(|node| closed(&mut world, *node) == 0) {
+        calm(&mut world, Span::millis(100));
+        assert!(world.now < end, "they close what is gone");
+    }
+    let (_, context) = get(&mut world, 1, "k");
+    put(&mut world, 1, "k", "w", context);
+    world.flights.clear();
+    let number = world.request(1, Operation::get_all(bytes("k"), Some(2)), Span::secs(1));
+    for _ in 0..20 {
+        world.flights.retain(|one| [1, 2].contains(&one.from.node.0) && [1, 2].contains(&one.to.0));
+        if !world.flights.is_empty() {
+            world.deliver(0);
+        }
+    }
+    match &world.answers[number].1 {
+        Some(Outcome::Values { values, .. }) => assert_eq!(*values, Values::One(bytes("w"))),
+        other => panic!("{other:?}"),
+    }
+}
+
 /// A loss of power takes back that all was handed over, after all know that it was.
 #[test]
 fn who_forgets_that_it_has_handed_over_comes_to_an_end() {
