@@ -69,11 +69,6 @@ pub trait Facts {
         0
     }
 
-    /// About how many keys a lane holds, if that is known without asking.
-    fn keys(&self, _lane: LaneId) -> Option<u64> {
-        None
-    }
-
     /// How much of the disk the host's data has, of all keyspaces together, as it was counted last;
     /// none if that is not known.
     fn stored(&self) -> Option<Stored> {

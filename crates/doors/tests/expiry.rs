@@ -3,6 +3,7 @@
 mod common;
 
 use common::{CHANGES, EXPIRY, World, keyspace};
+use quorate_kernel::ids::LaneId;
 use quorate_kernel::operation::Operation;
 use quorate_kernel::time::{Span, WallTime};
 use quorate_kernel::transaction::Item;
@@ -256,4 +257,23 @@ fn what_writes_and_brings_large_values_is_done_a_few_at_a_time() {
     let pipeline: String = (0..1000).map(|n| format!("GETEX k{n} PERSIST\r\n")).collect();
     world.receive(pipeline.as_bytes());
     assert!(world.started.0.len() < 100, "no value was seen yet: {}", world.started.0.len());
+}
+
+/// Whoever reads how long a key lasts has read whether it is there.
+#[test]
+fn what_was_read_of_a_watched_keys_end_is_as_it_was_watched() {
+    for read in ["TTL a", "PTTL a", "EXPIRETIME a", "PEXPIRETIME a"] {
+        let mut world = world();
+        let write = |world: &mut World, operation| world.map.apply(LaneId(1), operation);
+        world.ask("WATCH a");
+        write(&mut world, Operation::put("a".into(), "1".into()));
+        world.ask(read);
+        write(&mut world, Operation::delete("a".into()));
+        asks(&mut world, &[("MULTI", "+OK"), ("SET b 1", "+QUEUED"), ("EXEC", "*-1")]);
+        // One that is there, and lasts longer than before, is as it was.
+        write(&mut world, Operation::put("a".into(), "1".into()));
+        asks(&mut world, &[("WATCH a", "+OK"), ("EXPIRE a 9", ":1")]);
+        world.ask(read);
+        asks(&mut world, &[("PERSIST a", ":1"), ("MULTI", "+OK"), ("EXEC", "*0")]);
+    }
 }

@@ -64,12 +64,14 @@
 //!   more than a thousand keys. If nothing follows them, the count is exact; else it is their
 //!   density times the whole space, within about 3 % in two of three cases.
 //! - The cursor of `SCAN` is a token in the 64-bit hash space. A key present throughout appears
-//!   at least once. `COUNT` is cut at the limit of a page.
+//!   at least once. `COUNT` is cut at the limit of a page. As in Redis it has 64 bits: a client
+//!   that reads it as a signed number, or as one with a fraction, cannot go on with some.
 //! - `RANDOMKEY` takes the first key at or after a random token, so a key behind a wide gap is
 //!   likelier.
 //! - `TTL` and its kin answer -1 or -2 where the engine has no expiry. Times count by the clock of
 //!   this host; the engine removes keys by that of another one. A time that is no number is refused
 //!   when it is queued behind `MULTI`, and of a key that is absent.
+//! - `INFO` has no numbers of keys: no host knows them without asking. `DBSIZE` asks.
 //! - `MEMORY USAGE` is the length of key and value.
 //! - `WATCH` keeps values, which `EXEC` compares: a key that was changed and has its old value
 //!   again is not noticed, unless the connection has read the other one; nor is one that ends at

@@ -111,6 +111,15 @@ impl Watched {
         self.is_changed |= known.any(|entry| !values.iter().eq(&entry.value));
     }
 
+    /// The client has read whether there is a key of this hash, and no value of it.
+    pub(crate) fn on_seen(&mut self, hash: u64, is_there: bool) {
+        if mutant!("watch_ignores_lifetimes") {
+            return;
+        }
+        let mut known = self.entries.iter().filter(|entry| entry.hash == hash);
+        self.is_changed |= known.any(|entry| entry.value.is_some() != is_there);
+    }
+
     /// What must hold for `EXEC` to be done.
     pub(crate) fn checks(self) -> impl Iterator<Item = Item> {
         self.entries.into_iter().map(|Entry { key, value, .. }| {

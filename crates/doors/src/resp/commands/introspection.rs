@@ -106,11 +106,11 @@ fn write_info(spec: &Spec, out: &mut Encoder<'_>) {
     for category in &categories {
         out.simple(category);
     }
-    out.array(0);
+    out.set(0);
     if first == 0 {
-        out.array(0);
+        out.set(0);
     } else {
-        out.array(1);
+        out.set(1);
         write_key_spec(spec, out);
     }
     out.array(0);

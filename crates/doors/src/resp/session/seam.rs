@@ -54,10 +54,12 @@ impl door::Session for Session {
                         ItemOutcome::Value(value) => {
                             self.client.watched.on_read(*key, &value.clone().into());
                         }
-                        // It tells as well that there is no value.
-                        ItemOutcome::Lifetime(Lifetime::Absent)
-                        | ItemOutcome::Copied(Copied::NoSource) => {
-                            self.client.watched.on_read(*key, &None.into());
+                        ItemOutcome::Lifetime(lifetime) => {
+                            let is_there = *lifetime != Lifetime::Absent;
+                            self.client.watched.on_seen(*key, is_there);
+                        }
+                        ItemOutcome::Copied(Copied::NoSource) => {
+                            self.client.watched.on_seen(*key, false);
                         }
                         _ => {}
                     }
