@@ -1,6 +1,6 @@
 //! Gets: as many replicas as asked for answer, and their objects are merged (DottedDB Alg. 1).
 
-use super::merged::{merge_all, newly_closed};
+use super::merged::{merge_all, newly_closed, outlived};
 use super::operations::{Aim, Manner, Origin, Work, Writer};
 use super::put::Update;
 use super::seen::Seen;
@@ -117,20 +117,17 @@ impl Causal {
             let (reached, needed) = (replicas as u8, needed as u8);
             return refuse(ticket, Refusal::NoQuorum { reached, needed }, cx);
         }
-        let mut said = None;
+        let mut replies = BTreeMap::new();
         if let Some(at) = self.local(&key).filter(|at| self.is_serving(*at, cx.now)) {
             if needed == 1 && !matches!(aim, Aim::Values(_)) {
                 return self.replace(at, (ticket, aim), key, deadline, cx);
             }
             let object = self.durable.replicas[&at].fetch_named(self.settings.shape, &key, cx);
-            said = Some((at, object));
+            replies.insert(at, object);
         }
-        if needed == 1
-            && let Some(said) = said
-        {
-            return self.tell((ticket, aim), key, BTreeMap::from([said]), deadline, cx);
+        if replies.len() >= needed {
+            return self.tell((ticket, aim), key, replies, deadline, cx);
         }
-        let replies = said.into_iter().map(|(at, object)| (at, (cx.me.node, object))).collect();
         let id = self.volatile.operations.number();
         let work = Work::Read { ticket, aim, needed, replies, closed: CausalContext::default() };
         self.volatile.operations.insert(id, key, deadline, work, cx);
@@ -227,12 +224,10 @@ impl Causal {
             return;
         }
         let Ok(object) = Object::from_bytes(object) else { return };
-        if !replies.values().all(|(_, known)| known.agrees(&object)) {
+        if !replies.values().all(|known| known.agrees(&object)) {
             return cx.fx.refuse(CONTRADICTS);
         }
-        replies.insert(partition, (from.node, object));
-        // The same of who is gone for good.
-        replies.retain(|_, (host, _)| !map.is_gone(*host));
+        replies.insert(partition, object);
         if replies.len() < *needed {
             return;
         }
@@ -240,27 +235,17 @@ impl Causal {
             probe!("causal/read_anew");
             closed.merge(&newly);
             replies.clear();
-            return self.ask_anew(op, cx);
+            let anew = self.volatile.operations.renumber(op).expect("it was just there");
+            return self.ask_replicas_but(None, anew, cx);
+        }
+        let outlived = outlived(replies, map);
+        if !outlived.is_empty() {
+            // The others are asked until they are enough, or the map is there.
+            return replies.retain(|at, _| !outlived.contains(at));
         }
         let operation = self.volatile.operations.remove(op).expect("it was just there");
         let Work::Read { ticket, aim, replies, .. } = operation.work else { return };
-        let replies = replies.into_iter().map(|(at, (_, object))| (at, object)).collect();
         self.tell((ticket, aim), operation.key, replies, operation.deadline, cx);
-    }
-
-    /// Asks all replicas of a get once more; what they say to the first question does not count.
-    fn ask_anew(&mut self, op: u64, cx: &mut Context<'_>) {
-        let anew = self.volatile.operations.renumber(op).expect("the caller found it");
-        let key = &self.volatile.operations.get_mut(anew).expect("it was just there").key;
-        let (key, map) = (key.clone(), self.durable.map.as_ref());
-        if let Some(map) = map.filter(|_| !mutant!("causal_reads_by_an_old_map")) {
-            // Who has closed an actor may know that its host is gone. Its map comes before what it
-            // answers.
-            for (_, host) in self.replicas_of(&key).into_iter().filter(|it| it.1 != cx.me.node) {
-                cx.fx.send_early(host, Message::MapA { version: map.version });
-            }
-        }
-        self.ask_replicas_but(None, anew, cx);
     }
 
     /// Tells a client what the replies say together.

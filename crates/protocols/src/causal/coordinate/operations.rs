@@ -87,8 +87,8 @@ pub(crate) enum Work {
         aim: Aim,
         /// How many must answer.
         needed: usize,
-        /// What those have said that have, and from which hosts it came.
-        replies: BTreeMap<Partition, (NodeId, Object)>,
+        /// Who has.
+        replies: BTreeMap<Partition, Object>,
         /// The actors that somebody had closed when all were asked anew, as another one may have
         /// answered before.
         closed: CausalContext,
