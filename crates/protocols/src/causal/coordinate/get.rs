@@ -1,17 +1,17 @@
 //! Gets: as many replicas as asked for answer, and their objects are merged (DottedDB Alg. 1).
 
-use super::merged::{merge_all, newly_closed, outlived};
+use super::merged::{ReadReplies, ReadReply, merge_all, newly_closed, outlived};
 use super::operations::{Aim, Manner, Origin, Work, Writer};
 use super::put::Update;
 use super::seen::Seen;
 use crate::causal::keys::{client_key, data_key};
+use crate::causal::map::Place;
 use crate::causal::message::Message;
 use crate::causal::replicate::replica::{CONTRADICTS, Replica};
 use crate::causal::{Causal, Context, ENGINE, Plain};
 use crate::dots::context::CausalContext;
 use crate::dots::dot::Partition;
 use crate::dots::object::Object;
-use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::ids::{Incarnation, NodeId, Ticket};
@@ -117,13 +117,14 @@ impl Causal {
             let (reached, needed) = (replicas as u8, needed as u8);
             return refuse(ticket, Refusal::NoQuorum { reached, needed }, cx);
         }
-        let mut replies = BTreeMap::new();
+        let mut replies = ReadReplies::new();
         if let Some(at) = self.local(&key).filter(|at| self.is_serving(*at, cx.now)) {
             if needed == 1 && !matches!(aim, Aim::Values(_)) {
                 return self.replace(at, (ticket, aim), key, deadline, cx);
             }
-            let object = self.durable.replicas[&at].fetch_named(self.settings.shape, &key, cx);
-            replies.insert(at, object);
+            let replica = &self.durable.replicas[&at];
+            let object = replica.fetch_named(self.settings.shape, &key, cx);
+            replies.insert(at, ReadReply { since: replica.actor().since, object });
         }
         if replies.len() >= needed {
             return self.tell((ticket, aim), key, replies, deadline, cx);
@@ -208,11 +209,11 @@ impl Causal {
         cx: &mut Context<'_>,
     ) {
         self.on_reachable(from, op, cx);
-        let Some(map) = &self.durable.map else { return };
-        if map.place(partition).is_none_or(|place| place.host != from.node) {
+        let place = self.durable.map.as_ref().and_then(|map| map.place(partition));
+        let Some(Place { since, .. }) = place.filter(|place| place.host == from.node) else {
             // Another host has the partition by now. What this one had others may take for lost.
             return;
-        }
+        };
         let replicas = usize::from(self.settings.shape.replicas);
         let Some(operation) = self.volatile.operations.get_mut(op) else { return };
         let Work::Read { needed, replies, closed, .. } = &mut operation.work else { return };
@@ -224,10 +225,10 @@ impl Causal {
             return;
         }
         let Ok(object) = Object::from_bytes(object) else { return };
-        if !replies.values().all(|known| known.agrees(&object)) {
+        if !replies.values().all(|known| known.object.agrees(&object)) {
             return cx.fx.refuse(CONTRADICTS);
         }
-        replies.insert(partition, object);
+        replies.insert(partition, ReadReply { since, object });
         if replies.len() < *needed {
             return;
         }
@@ -238,7 +239,7 @@ impl Causal {
             let anew = self.volatile.operations.renumber(op).expect("it was just there");
             return self.ask_replicas_but(None, anew, cx);
         }
-        let outlived = outlived(replies, map);
+        let outlived = outlived(replies);
         if !outlived.is_empty() {
             // The others are asked until they are enough, or the map is there.
             return replies.retain(|at, _| !outlived.contains(at));
@@ -253,7 +254,7 @@ impl Causal {
         &mut self,
         (ticket, aim): (Ticket, Aim),
         key: Bytes,
-        replies: BTreeMap<Partition, Object>,
+        replies: ReadReplies,
         deadline: Time,
         cx: &mut Context<'_>,
     ) {
@@ -261,11 +262,11 @@ impl Causal {
         let mut leaving = self.durable.leaving.iter().map(|one| one.replica.partition());
         let is_given_away = leaving.any(|at| replies.contains_key(&at));
         let merged = if self.settings.read_repair && replies.len() > 1 {
-            let merged = merge_all(replies.values().cloned());
+            let merged = merge_all(replies.values().map(|reply| reply.object.clone()));
             self.send_repairs(&key, &merged, &replies, cx);
             merged
         } else {
-            merge_all(replies.into_values())
+            merge_all(replies.into_values().map(|reply| reply.object))
         };
         let outcome = match aim {
             Aim::Values(Which::All) => {

@@ -7,52 +7,66 @@
 //! for the time after the actor was closed. One that has the write yet lags behind, or is gone by a
 //! map that this node has not heard of.
 
-use crate::causal::map::Map;
 use crate::dots::context::CausalContext;
-use crate::dots::dot::{ALL, Dot, Partition};
+use crate::dots::dot::{ALL, Actor, Counter, Dot, Partition};
 use crate::dots::object::{Object, Version};
 use alloc::collections::{BTreeMap, BTreeSet};
 use quorate_kernel::mutant;
 
+/// What a replica has said.
+#[derive(Clone, Debug)]
+pub(crate) struct ReadReply {
+    /// Since which map its host held the partition, by the one that was known when it came.
+    pub since: u64,
+    /// What it has of the key.
+    pub object: Object,
+}
+
 /// What replicas have said.
-pub(super) type Replies = BTreeMap<Partition, Object>;
+pub(crate) type ReadReplies = BTreeMap<Partition, ReadReply>;
 
 /// The named versions that are in the past of another reply by an actor which that has closed; and
 /// at which replica each is.
-fn in_doubt(replies: &Replies) -> impl Iterator<Item = (Partition, Dot)> {
-    let is_closed = |dot: &Dot| {
-        let mut others = replies.values().filter(|other| !other.versions.contains_key(dot));
+fn in_doubt(replies: &ReadReplies) -> impl Iterator<Item = (Partition, Dot)> {
+    let objects = || replies.values().map(|reply| &reply.object);
+    let is_closed = move |dot: &Dot| {
+        let mut others = objects().filter(|other| !other.versions.contains_key(dot));
         others.any(|other| other.context.upto(dot.actor) == ALL)
     };
     let is_named = |(_, version): &(&Dot, &Version)| version.id.is_some();
-    replies.iter().flat_map(move |(at, object)| {
+    replies.iter().flat_map(move |(at, ReadReply { object, .. })| {
         let dots = object.versions.iter().filter(is_named).map(|(dot, _)| *dot);
         dots.filter(is_closed).map(|dot| (*at, dot))
     })
 }
 
+/// The actors that these have closed.
+fn closed(replies: &ReadReplies) -> impl Iterator<Item = (Actor, Counter)> {
+    let all = replies.values().flat_map(|reply| reply.object.context.iter());
+    all.filter(|(_, counter)| *counter == ALL)
+}
+
 /// The actors that somebody has closed, if all must be asked anew for any that is not among those
 /// for which they were.
-pub(super) fn newly_closed(replies: &Replies, known: &CausalContext) -> Option<CausalContext> {
+pub(super) fn newly_closed(replies: &ReadReplies, known: &CausalContext) -> Option<CausalContext> {
     let is_known = |dot: Dot| known.upto(dot.actor) == ALL && !mutant!("causal_reads_for_ever");
     let is_enough = !known.is_empty() && mutant!("causal_reads_anew_once");
     let mut new = in_doubt(replies).filter(|(_, dot)| !is_known(*dot));
     if is_enough || mutant!("causal_reads_of_the_lost") || new.next().is_none() {
         return None;
     }
-    let all = replies.values().flat_map(|object| object.context.iter());
-    Some(all.filter(|(_, counter)| *counter == ALL).collect())
+    Some(closed(replies).collect())
 }
 
-/// The replicas whose own actor, by this map, another one has closed: there is a newer map, by
-/// which they are gone, and what they alone had is lost.
-pub(super) fn outlived(replies: &Replies, map: &Map) -> BTreeSet<Partition> {
-    let is_own = |(at, Dot { actor, .. }): &(Partition, Dot)| {
-        let place = map.place(*at).map(|place| (place.host, place.since));
-        actor.partition == *at && place == Some((actor.node, actor.since))
+/// The replicas that have such a write, where somebody has closed who held their partition when
+/// they answered, or later: by a newer map they are gone, and what they alone had is lost.
+pub(super) fn outlived(replies: &ReadReplies) -> BTreeSet<Partition> {
+    let is_over = |at: &Partition| {
+        let mut of_partition = closed(replies).filter(|(actor, _)| actor.partition == *at);
+        of_partition.any(|(actor, _)| actor.since >= replies[at].since)
     };
-    let own = in_doubt(replies).filter(is_own).map(|(at, _)| at);
-    own.filter(|_| !mutant!("causal_reads_by_an_old_map")).collect()
+    let over = in_doubt(replies).map(|(at, _)| at).filter(is_over);
+    over.filter(|_| !mutant!("causal_reads_by_an_old_map")).collect()
 }
 
 /// What replies say together. None contradicts another: those that do were refused.
@@ -67,7 +81,6 @@ pub(super) fn merge_all(mut objects: impl Iterator<Item = Object>) -> Object {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dots::dot::Actor;
     use bytes::Bytes;
     use quorate_kernel::write::WriteId;
 
@@ -76,7 +89,7 @@ mod tests {
     }
 
     /// The first has versions of these, the second has closed those.
-    fn replies(versions: &[u16], closed: &[u16]) -> Replies {
+    fn replies(versions: &[u16], closed: &[u16]) -> ReadReplies {
         let version = |at: &u16| {
             let id = Some(WriteId(u128::from(*at)));
             (dot(*at), Version { id, value: Bytes::new() })
@@ -85,7 +98,8 @@ mod tests {
         let context = closed.iter().map(|at| (dot(*at).actor, ALL)).collect();
         let one = Object { versions, ..Object::default() };
         let other = Object { context, ..Object::default() };
-        Replies::from([(Partition(1), one), (Partition(2), other)])
+        let reply = |object| ReadReply { since: 0, object };
+        ReadReplies::from([(Partition(1), reply(one)), (Partition(2), reply(other))])
     }
 
     #[test]
@@ -97,9 +111,28 @@ mod tests {
             newly.iter().for_each(|newly| known.merge(newly));
         }
         let mut unnamed = replies(&[9], &[9]);
-        for object in unnamed.values_mut() {
-            object.versions.values_mut().for_each(|version| version.id = None);
+        for reply in unnamed.values_mut() {
+            reply.object.versions.values_mut().for_each(|version| version.id = None);
         }
         assert_eq!(newly_closed(&unnamed, &known), None, "it has no other dot");
+    }
+
+    /// Whose it is that somebody has closed counts by its partition and when it began, not by whose
+    /// the write is.
+    #[test]
+    fn who_is_closed_itself_is_over_and_who_lags_is_not() {
+        let of = |since, closed: Actor| {
+            let mut replies = replies(&[7], &[7]);
+            replies.get_mut(&Partition(1)).expect("it is there").since = since;
+            let other = &mut replies.get_mut(&Partition(2)).expect("it is there").object;
+            other.context.raise(closed, ALL);
+            outlived(&replies)
+        };
+        let at =
+            |partition, since| Actor { partition: Partition(partition), since, ..Actor::default() };
+        assert_eq!(of(4, at(1, 4)), BTreeSet::from([Partition(1)]));
+        assert_eq!(of(4, at(1, 5)), BTreeSet::from([Partition(1)]));
+        assert_eq!(of(4, at(1, 3)), BTreeSet::new(), "an earlier holder is closed");
+        assert_eq!(of(4, at(3, 5)), BTreeSet::new());
     }
 }

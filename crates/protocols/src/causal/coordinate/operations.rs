@@ -1,12 +1,12 @@
 //! What clients wait for.
 
+use super::merged::ReadReplies;
 use super::seen::Seen;
 use crate::causal::Context;
 use crate::causal::message::{Message, TellContext};
 use crate::causal::timer::Timer;
 use crate::dots::context::CausalContext;
 use crate::dots::dot::{Dot, Partition};
-use crate::dots::object::Object;
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
@@ -88,7 +88,7 @@ pub(crate) enum Work {
         /// How many must answer.
         needed: usize,
         /// Who has.
-        replies: BTreeMap<Partition, Object>,
+        replies: ReadReplies,
         /// The actors that somebody had closed when all were asked anew, as another one may have
         /// answered before.
         closed: CausalContext,

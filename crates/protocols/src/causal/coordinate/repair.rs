@@ -7,13 +7,13 @@
 //! that is here, as it would not be let in later. An object that changes no version is not taken in
 //! at all. The price is that the peers are told the object once more.
 
+use super::merged::{ReadReplies, ReadReply};
 use crate::causal::map::{Map, Shape};
 use crate::causal::message::Message;
 use crate::causal::replicate::replica::{CONTRADICTS, Replica};
 use crate::causal::{Causal, Context};
-use crate::dots::dot::{Dot, Partition};
+use crate::dots::dot::Dot;
 use crate::dots::object::Object;
-use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use bytes::Bytes;
 use quorate_kernel::mutant;
@@ -25,12 +25,13 @@ impl Causal {
         &mut self,
         key: &Bytes,
         merged: &Object,
-        replies: &BTreeMap<Partition, Object>,
+        replies: &ReadReplies,
         cx: &mut Context<'_>,
     ) {
         let object = merged.to_bytes();
         for (at, host) in self.replicas_of(key) {
-            let is_behind = |reply: &Object| !reply.versions.keys().eq(merged.versions.keys());
+            let is_behind =
+                |reply: &ReadReply| !reply.object.versions.keys().eq(merged.versions.keys());
             if !replies.get(&at).is_some_and(is_behind) {
                 continue;
             }

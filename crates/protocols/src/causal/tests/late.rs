@@ -240,6 +240,48 @@ fn a_get_by_an_older_map_takes_no_write_away_that_was_repeated() {
     }
 }
 
+/// The map comes when the host that is gone has answered, and nobody else has who is needed.
+#[test]
+fn a_map_that_comes_in_between_makes_no_word_of_who_is_gone_count() {
+    let options = Vec::from(["repair".to_string()]);
+    let setup = Setup { members: 3, spares: 2, options, ..Setup::default() };
+    let mut world: CausalWorld = World::new(&setup);
+    calm(&mut world, Span::secs(1));
+    let name = |age| Some(WriteName { id: WriteId(7), age });
+    super::traps::ask(&mut world, 3, write(name(Span(0))));
+    world.flights.clear();
+    super::traps::ask(&mut world, 1, write(name(Span::millis(300))));
+    let moves = [Move { out: 3, into: 4, gone: true }];
+    [1, 2, 4].into_iter().for_each(|node| world.place(node, &moves));
+    let end = world.now + Span::secs(20);
+    let is_cut = |from, to| matches!((from, to), (3, 1 | 2 | 4) | (1 | 2 | 4, 3));
+    while [1, 2].iter().any(|node| closed(&mut world, *node) == 0) {
+        run(&mut world, Span::millis(100), |_, from, to| is_cut(from, to) || from == 5 || to == 5);
+        assert!(world.now < end, "they close what is gone");
+    }
+    let number = world.request(5, Operation::get_all(bytes("k"), Some(3)), Span::secs(20));
+    // All answer once; then the second is silent.
+    let mut told = 0;
+    let is_of_second = |one: &Flight| one.name == "ReadB" && (one.from.node.0, one.to.0) == (2, 5);
+    let is_lost =
+        |one: &Flight, told| is_cut(one.from.node.0, one.to.0) || (is_of_second(one) && told > 0);
+    while let Some(place) = world.flights.iter().position(|one| !is_lost(one, told)) {
+        told += u32::from(is_of_second(&world.flights[place]));
+        world.deliver(place);
+    }
+    world.flights.clear();
+    assert_eq!(world.answers[number].1, None, "the second's word is lacking");
+    world.place(5, &moves);
+    calm(&mut world, Span::secs(5));
+    match &world.answers[number].1 {
+        Some(Outcome::Values { values, .. }) => assert_eq!(*values, Values::One(bytes("v"))),
+        other => panic!("{other:?}"),
+    }
+    for node in [1, 2, 4] {
+        assert_eq!(get(&mut world, node, "k").0, [bytes("v")], "node {node}");
+    }
+}
+
 /// One lags behind another that has replaced a value of an actor which all have closed: it is asked
 /// once more, and says the same.
 #[test]
