@@ -13,6 +13,7 @@ mod primaries;
 mod questions;
 mod random;
 mod readers;
+mod room;
 mod seats;
 mod sessions;
 mod watches;

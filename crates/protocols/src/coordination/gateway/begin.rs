@@ -118,7 +118,7 @@ impl Coordination {
         origin: Option<Origin>,
         cx: &Context<'_>,
     ) -> Result<u64, Refusal> {
-        if !self.gateway.stream.has_room() {
+        if !self.gateway.stream.has_room_for(&command) {
             return Err(Refusal::Overloaded);
         }
         if !Tree::is_sound(&command) {
@@ -197,8 +197,8 @@ impl Coordination {
         }
     }
 
-    /// A command waits while questions before it are not answered, and cannot go ahead of it: they
-    /// must not see it.
+    /// A command waits while there is no room, and while questions before it are not answered, and
+    /// cannot go ahead of it: they must not see it.
     fn begin_or_wait(
         &mut self,
         waiting: Waiting,
@@ -211,7 +211,11 @@ impl Coordination {
         };
         let is_behind = act.is_write() && !connection.questions.is_empty();
         let waits = is_behind && !mutant!("tree_write_overtakes_read");
-        if waits && !self.gateway.put_ahead(ticket, cx.now) {
+        let finds_no_room = act.is_write() && !self.gateway.takes_writes();
+        if finds_no_room || (waits && !self.gateway.put_ahead(ticket, cx.now)) {
+            if finds_no_room {
+                self.gateway.wait_for_room(ticket);
+            }
             if let Some(connection) = self.gateway.connections.get_mut(&ticket) {
                 connection.queue.push_back((waiting, act));
             }
@@ -225,7 +229,7 @@ impl Coordination {
     pub(super) fn go_on(&mut self, ticket: Ticket, cx: &mut Context<'_>) {
         while let Some(connection) = self.gateway.connections.get_mut(&ticket)
             && let Some((_, act)) = connection.queue.front()
-            && (!act.is_write() || self.gateway.put_ahead(ticket, cx.now))
+            && (!act.is_write() || self.gateway.may_write(ticket, cx.now))
             && let Some(connection) = self.gateway.connections.get_mut(&ticket)
             && let Some((waiting, act)) = connection.queue.pop_front()
         {

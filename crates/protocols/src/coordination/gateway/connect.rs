@@ -133,6 +133,7 @@ impl Coordination {
     fn let_go(&mut self, ticket: Ticket, refusal: &Refusal, cx: &mut Context<'_>) {
         self.gateway.watches.drop_client(ticket);
         let Some(connection) = self.gateway.connections.remove(&ticket) else { return };
+        connection.turn.map(|turn| self.gateway.turns.remove(&turn));
         if let Some(session) = connection.session.and_then(|it| self.gateway.sessions.get_mut(&it))
             && session.connection == Some(ticket)
         {

@@ -60,6 +60,7 @@ impl Coordination {
         self.tell_all_events(cx);
         self.gateway.seen = self.gateway.seen.max(told.upto);
         // Behind all of the message: what of it is answered need not go ahead of anything.
+        self.give_room(cx);
         answered.into_iter().for_each(|client| self.go_on(client, cx));
         invariant!(self.gateway.stream.is_in_order(), "what is answered was asked");
         invariant!(

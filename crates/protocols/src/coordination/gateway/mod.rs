@@ -13,6 +13,7 @@ mod follow;
 mod hear;
 pub mod here;
 mod life;
+mod room;
 mod session;
 pub mod stream;
 mod tick;
@@ -54,6 +55,9 @@ pub struct Gateway {
     /// What this host has answered by itself, and how much of it in this turn.
     here: Here,
     connections: BTreeMap<Ticket, Connection>,
+    /// The clients whose writes wait for room, by their turns, and the last turn that was given.
+    turns: BTreeMap<u64, Ticket>,
+    last_turn: u64,
     sessions: BTreeMap<SessionId, Session>,
     /// Sessions that have come here in this turn while they had another connection here: what is
     /// asked for them in it was sent on that one.
@@ -73,9 +77,11 @@ struct Connection {
     peer: Option<IpAddr>,
     /// Until when it waits for a session.
     until: Time,
-    /// Commands that wait for answers of questions before them, as those cannot go ahead; and what
-    /// comes behind.
+    /// Commands that wait for room, or for answers of questions before them, as those cannot go
+    /// ahead; and what comes behind.
     queue: VecDeque<(Waiting, Act)>,
+    /// Its turn, if it waits for room.
+    turn: Option<u64>,
     /// The questions that are not answered, without those that went ahead of commands.
     questions: BTreeSet<u64>,
     /// Its last command, or question that went ahead of one.
@@ -157,6 +163,8 @@ impl Gateway {
             zxid: Zxid(0),
             here: Here::default(),
             connections: BTreeMap::new(),
+            turns: BTreeMap::new(),
+            last_turn: 0,
             sessions: BTreeMap::new(),
             replaced: BTreeSet::new(),
             judged: now,
@@ -272,6 +280,9 @@ impl Gateway {
                 session.connection.is_none() || of.is_some_and(|it| it.session == Some(*id));
             invariant!(knows, "a session's connection is there, and knows it");
         }
+        let waits = self.connections.iter().filter_map(|(ticket, it)| Some((it.turn?, *ticket)));
+        let waits: BTreeMap<u64, Ticket> = waits.collect();
+        invariant!(waits == self.turns, "who waits for room has a turn, and nobody else");
         let here = self.watches.clients();
         let is_here = |ticket: &Ticket| self.connections.contains_key(ticket);
         invariant!(here.iter().all(is_here), "who is gone follows nothing");

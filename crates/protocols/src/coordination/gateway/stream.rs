@@ -17,6 +17,8 @@ use quorate_kernel::time::{Span, Time};
 
 /// The most commands of a gateway that are not answered, beside questions that go ahead of them.
 pub const COMMANDS_MAX: usize = 4096;
+/// Beside them so many by which sessions begin, go on and end: they do not wait behind writes.
+const OF_SESSIONS_MAX: usize = 1024;
 /// The most bytes of them: one more always fits.
 pub const COMMANDS_BYTES_MAX: usize = 32 * 1024 * 1024;
 /// The most questions of a gateway that are not answered.
@@ -148,6 +150,16 @@ impl<O> Stream<O> {
     pub fn has_room(&self) -> bool {
         let ahead = if mutant!("tree_readers_take_writers_places") { 0 } else { self.ahead };
         self.commands.len() - ahead < COMMANDS_MAX && self.bytes < COMMANDS_BYTES_MAX
+    }
+
+    /// The same of this one.
+    pub fn has_room_for(&self, command: &Command) -> bool {
+        let is_of_session = matches!(
+            command,
+            Command::Open { .. } | Command::Attach { .. } | Command::Expire { .. }
+        );
+        let has_place = self.commands.len() - self.ahead < COMMANDS_MAX + OF_SESSIONS_MAX;
+        self.has_room() || (is_of_session && has_place && !mutant!("tree_sessions_wait_for_writes"))
     }
 
     /// How many questions are not answered.

@@ -70,19 +70,17 @@ fn who_closes_its_session_is_told_so_and_ends_its_nodes_at_once() {
 }
 
 #[test]
-fn a_close_that_finds_no_room_closes_nothing_and_the_end_is_told_later() {
-    let (mut world, leader, other) = three();
+fn a_close_that_finds_no_room_waits_for_it() {
+    let (mut world, _, other) = three();
     let one = world.open(other);
     // Nobody executes anything, so there is no room at last.
     world.isolate(other);
     assert_eq!(world.fill(other), COMMANDS_MAX);
     let ticket = world.send(&one, Act::Close);
-    assert_eq!(world.answer(ticket), Outcome::Refused(Refusal::Overloaded));
+    assert!(world.told(ticket).is_empty() && world.ended(&one).is_none(), "it waits");
     world.mend();
-    world.run(Span::millis(1000));
-    let asked = world.go_on(&one, leader);
-    assert!(world.opened(leader, asked).is_some());
-    assert!(world.run_until(SOON, |world| world.ended(&one).is_some()), "it is told of the move");
+    assert_eq!(world.reply(ticket), Ok(Told::Done));
+    assert!(world.is_expired(&one));
 }
 
 #[test]
