@@ -33,7 +33,9 @@ fn in_doubt(replies: &ReadReplies) -> impl Iterator<Item = (Partition, Dot)> {
         let mut others = objects().filter(|other| !other.versions.contains_key(dot));
         others.any(|other| other.context.upto(dot.actor) == ALL)
     };
-    let is_named = |(_, version): &(&Dot, &Version)| version.id.is_some();
+    let is_named = |(_, version): &(&Dot, &Version)| {
+        version.id.is_some() && !mutant!("causal_reads_of_the_lost")
+    };
     replies.iter().flat_map(move |(at, ReadReply { object, .. })| {
         let dots = object.versions.iter().filter(is_named).map(|(dot, _)| *dot);
         dots.filter(is_closed).map(|dot| (*at, dot))
@@ -52,14 +54,15 @@ pub(super) fn newly_closed(replies: &ReadReplies, known: &CausalContext) -> Opti
     let is_known = |dot: Dot| known.upto(dot.actor) == ALL && !mutant!("causal_reads_for_ever");
     let is_enough = !known.is_empty() && mutant!("causal_reads_anew_once");
     let mut new = in_doubt(replies).filter(|(_, dot)| !is_known(*dot));
-    if is_enough || mutant!("causal_reads_of_the_lost") || new.next().is_none() {
+    if is_enough || new.next().is_none() {
         return None;
     }
     Some(closed(replies).collect())
 }
 
 /// The replicas that have such a write, where somebody has closed who held their partition when
-/// they answered, or later: by a newer map they are gone, and what they alone had is lost.
+/// they answered, or later: by a newer map they are gone, and what they alone had is lost. Or they
+/// have lost data since, and lag behind: then they count again when they have heard of it.
 pub(super) fn outlived(replies: &ReadReplies) -> BTreeSet<Partition> {
     let is_over = |at: &Partition| {
         let mut of_partition = closed(replies).filter(|(actor, _)| actor.partition == *at);
