@@ -1,11 +1,11 @@
 //! What was on its way for long, or is said again by one that forgot having said it.
 
 use super::losses::closing::{closed, run};
-use super::traps::{CausalWorld, bytes, calm, deliver_all, get, put};
+use super::traps::{CausalWorld, bytes, calm, deliver_all, get, put, shown};
 use crate::testing::siblings::Move;
 use crate::testing::world::{Flight, Setup, World};
 use bytes::Bytes;
-use quorate_kernel::operation::{Operation, Outcome};
+use quorate_kernel::operation::Operation;
 use quorate_kernel::time::Span;
 use quorate_kernel::values::Values;
 use quorate_kernel::write::{WriteId, WriteName};
@@ -191,19 +191,16 @@ fn what_a_lost_host_has_said_to_a_get_takes_no_write_away_that_was_repeated() {
         }
         assert_eq!(world.answers[number].1, None, "one has answered");
         calm(&mut world, Span::secs(5));
-        match &world.answers[number].1 {
-            Some(Outcome::Values { values, .. }) => assert_eq!(*values, Values::One(bytes("v"))),
-            other => panic!("{other:?}"),
-        }
+        assert_eq!(shown(&world, number), Values::One(bytes("v")));
         for node in [1, 2, 4] {
             assert_eq!(get(&mut world, node, "k").0, [bytes("v")], "node {node}");
         }
     }
 }
 
-/// The host that is gone for good is there all the same, and who asks has the map from before.
-#[test]
-fn a_get_by_an_older_map_takes_no_write_away_that_was_repeated() {
+/// The third is gone for good by the map that it and the fifth have not heard of, and the others
+/// have closed what it was; it has one dot of a write, and the first another one.
+fn expelled() -> CausalWorld {
     let options = Vec::from(["repair".to_string()]);
     let setup = Setup { members: 3, spares: 2, options, ..Setup::default() };
     let mut world: CausalWorld = World::new(&setup);
@@ -212,29 +209,35 @@ fn a_get_by_an_older_map_takes_no_write_away_that_was_repeated() {
     super::traps::ask(&mut world, 3, write(name(Span(0))));
     world.flights.clear();
     super::traps::ask(&mut world, 1, write(name(Span::millis(300))));
-    for node in [1, 2, 4] {
-        world.place(node, &[Move { out: 3, into: 4, gone: true }]);
-    }
+    [1, 2, 4].into_iter().for_each(|node| world.place(node, &EXPELLED));
     let end = world.now + Span::secs(20);
     while [1, 2].iter().any(|node| closed(&mut world, *node) == 0) {
-        run(&mut world, Span::millis(100), |_, from, to| {
-            [3, 5].iter().any(|it| [from, to].contains(it))
-        });
+        run(&mut world, Span::millis(100), |_, from, to| is_cut(from, to) || from == 5 || to == 5);
         assert!(world.now < end, "they close what is gone");
     }
+    world
+}
+
+const EXPELLED: [Move; 1] = [Move { out: 3, into: 4, gone: true }];
+
+/// The third hears the fifth alone.
+fn is_cut(from: u64, to: u64) -> bool {
+    matches!((from, to), (3, 1 | 2 | 4) | (1 | 2 | 4, 3))
+}
+
+/// The host that is gone for good is there all the same, and who asks has the map from before.
+#[test]
+fn a_get_by_an_older_map_takes_no_write_away_that_was_repeated() {
+    let mut world = expelled();
     let number = world.request(5, Operation::get_all(bytes("k"), Some(2)), Span::secs(9));
     // The third hears the fifth alone, and that the first beside it; later the second, too.
     for hears_second in [false, true] {
         run(&mut world, Span::secs(2), |_, from, to| {
-            let is_cut = matches!((from, to), (3, 1 | 2 | 4) | (1 | 2 | 4, 3));
-            is_cut || (!hears_second && (from, to) == (2, 5))
+            is_cut(from, to) || (!hears_second && (from, to) == (2, 5))
         });
         assert_eq!(world.answers[number].1.is_some(), hears_second);
     }
-    match &world.answers[number].1 {
-        Some(Outcome::Values { values, .. }) => assert_eq!(*values, Values::One(bytes("v"))),
-        other => panic!("{other:?}"),
-    }
+    assert_eq!(shown(&world, number), Values::One(bytes("v")));
     for node in [1, 2] {
         assert_eq!(get(&mut world, node, "k").0, [bytes("v")], "node {node}");
     }
@@ -243,22 +246,7 @@ fn a_get_by_an_older_map_takes_no_write_away_that_was_repeated() {
 /// The map comes when the host that is gone has answered, and nobody else has who is needed.
 #[test]
 fn a_map_that_comes_in_between_makes_no_word_of_who_is_gone_count() {
-    let options = Vec::from(["repair".to_string()]);
-    let setup = Setup { members: 3, spares: 2, options, ..Setup::default() };
-    let mut world: CausalWorld = World::new(&setup);
-    calm(&mut world, Span::secs(1));
-    let name = |age| Some(WriteName { id: WriteId(7), age });
-    super::traps::ask(&mut world, 3, write(name(Span(0))));
-    world.flights.clear();
-    super::traps::ask(&mut world, 1, write(name(Span::millis(300))));
-    let moves = [Move { out: 3, into: 4, gone: true }];
-    [1, 2, 4].into_iter().for_each(|node| world.place(node, &moves));
-    let end = world.now + Span::secs(20);
-    let is_cut = |from, to| matches!((from, to), (3, 1 | 2 | 4) | (1 | 2 | 4, 3));
-    while [1, 2].iter().any(|node| closed(&mut world, *node) == 0) {
-        run(&mut world, Span::millis(100), |_, from, to| is_cut(from, to) || from == 5 || to == 5);
-        assert!(world.now < end, "they close what is gone");
-    }
+    let mut world = expelled();
     let number = world.request(5, Operation::get_all(bytes("k"), Some(3)), Span::secs(20));
     // All answer once; then the second is silent.
     let mut told = 0;
@@ -271,12 +259,9 @@ fn a_map_that_comes_in_between_makes_no_word_of_who_is_gone_count() {
     }
     world.flights.clear();
     assert_eq!(world.answers[number].1, None, "the second's word is lacking");
-    world.place(5, &moves);
+    world.place(5, &EXPELLED);
     calm(&mut world, Span::secs(5));
-    match &world.answers[number].1 {
-        Some(Outcome::Values { values, .. }) => assert_eq!(*values, Values::One(bytes("v"))),
-        other => panic!("{other:?}"),
-    }
+    assert_eq!(shown(&world, number), Values::One(bytes("v")));
     for node in [1, 2, 4] {
         assert_eq!(get(&mut world, node, "k").0, [bytes("v")], "node {node}");
     }
@@ -309,10 +294,7 @@ fn a_get_from_one_that_lags_behind_comes_to_an_end() {
             world.deliver(0);
         }
     }
-    match &world.answers[number].1 {
-        Some(Outcome::Values { values, .. }) => assert_eq!(*values, Values::One(bytes("w"))),
-        other => panic!("{other:?}"),
-    }
+    assert_eq!(shown(&world, number), Values::One(bytes("w")));
 }
 
 /// A loss of power takes back that all was handed over, after all know that it was.

@@ -2,7 +2,7 @@
 //! same, whenever its dots meet.
 
 use super::losses::closing::run;
-use super::traps::{CausalWorld, ask, bytes, calm, deliver_all, get, put, world};
+use super::traps::{CausalWorld, ask, bytes, calm, deliver_all, get, put, shown, world};
 use crate::testing::siblings::Move;
 use crate::testing::world::{Setup, World};
 use bytes::Bytes;
@@ -128,10 +128,7 @@ fn read_both(world: &mut CausalWorld, node: u64, without: u64) -> Values {
     let number = world.request(node, Operation::get_all(bytes("k"), Some(2)), Span::secs(1));
     world.flights.retain(|one| one.to.0 != without);
     deliver_all(world);
-    match world.answers[number].1.clone() {
-        Some(Outcome::Values { values, .. }) => values,
-        other => panic!("{other:?}"),
-    }
+    shown(world, number)
 }
 
 /// The third has heard of `y`, and not of the dot that it replaced.

@@ -11,6 +11,7 @@ use quorate_kernel::ids::{ClusterId, LaneId, NodeId};
 use quorate_kernel::limits::CONTEXT_BYTES_MAX;
 use quorate_kernel::operation::{Operation, Outcome, Refusal};
 use quorate_kernel::time::Span;
+use quorate_kernel::values::Values;
 use quorate_kernel::write::{ContextError, WriteId, WriteName};
 use std::format;
 use std::string::ToString;
@@ -57,6 +58,14 @@ pub(super) fn put(
 ) -> Outcome {
     let (key, value) = (bytes(key), bytes(value));
     ask(world, node, Operation::put_over(key, value, context, None))
+}
+
+/// What a get that was asked for under this number has shown.
+pub(super) fn shown(world: &CausalWorld, number: usize) -> Values {
+    match &world.answers[number].1 {
+        Some(Outcome::Values { values, .. }) => values.clone(),
+        other => panic!("{other:?}"),
+    }
 }
 
 pub(super) fn deliver_all(world: &mut CausalWorld) {

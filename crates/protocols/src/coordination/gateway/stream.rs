@@ -17,7 +17,7 @@ use quorate_kernel::time::{Span, Time};
 
 /// The most commands of a gateway that are not answered, beside questions that go ahead of them.
 pub const COMMANDS_MAX: usize = 4096;
-/// Beside them so many by which sessions begin, go on and end: they do not wait behind writes.
+/// Beside them so many by which sessions begin, go on and expire: they do not wait behind writes.
 const OF_SESSIONS_MAX: usize = 1024;
 /// The most bytes of them: one more always fits.
 pub const COMMANDS_BYTES_MAX: usize = 32 * 1024 * 1024;
@@ -152,7 +152,7 @@ impl<O> Stream<O> {
         self.commands.len() - ahead < COMMANDS_MAX && self.bytes < COMMANDS_BYTES_MAX
     }
 
-    /// The same of this one.
+    /// Whether there is room for this one: commands of sessions have places of their own, too.
     pub fn has_room_for(&self, command: &Command) -> bool {
         let is_of_session = matches!(
             command,
