@@ -56,6 +56,7 @@ pub use rounds::turns::Target;
 pub use run::run;
 pub use scanner::Malformed;
 pub use tpcc::config::{TpccArgs, TpccConfig};
+pub use tpcc::driven::{AttemptEnd, DrivenTerminal};
 pub use tpcc::report::{KindReport, TpccReport};
 pub use tpcc::run::tpcc;
 pub use tpcc::{AuditReport, Kind as TpccKind, Rule, Sizes, Violation};

@@ -73,6 +73,12 @@ impl Transaction {
         self.items.is_empty()
     }
 
+    /// What it asks for, item by item, as the native API says it.
+    #[must_use]
+    pub fn items(&self) -> &[Item] {
+        &self.items
+    }
+
     fn with(mut self, key: impl Into<Bytes>, action: Action) -> Transaction {
         self.items.push(Item { key: key.into(), action: Some(action), expiry: None });
         self

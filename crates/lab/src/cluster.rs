@@ -140,6 +140,10 @@ impl Cluster {
         match order {
             Order::Add => self.numbers.push(self.numbers.last().map_or(1, |last| last + 1)),
             Order::Kill { host } => self.numbers.retain(|number| number != host),
+            Order::Start { host } => {
+                self.numbers.push(*host);
+                self.numbers.sort_unstable();
+            }
             _ => {}
         }
         Ok(())

@@ -4,8 +4,9 @@
 #[path = "../../server/tests/it/support/ports.rs"]
 mod ports;
 
-use quorate_bench::Workload;
+use quorate_bench::{Sizes, Workload};
 use quorate_lab::sconekv::clients::Transactions;
+use quorate_lab::sconekv::terminals::Terminals;
 use quorate_lab::service::{Costs, Kept, Load, Served, serve};
 use quorate_protocols::serializable;
 use std::path::Path;
@@ -33,6 +34,21 @@ fn few_keys_that_are_written_make_aborts_and_reads_alone_make_none() {
     let (reads, _) = simulated(Workload::C, 8, 10);
     assert!(reads.ended.committed > 50, "{:?}", reads.ended);
     assert_eq!((reads.ended.aborted, reads.ended.failed), (0, 0));
+}
+
+#[test]
+fn terminals_of_tpcc_are_served_by_simulated_hosts() {
+    let run = || {
+        let kept = Kept { engine: &serializable::ENGINE, ..Kept::default() };
+        let load = Load { kept, hosts: 6, network_us: 50, warm_up_ms: 2, measured_ms: 60, seed: 1 };
+        let mut asking = Terminals::new(Sizes { warehouses: 1, scale: 100 }, 8, 1);
+        serve(&load, COSTS, &mut asking).expect("nothing fails");
+        asking.ended
+    };
+    let ended = run();
+    assert!(ended.committed > 10 && ended.aborted > 0, "{ended:?}");
+    assert_eq!((ended.failed, ended.times.len() as u64), (0, ended.committed), "{ended:?}");
+    assert_eq!(run(), ended, "a seed decides everything");
 }
 
 /// The rows of a table without its head, cell by cell.

@@ -19,7 +19,7 @@ use crate::tpcc::tables::{Failure, Tables};
 /// Pieces that are written side by side.
 const WRITERS: usize = 8;
 /// The most rows of one transaction.
-const BATCH_ROWS_MAX: usize = 250;
+pub(super) const BATCH_ROWS_MAX: usize = 250;
 /// How often a batch is tried that the cluster does not write.
 const TRIES: u32 = 5;
 
@@ -90,7 +90,7 @@ async fn write_pieces(yard: Rc<Yard>, tables: Tables) -> Result<u64, BenchError>
 
 /// Writes rows that are not there. The check of the first keeps a try whose answer was lost from
 /// being done after another one, when the run has changed the rows.
-async fn write(tables: &Tables, batch: &[Row]) -> Result<(), BenchError> {
+pub(super) async fn write(tables: &Tables, batch: &[Row]) -> Result<(), BenchError> {
     let mut puts = Transaction::new().check_exists(batch[0].0.bytes(), false);
     for (key, value) in batch {
         puts = puts.put(key.bytes(), value.clone());

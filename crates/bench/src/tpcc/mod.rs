@@ -14,6 +14,7 @@
 //! | `inputs` | which transaction comes next, and about what |
 //! | `transactions/` | the five: each reads first, then commits if that is still so |
 //! | `terminals/` | who asks, again after a conflict; fences; counts |
+//! | `driven` | terminals whose transactions somebody else has done, such as a simulator |
 //! | `audit/` | the conditions, over all rows at the end |
 //! | `run`, `report` | from the load to the report |
 //! | `config` | what to run, and the same as options on the command line |
@@ -21,6 +22,7 @@
 mod audit;
 pub(super) mod config;
 mod data;
+pub(super) mod driven;
 mod inputs;
 mod load;
 pub(super) mod report;

@@ -1,12 +1,15 @@
-//! The keyspace that has the tables: reads and transactions through the native client.
+//! The keyspace that has the tables: reads and transactions through the native client, or through
+//! who drives a terminal.
 
 use bytes::Bytes;
 use quorate_client::v1::Kind;
 use quorate_client::{Client, ClientError, ItemOutcome, Keyspace, Listing, Scan, Transaction};
 use serde::de::DeserializeOwned;
+use std::rc::Rc;
 
 use crate::tpcc::data::keys::Key;
 use crate::tpcc::data::rows;
+use crate::tpcc::driven::Exchange;
 
 /// Why something of the tables was not read or done.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -63,14 +66,27 @@ impl From<ClientError> for Failure {
 /// The tables, through one client. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Tables {
-    keyspace: Keyspace,
+    through: Through,
+}
+
+/// Who has transactions done.
+#[derive(Clone, Debug)]
+enum Through {
+    Keyspace(Keyspace),
+    Exchange(Rc<Exchange>),
 }
 
 impl Tables {
     /// Those in a keyspace.
     #[must_use]
     pub fn new(client: &Client, keyspace: &str) -> Tables {
-        Tables { keyspace: client.keyspace(keyspace) }
+        Tables { through: Through::Keyspace(client.keyspace(keyspace)) }
+    }
+
+    /// Those that who drives a terminal has.
+    #[must_use]
+    pub(super) fn driven(exchange: Rc<Exchange>) -> Tables {
+        Tables { through: Through::Exchange(exchange) }
     }
 
     /// The values of keys at one moment.
@@ -104,7 +120,10 @@ impl Tables {
     /// # Errors
     /// See [`Failure`].
     pub async fn transact(&self, transaction: Transaction) -> Result<Vec<ItemOutcome>, Failure> {
-        let outcomes = self.keyspace.transact(transaction).await?;
+        let outcomes = match &self.through {
+            Through::Keyspace(keyspace) => keyspace.transact(transaction).await?,
+            Through::Exchange(exchange) => exchange.transact(transaction).await?,
+        };
         let undone = |one: &ItemOutcome| matches!(one, ItemOutcome::Unchanged(_));
         match outcomes.iter().position(undone) {
             Some(item) => Err(Failure::Damaged(format!("item {item} adds to what is no number"))),
@@ -113,9 +132,15 @@ impl Tables {
     }
 
     /// Lists all that is there, with its values.
+    ///
+    /// # Panics
+    /// They are those of who drives a terminal.
     #[must_use]
     pub fn list(&self) -> Listing {
-        self.keyspace.scan(Scan { with_values: true, ..Scan::default() })
+        let Through::Keyspace(keyspace) = &self.through else {
+            panic!("who drives a terminal lists nothing");
+        };
+        keyspace.scan(Scan { with_values: true, ..Scan::default() })
     }
 }
 

@@ -111,7 +111,7 @@ fn keyspaces(size: &Size) -> Vec<Kept> {
     if usual != 1 {
         all.push(kept("one", 1, size.durability));
     }
-    all.push(Kept { engine: &engine::ENGINE, ..kept("logged", usual, size.durability) });
+    all.push(Kept { engine: &engine::LOGGED_READS, ..kept("logged", usual, size.durability) });
     all.retain(|it| it.name == "usual" || it.name == "many" || is_other(it, size));
     all
 }

@@ -152,7 +152,8 @@ impl Clients for Transactions {
     }
 }
 
-fn transact(items: Vec<Item>) -> Operation {
+/// A transaction as hosts take it.
+pub(super) fn transact(items: Vec<Item>) -> Operation {
     Operation::Transact { items, name: None }
 }
 

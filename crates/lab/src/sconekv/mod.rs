@@ -1,29 +1,34 @@
 //! The evaluation of SCONEKV, repeated with the engine `serializable`.
 //!
 //! J. Gonçalves, M. Matos, R. Rodrigues, "SCONEKV: a Scalable, Strongly Consistent Key-Value
-//! Store", §6. Figures 5 to 9, 12 and 13 run real hosts on this machine; 10 and 11 are simulated,
-//! with stated costs. No page has both.
+//! Store", §6. Figures 5 to 9, 12 and 13 run real hosts on this machine; 10, 11, and 12 once more,
+//! are simulated, with stated costs. No page has both.
 //!
 //! | module | what it holds |
 //! |---|---|
 //! | [`size`] | how large and how long |
 //! | [`paper`] | what the paper says |
 //! | [`real`] | one run of transactions on real hosts |
-//! | [`engine`] | the engine whose reads are committed as writes |
+//! | [`engine`] | engines that do one thing as the paper does it |
 //! | [`ycsb`] | Fig. 5 to 9: throughput and goodput against clients |
 //! | [`ablations`] | one thing after the other is switched |
-//! | [`clients`], [`scale`] | Fig. 10 and 11: simulated clients; goodput as nodes are added |
+//! | [`marks`] | how many transactions three hosts commit, and what a second group costs |
+//! | [`clients`], [`terminals`], [`scale`] | Fig. 10 to 12: simulated clients; goodput as nodes are added |
 //! | [`tpcc`] | Fig. 12: TPC-C |
 //! | [`crash`] | Fig. 13: a host crashes |
+//! | [`gaps`] | what each client waits for when a host is killed |
 
 pub mod ablations;
 pub mod clients;
 pub mod crash;
 pub mod engine;
+pub mod gaps;
+pub mod marks;
 pub mod paper;
 pub mod real;
 pub mod scale;
 pub mod size;
+pub mod terminals;
 pub mod tpcc;
 pub mod ycsb;
 
@@ -38,10 +43,10 @@ use std::path::PathBuf;
 /// The arguments of `lab sconekv`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Figures 10 and 11 are simulated, all others run real hosts on this machine, \
-                        which should have nothing else to do. Each is written as soon as it is \
-                        done. An aborted transaction of figure 8, or tables of figures 12 and 13 \
-                        that are not consistent, end it with an error.\n\n\
+    after_help = "Figures 10, 11 and 12-simulated are simulated, all others run real hosts on this \
+                        machine, which should have nothing else to do. Each is written as soon as \
+                        it is done. An aborted transaction of figure 8, or tables of figures 12 \
+                        and 13 that are not consistent, end it with an error.\n\n\
                         Example: quorate-lab sconekv --figure 5,8 --clients 1,16 --output /tmp/s"
 )]
 pub struct SconekvArgs {
@@ -51,7 +56,7 @@ pub struct SconekvArgs {
     /// Small and short: it shows that everything works, and says little of speed
     #[arg(long)]
     quick: bool,
-    /// Numbers of clients of figures 5 to 9
+    /// Numbers of clients of figures 5 to 9 and of the marks
     #[arg(long, value_name = "COUNT", value_delimiter = ',')]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=1024))]
     clients: Vec<u32>,
@@ -95,28 +100,37 @@ enum Figure {
     Modify,
     #[value(name = "ablations")]
     Ablations,
+    #[value(name = "marks")]
+    Marks,
     #[value(name = "10")]
     ScaleUpdate,
     #[value(name = "11")]
     ScaleRead,
     #[value(name = "12")]
     Tpcc,
+    #[value(name = "12-simulated")]
+    ScaleTpcc,
     #[value(name = "13")]
     Crash,
+    #[value(name = "gaps")]
+    Gaps,
 }
 
 /// The files, and what they show.
-const PAGES: [(&str, &str, &str); 10] = [
+const PAGES: [(&str, &str, &str); 13] = [
     ("fig5", "Figure 5", "workload A, half updates: throughput, goodput and aborts; real hosts"),
     ("fig6", "Figure 6", "the same with zipfian and uniform keys; real hosts"),
     ("fig7", "Figure 7", "workload B, one update in twenty; real hosts"),
     ("fig8", "Figure 8", "workload C, reads alone: no aborts; real hosts"),
     ("fig9", "Figure 9", "workload F, read-modify-write; real hosts"),
     ("ablations", "Switched", "one thing after the other; real hosts"),
+    ("marks", "Marks", "how many transactions three hosts commit; what a second group costs"),
     ("fig10", "Figure 10", "workload A as nodes are added; simulated"),
     ("fig11", "Figure 11", "workload B as nodes are added; simulated"),
     ("fig12", "Figure 12", "TPC-C; real hosts"),
+    ("fig12-simulated", "Figure 12, simulated", "TPC-C as nodes are added"),
     ("fig13", "Figure 13", "throughput around the crash of a host; real hosts"),
+    ("gaps", "Gaps", "what each client waits for when a host is killed, twenty times; real hosts"),
 ];
 
 /// Runs `lab sconekv`.
@@ -143,7 +157,11 @@ pub fn run(args: &SconekvArgs) -> Result<(), Failure> {
     if is_wanted(Figure::Ablations) {
         keep(ablations::figure(&size)?)?;
     }
-    for (figure, number) in [(Figure::ScaleUpdate, 10), (Figure::ScaleRead, 11)] {
+    if is_wanted(Figure::Marks) {
+        keep(marks::figure(&size)?)?;
+    }
+    let scales = [(Figure::ScaleUpdate, 10), (Figure::ScaleRead, 11), (Figure::ScaleTpcc, 12)];
+    for (figure, number) in scales {
         if is_wanted(figure) {
             let page = scale::figure(&size, number, usize::from(args.threads))?;
             pages.keep(&page, &self::origin(args, &words, SIMULATED))?;
@@ -154,6 +172,9 @@ pub fn run(args: &SconekvArgs) -> Result<(), Failure> {
     }
     if is_wanted(Figure::Crash) {
         keep(crash::figure(&size)?)?;
+    }
+    if is_wanted(Figure::Gaps) {
+        keep(gaps::figure(&size)?)?;
     }
     pages.index(FIRST, NOTES)
 }
@@ -211,6 +232,4 @@ const NOTES: &str = "
 
 - Cassandra and CockroachDB.
 - The paper's optimizations of §5, one by one: those that ours has are no switches (see *Switched*).
-- Figure 12 in the simulator. Its transactions run over the native client.
-- Figure 13 with a fail-over that waits for the membership: groups have their own pulse alone.
 ";

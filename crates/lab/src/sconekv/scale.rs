@@ -1,12 +1,13 @@
-//! Figures 10 and 11: goodput as nodes are added, simulated.
+//! Figures 10 to 12: goodput as nodes are added, simulated.
 
 use super::clients::{Ended, Transactions};
 use super::paper;
-use super::size::Size;
+use super::size::{LENGTH, Size};
+use super::terminals::Terminals;
 use crate::dotteddb::workers;
 use crate::page::{Page, Table, fixed};
-use crate::service::{Costs, Kept, Load, Served, serve};
-use quorate_bench::Workload;
+use crate::service::{Clients, Costs, Kept, Load, Served, serve};
+use quorate_bench::{Sizes, Workload};
 use quorate_chart::svg::{Axis, Chart, Scale, Series, render};
 use quorate_cli::exit::Failure;
 use quorate_kernel::storage::Durability;
@@ -30,6 +31,41 @@ const SEED: u64 = 1;
 /// What runs, once all keys are written, before anything counts.
 const WARM_UP_MS: u64 = 200;
 
+/// What clients ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scaled {
+    /// One of YCSB's mixes.
+    Mix(Workload),
+    /// TPC-C's transactions.
+    Tpcc,
+}
+
+impl Scaled {
+    /// What a figure is of.
+    fn of(figure: u8) -> Scaled {
+        match figure {
+            10 => Scaled::Mix(Workload::A),
+            11 => Scaled::Mix(Workload::B),
+            _ => Scaled::Tpcc,
+        }
+    }
+
+    fn name(self) -> String {
+        match self {
+            Scaled::Mix(workload) => format!("workload {}", workload.name().to_uppercase()),
+            Scaled::Tpcc => "TPC-C".to_owned(),
+        }
+    }
+
+    /// What is counted, how many of it a transaction is, and what stands above the columns.
+    fn unit(self) -> (&'static str, usize, [&'static str; 2]) {
+        match self {
+            Scaled::Mix(_) => ("op/s", LENGTH, ["throughput (op/s)", "goodput (op/s)"]),
+            Scaled::Tpcc => ("tx/s", 1, ["throughput (tx/s)", "goodput (tx/s)"]),
+        }
+    }
+}
+
 /// One run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Found {
@@ -47,9 +83,33 @@ pub struct Found {
 ///
 /// # Errors
 /// A host's store failed.
-pub fn measure(size: &Size, workload: Workload, nodes: usize) -> Result<Found, Failure> {
-    let clients = (size.clients_per_twenty * nodes / 20).max(1);
-    let keys = (size.keys_per_twenty * nodes as u64 / 20).max(1);
+pub fn measure(size: &Size, asked: Scaled, nodes: usize) -> Result<Found, Failure> {
+    let of = |per_twenty: usize| (per_twenty * nodes / 20).max(1);
+    let run = |asking: &mut dyn Clients| {
+        let served = serve(&load(size, nodes), COSTS, asking);
+        served.map_err(|fatal| Failure::failed(fatal.to_string()))
+    };
+    let (clients, served, mut ended) = match asked {
+        Scaled::Mix(workload) => {
+            let (clients, keys) = (of(size.clients_per_twenty), of(size.keys_per_twenty as usize));
+            let mut asking = Transactions::new(workload, clients, keys as u64, SEED);
+            (clients, run(&mut asking)?, asking.ended)
+        }
+        Scaled::Tpcc => {
+            let clients = of(size.terminals_per_twenty);
+            let warehouses = of(size.warehouses_per_twenty) as u16;
+            let sizes = Sizes { warehouses, scale: size.simulated_scale };
+            let mut asking = Terminals::new(sizes, clients as u32, SEED);
+            (clients, run(&mut asking)?, asking.ended)
+        }
+    };
+    ended.times.sort_unstable();
+    Ok(Found { nodes, clients, ended, served })
+}
+
+const COSTS: Costs = Costs { request_ns: MESSAGE_NS, frame_ns: MESSAGE_NS, byte_ns: BYTE_NS };
+
+fn load(size: &Size, hosts: usize) -> Load {
     let us = |us| Distribution::Constant { us };
     let kept = Kept {
         engine: &ENGINE,
@@ -59,29 +119,19 @@ pub fn measure(size: &Size, workload: Workload, nodes: usize) -> Result<Found, F
         write: us(WRITE_US),
         sync: us(SYNC_US),
     };
-    let load = Load {
+    Load {
         kept,
-        hosts: nodes,
+        hosts,
         network_us: NETWORK_US,
         warm_up_ms: WARM_UP_MS,
         measured_ms: size.simulated_ms,
         seed: SEED,
-    };
-    let costs = Costs { request_ns: MESSAGE_NS, frame_ns: MESSAGE_NS, byte_ns: BYTE_NS };
-    let mut asking = Transactions::new(workload, clients, keys, SEED);
-    let served =
-        serve(&load, costs, &mut asking).map_err(|fatal| Failure::failed(fatal.to_string()))?;
-    let mut ended = asking.ended;
-    ended.times.sort_unstable();
-    Ok(Found { nodes, clients, ended, served })
+    }
 }
 
-const HEAD: [&str; 12] = [
-    "nodes",
-    "groups",
-    "clients",
-    "throughput (op/s)",
-    "goodput (op/s)",
+/// The head, but for the two columns behind these three.
+const HEAD: [&str; 3] = ["nodes", "groups", "clients"];
+const HEAD_REST: [&str; 7] = [
     "goodput per node",
     "aborted (%)",
     "committed",
@@ -96,26 +146,32 @@ const HEAD: [&str; 12] = [
 /// # Errors
 /// A host's store failed.
 pub fn figure(size: &Size, number: u8, threads: usize) -> Result<Page, Failure> {
-    let workload = if number == 10 { Workload::A } else { Workload::B };
+    let asked = Scaled::of(number);
     let found = workers::all(&size.nodes, threads, |nodes| {
         eprintln!("figure {number}: {nodes} simulated nodes");
-        measure(size, workload, *nodes)
+        measure(size, asked, *nodes)
     });
     let found: Vec<Found> = found.into_iter().collect::<Result<_, _>>()?;
-    let name = format!("fig{number}");
-    let mut table = Table::new(&name, "Simulated; op/s are operations, five of each", &HEAD);
-    found.iter().for_each(|found| table.push(row(size, found)));
-    let letter = workload.name().to_uppercase();
-    let title = format!("Figure {number}: workload {letter} as nodes are added (simulated)");
+    let (unit, factor, columns) = asked.unit();
+    let rate =
+        |transactions: u64| transactions as f64 * factor as f64 * 1e3 / size.simulated_ms as f64;
+    let (name, counted) = match asked {
+        Scaled::Mix(_) => (format!("fig{number}"), "Simulated; op/s are operations, five of each"),
+        Scaled::Tpcc => (format!("fig{number}-simulated"), "Simulated; tx/s are transactions"),
+    };
+    let head = [&HEAD[..], &columns[..], &HEAD_REST[..]].concat();
+    let mut table = Table::new(&name, counted, &head);
+    found.iter().for_each(|found| table.push(row(found, rate)));
+    let title = format!("Figure {number}: {} as nodes are added (simulated)", asked.name());
     let series = |name: &str, of: fn(&Ended) -> u64| Series {
         name: name.to_owned(),
-        points: found.iter().map(|it| (it.nodes as f64, rate(size, of(&it.ended)))).collect(),
+        points: found.iter().map(|it| (it.nodes as f64, rate(of(&it.ended)))).collect(),
     };
     let axis = |label: &str| Axis { label: label.to_owned(), scale: Scale::Linear };
     let chart = Chart {
-        title: "operations per simulated second".to_owned(),
+        title: format!("{unit}, per simulated second"),
         x: axis("nodes"),
-        y: axis("op/s"),
+        y: axis(unit),
         series: vec![
             series("throughput", |it| it.committed + it.aborted),
             series("goodput", |it| it.committed),
@@ -126,17 +182,12 @@ pub fn figure(size: &Size, number: u8, threads: usize) -> Result<Page, Failure> 
         name,
         picture: render(&format!("SCONEKV {title}"), &[chart]),
         title,
-        notes: notes(size),
+        notes: notes(size, asked),
         tables: vec![table],
     })
 }
 
-/// Operations per second of so many transactions.
-fn rate(size: &Size, transactions: u64) -> f64 {
-    transactions as f64 * super::size::LENGTH as f64 * 1e3 / size.simulated_ms as f64
-}
-
-fn row(size: &Size, found: &Found) -> Vec<String> {
+fn row(found: &Found, rate: impl Fn(u64) -> f64) -> Vec<String> {
     let Found { nodes, clients, ended, served } = found;
     let all = ended.committed + ended.aborted;
     let time = |share: usize| {
@@ -147,9 +198,9 @@ fn row(size: &Size, found: &Found) -> Vec<String> {
         nodes.to_string(),
         (nodes / REPLICAS).to_string(),
         clients.to_string(),
-        fixed(rate(size, all), 0),
-        fixed(rate(size, ended.committed), 0),
-        fixed(rate(size, ended.committed) / *nodes as f64, 0),
+        fixed(rate(all), 0),
+        fixed(rate(ended.committed), 0),
+        fixed(rate(ended.committed) / *nodes as f64, 0),
         super::ablations::percent(ended.aborted, all),
         ended.committed.to_string(),
         ended.failed.to_string(),
@@ -159,28 +210,48 @@ fn row(size: &Size, found: &Found) -> Vec<String> {
     ]
 }
 
-fn notes(size: &Size) -> Vec<String> {
-    vec![
-        format!(
-            "The model: the hosts run the real protocol code in the simulator. Each has one core, \
-             which a client's request and a frame of another host keep for {} µs each, first \
-             come, first served, and one link of 1 Gbit/s, on which frames come one after the \
-             other. A way between two machines takes {NETWORK_US} µs, handing a batch to the \
-             operating system {WRITE_US} µs, a sync {SYNC_US} µs; durability is `sync`. Clients, \
-             their bytes, timers and what a node computes cost nothing beyond that.",
-            MESSAGE_NS / 1000,
-        ),
-        format!(
-            "{REPLICAS} replicas, nodes divided by {REPLICAS} groups, {} clients and {} keys of \
-             1,000 bytes for each 20 nodes, chosen by YCSB's zipfian distribution; each client is \
-             connected to one host. Clients ask as the paper's do: five operations one after the \
-             other, a key is read when it is first named, the commit rests on all; one that is \
-             aborted is not tried again. First all keys are written; after {WARM_UP_MS} simulated \
-             milliseconds more {} ms count. Seed {SEED}. YCSB's draw gives the first keys the \
-             same share however many keys there are, about 4 % of all operations to the first \
-             alone, so contention grows with the clients.",
-            size.clients_per_twenty, size.keys_per_twenty, size.simulated_ms,
-        ),
-        paper::SCALE.to_owned(),
-    ]
+fn notes(size: &Size, asked: Scaled) -> Vec<String> {
+    let model = format!(
+        "The model: the hosts run the real protocol code in the simulator. Each has one core, \
+         which a client's request and a frame of another host keep for {} µs each, first come, \
+         first served, and one link of 1 Gbit/s, on which frames come one after the other. A way \
+         between two machines takes {NETWORK_US} µs, handing a batch to the operating system \
+         {WRITE_US} µs, a sync {SYNC_US} µs; durability is `sync`. Clients, their bytes, timers \
+         and what a node computes cost nothing beyond that.",
+        MESSAGE_NS / 1000,
+    );
+    let kept = format!("{REPLICAS} replicas, nodes divided by {REPLICAS} groups");
+    let counted = format!(
+        "after {WARM_UP_MS} simulated milliseconds more {} ms count. Seed {SEED}.",
+        size.simulated_ms
+    );
+    match asked {
+        Scaled::Mix(_) => vec![
+            model,
+            format!(
+                "{kept}, {} clients and {} keys of 1,000 bytes for each 20 nodes, chosen by YCSB's \
+                 zipfian distribution; each client is connected to one host. Clients ask as the \
+                 paper's do: five operations one after the other, a key is read when it is first \
+                 named, the commit rests on all; one that is aborted is not tried again. First all \
+                 keys are written; {counted} YCSB's draw gives the first keys the same share \
+                 however many keys there are, about 4 % of all operations to the first alone, so \
+                 contention grows with the clients.",
+                size.clients_per_twenty, size.keys_per_twenty,
+            ),
+            paper::SCALE.to_owned(),
+        ],
+        Scaled::Tpcc => vec![
+            model,
+            format!(
+                "{kept}, {} terminals and {} warehouses for each 20 nodes, customers, orders and \
+                 items divided by {}; each terminal is connected to one host, and neither keys in \
+                 nor thinks. They are those of the real hosts, with somebody else's clock. An \
+                 aborted transaction is tried again until it is done; times are from its first \
+                 attempt on. First all rows are written; {counted} The conditions of the standard \
+                 are not checked here: the page of the real hosts has them.",
+                size.terminals_per_twenty, size.warehouses_per_twenty, size.simulated_scale,
+            ),
+            paper::TPCC.to_owned(),
+        ],
+    }
 }

@@ -26,6 +26,12 @@ pub struct Size {
     pub clients: Vec<u32>,
     /// Clients where one thing after the other is switched.
     pub switched_clients: u32,
+    /// Keys of the marks.
+    pub marked_keys: u64,
+    /// Numbers of clients of the marks.
+    pub marked_clients: Vec<u32>,
+    /// How often a host is killed for the gaps.
+    pub kills: u32,
     /// How long a run is measured.
     pub window: Duration,
     /// What runs before anything counts.
@@ -44,6 +50,12 @@ pub struct Size {
     pub clients_per_twenty: usize,
     /// Simulated keys for each twenty nodes.
     pub keys_per_twenty: u64,
+    /// Simulated terminals of TPC-C for each twenty nodes.
+    pub terminals_per_twenty: usize,
+    /// Simulated warehouses for each twenty nodes.
+    pub warehouses_per_twenty: usize,
+    /// What their customers, orders and items are divided by.
+    pub simulated_scale: u32,
     /// Simulated milliseconds that count.
     pub simulated_ms: u64,
 }
@@ -63,6 +75,7 @@ impl Size {
             durability: args.durability,
             hosts: args.hosts.unwrap_or(full.hosts),
             clients: or(&args.clients, full.clients),
+            marked_clients: or(&args.clients, full.marked_clients),
             window: seconds.unwrap_or(full.window),
             nodes: match &args.nodes[..] {
                 [] => full.nodes,
@@ -81,6 +94,9 @@ impl Size {
             keys: 10_000,
             clients: vec![1, 4, 16, 64, 128],
             switched_clients: 32,
+            marked_keys: 100_000,
+            marked_clients: vec![16, 64],
+            kills: 20,
             window: Duration::from_secs(10),
             warm_up: Duration::from_secs(2),
             warehouses: 4,
@@ -90,6 +106,9 @@ impl Size {
             nodes: vec![20, 40, 80],
             clients_per_twenty: 256,
             keys_per_twenty: 10_000,
+            terminals_per_twenty: 64,
+            warehouses_per_twenty: 64,
+            simulated_scale: 100,
             simulated_ms: 300,
         }
     }
@@ -101,6 +120,9 @@ impl Size {
             keys: 500,
             clients: vec![2, 8],
             switched_clients: 8,
+            marked_keys: 500,
+            marked_clients: vec![2, 8],
+            kills: 2,
             window: Duration::from_millis(600),
             warm_up: Duration::from_millis(200),
             warehouses: 1,
@@ -110,6 +132,8 @@ impl Size {
             nodes: vec![8, 16],
             clients_per_twenty: 20,
             keys_per_twenty: 500,
+            terminals_per_twenty: 8,
+            warehouses_per_twenty: 2,
             simulated_ms: 30,
             ..Size::full()
         }

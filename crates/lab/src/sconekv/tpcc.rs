@@ -8,6 +8,9 @@ use crate::page::{Page, Table, fixed};
 use quorate_bench::{Extent, Sizes, Stop, TpccConfig, TpccReport, tpcc};
 use quorate_chart::svg::{Axis, Chart, Scale, Series, render};
 use quorate_cli::exit::Failure;
+use quorate_cli::provision::keyspace;
+use quorate_kernel::engine::Engine;
+use quorate_protocols::serializable;
 use std::time::Duration;
 
 /// The keyspace with the tables.
@@ -31,16 +34,24 @@ pub fn config(cluster: &Cluster, size: &Size, load: bool, terminals: u32) -> Tpc
     }
 }
 
-/// A cluster with an empty keyspace for the tables.
+/// A cluster with an empty keyspace of an engine for the tables, with settings as `--set` takes
+/// them.
 ///
 /// # Errors
 /// It did not start.
-pub fn start(size: &Size, hosts: u32, groups: u32) -> Result<Cluster, Failure> {
+pub fn start(
+    size: &Size,
+    (hosts, groups): (u32, u32),
+    engine: &Engine,
+    settings: &[String],
+) -> Result<Cluster, Failure> {
+    let engine = engine.name;
     let spec = format!(
-        "{KEYSPACE}=serializable,replicas={},groups={groups},durability={}",
+        "{KEYSPACE}={engine},replicas={},groups={groups},durability={}",
         size.replicas, size.durability
     );
-    Cluster::start(size.port_base, hosts, &[&spec])
+    let keyspace = keyspace::parse(&spec).map_err(Failure::failed)?;
+    Cluster::with(size.port_base, hosts, vec![keyspace], settings)
 }
 
 /// Runs, and refuses tables that are not consistent afterwards.
@@ -89,7 +100,7 @@ pub fn figure(size: &Size) -> Result<Page, Failure> {
     let mut shapes = vec![(size.replicas, 1), (size.hosts, 1), (size.hosts, size.groups())];
     shapes.dedup();
     for (hosts, group_count) in shapes {
-        let cluster = start(size, hosts, group_count)?;
+        let cluster = start(size, (hosts, group_count), &serializable::ENGINE, &[])?;
         let mut points = Vec::new();
         for (nth, terminals) in size.terminals.iter().enumerate() {
             eprintln!("figure 12: {hosts} hosts, {}, {terminals} clients", groups(group_count));
@@ -153,9 +164,8 @@ fn notes(size: &Size) -> Vec<String> {
             size.warm_up.as_secs_f64(),
         ),
         "The hosts share the cores of one machine with the clients, so more hosts bring no more: \
-         rows say what more groups and more hosts cost. Growth with the nodes is simulated for A \
-         and B alone (figures 10 and 11); TPC-C is not simulated, since its transactions run over \
-         the native client."
+         rows say what more groups and more hosts cost. Growth with the nodes is simulated, on a \
+         page of its own."
             .to_owned(),
         paper::TPCC.to_owned(),
     ]

@@ -48,7 +48,7 @@ pub fn figures(
         return Ok(());
     }
     let figures: Vec<Figure> = numbers.iter().map(|number| figure(*number)).collect();
-    let all = [(KEYSPACE, &serializable::ENGINE), (LOGGED, &engine::ENGINE)];
+    let all = [(KEYSPACE, &serializable::ENGINE), (LOGGED, &engine::LOGGED_READS)];
     let is_named = |name: &str| {
         figures.iter().flat_map(|figure| &figure.lines).any(|line| line.keyspace == name)
     };

@@ -44,6 +44,7 @@ impl Hosted {
             durability: settings.durability,
             kept: settings.kept,
             in_flight_bytes: VSR_IN_FLIGHT_BYTES_MAX,
+            by_membership: false,
         };
         Hosted {
             me,

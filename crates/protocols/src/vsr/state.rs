@@ -28,6 +28,10 @@ pub struct Settings {
     /// How many bytes of commands may wait to be committed before no more are taken; at most
     /// [`quorate_kernel::limits::VSR_IN_FLIGHT_BYTES_MAX`]. Each member holds as much in memory.
     pub in_flight_bytes: usize,
+    /// Whether a member doubts its primary when the cluster's membership has removed it
+    /// ([`Replica::on_removed`]), and for no other reason: to measure what that takes. Not so of
+    /// groups that serve.
+    pub by_membership: bool,
 }
 
 /// How much of what was executed stays in a log.

@@ -2,8 +2,8 @@
 //! judged by the conditions of clause 3.3.2. No transaction is open then, nor may become done, so
 //! a listing that is read piece by piece shows the tables as they are.
 
-mod conditions;
-mod facts;
+pub(super) mod conditions;
+pub(super) mod facts;
 #[cfg(test)]
 mod tests;
 pub mod violations;

@@ -17,7 +17,7 @@ use counts::Counts;
 use fence::Fence;
 
 /// A terminal's transactions are numbered from its number times this.
-const NUMBERS_PER_TERMINAL: u64 = 1 << 40;
+pub(super) const NUMBERS_PER_TERMINAL: u64 = 1 << 40;
 
 /// What all terminals of a run share. They take turns on one thread.
 #[derive(Debug)]

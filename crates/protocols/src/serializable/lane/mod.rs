@@ -138,6 +138,10 @@ pub struct Settings {
     /// Whether transactions that only read are committed as those that write (§6.1), to measure
     /// what it saves that they are not. Not so of keyspaces of the engine.
     pub commits_reads: bool,
+    /// Whether groups change their views only when the roll has removed a primary, as the paper's
+    /// do, to measure what that takes ([`crate::vsr::Settings::by_membership`]). Not so of
+    /// keyspaces of the engine.
+    pub by_membership: bool,
 }
 
 /// What logs keep of what was executed: while all members are there as much as may be on its way to
@@ -173,6 +177,7 @@ impl Settings {
             kept: Kept { entries: pace.get("kept").unwrap_or(KEPT.entries), bytes },
             sealer: Sealer::new(opening.signing_key, b"end"),
             commits_reads: false,
+            by_membership: false,
         })
     }
 }

@@ -138,6 +138,7 @@ impl Lanes {
             durability: Durability::Sync,
             kept: Kept { entries: 12, bytes: 0 },
             in_flight_bytes: self.in_flight_bytes,
+            by_membership: false,
         };
         its.replica = Some(Replica::new(its.group, its.me.node, settings));
         let founders: Vec<NodeId> = (1..=NODES as u64).map(NodeId).collect();

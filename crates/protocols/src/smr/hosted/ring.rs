@@ -81,7 +81,12 @@ impl<M: Machine> Ring<M> {
     /// A ring's log before its start, of a machine with so many partitions.
     pub fn new(id: RingId, count: u8, me: NodeId, kept: Kept) -> Ring<M> {
         let in_flight_bytes = VSR_IN_FLIGHT_BYTES_MAX;
-        let settings = vsr::Settings { durability: Durability::Sync, kept, in_flight_bytes };
+        let settings = vsr::Settings {
+            durability: Durability::Sync,
+            kept,
+            in_flight_bytes,
+            by_membership: false,
+        };
         Ring {
             id,
             count,

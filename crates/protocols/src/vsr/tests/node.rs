@@ -85,7 +85,8 @@ impl Node {
             Level::Memory => Durability::Memory,
         };
         let in_flight_bytes = self.in_flight_bytes;
-        let settings = Settings { durability, kept: self.kept, in_flight_bytes };
+        let (kept, by_membership) = (self.kept, false);
+        let settings = Settings { durability, kept, in_flight_bytes, by_membership };
         self.replica = Some(Replica::new(GROUP, self.me.node, settings));
         let founders = self.founders.clone();
         let forgot = has_started && self.level != Level::Sync;

@@ -73,6 +73,20 @@ impl Pulse {
 impl Replica {
     /// A connection to a host has ended: if it is the primary's, nobody waits to doubt it.
     pub fn on_unlinked(&mut self, peer: NodeId, cx: &mut Context<'_>) {
+        if !self.settings.by_membership {
+            self.doubt_primary(peer, cx);
+        }
+    }
+
+    /// The cluster's membership has removed a host. Told only where groups go by that.
+    pub fn on_removed(&mut self, peer: NodeId, cx: &mut Context<'_>) {
+        invariant!(self.settings.by_membership, "others have their own pulse");
+        self.doubt_primary(peer, cx);
+        let has_log = self.status != Status::Normal || self.head.normal == self.head.view;
+        invariant!(has_log, "who follows a view has its log");
+    }
+
+    fn doubt_primary(&mut self, peer: NodeId, cx: &mut Context<'_>) {
         if self.status == Status::Normal && self.known_primary() == Some(peer) {
             self.pulse.doubt();
             self.spread_doubt(cx);
@@ -200,7 +214,10 @@ impl Replica {
     /// A tick of who does not lead.
     pub(crate) fn tick_member(&mut self, cx: &mut Context<'_>) {
         let silence = cx.now - self.pulse.since;
-        if silence > self.patience() {
+        // Who is between two views waits for no removal: the next primary may be gone as well.
+        let waits = self.settings.by_membership && self.status == Status::Normal;
+        let waits = waits && !mutant!("vsr_goes_by_silence");
+        if silence > self.patience() && !waits {
             self.pulse.doubt();
         }
         if self.pulse.is_doubting {

@@ -61,6 +61,7 @@ impl Hosted {
             durability: settings.durability,
             kept: settings.kept,
             in_flight_bytes: VSR_IN_FLIGHT_BYTES_MAX,
+            by_membership: settings.by_membership,
         };
         Hosted {
             me,

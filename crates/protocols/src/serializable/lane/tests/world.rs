@@ -42,6 +42,7 @@ pub fn settings(hosts: u64, replicas: usize, groups: u64, durability: Durability
         kept,
         sealer,
         commits_reads: false,
+        by_membership: false,
     }
 }
 

@@ -159,3 +159,33 @@ fn an_election_may_end_its_epoch() {
     assert_eq!(world.replica(b).configuration().epoch, Epoch(2), "its own vote ends the election");
     world.settle();
 }
+
+/// Where views follow the membership nobody doubts a primary that is silent, or whose connections
+/// have ended: the members wait until a majority of them is told that it was removed.
+#[test]
+fn a_group_that_goes_by_the_membership_waits_for_it() {
+    let mut world = World::calm(3, 0, Level::Sync);
+    let [a, b, c] = world.order()[..] else { panic!("three lead in turn") };
+    for node in [a, b, c] {
+        let replica = world.nodes[node].replica.as_mut().expect("it is up");
+        replica.settings.by_membership = true;
+    }
+    world.run_ms(60);
+    let request = world.put(a, 1);
+    world.run_ms(60);
+    assert!(world.is_told(request), "it serves as any other");
+    world.crash(a);
+    let gone = world.nodes[a].me.node;
+    for node in [b, c] {
+        world.turn(node, |replica, cx| replica.on_unlinked(gone, cx));
+    }
+    world.run_ms(10_000);
+    assert_eq!(world.serving(), None, "neither silence nor an ended connection is a removal");
+    world.turn(b, |replica, cx| replica.on_removed(gone, cx));
+    world.run_ms(1000);
+    assert_eq!(world.serving(), None, "one of three knows");
+    world.turn(c, |replica, cx| replica.on_removed(gone, cx));
+    world.run_until("another leads", |world| world.serving().is_some());
+    world.compare();
+    world.settle();
+}
