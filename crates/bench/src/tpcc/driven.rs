@@ -35,9 +35,11 @@ use crate::tpcc::transactions::{Attempt, Done};
 /// Names the history of a run; the load's is 0.
 const WRITER: u64 = 1;
 
-/// How an attempt at one of the five transactions ended.
+/// How an attempt at one of the five transactions ended, or what comes before the first one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AttemptEnd {
+    /// All rows are there.
+    Loaded,
     /// It was committed.
     Committed,
     /// It named an item that is not there, so nothing was changed, as it should be.
@@ -106,7 +108,7 @@ impl DrivenTerminal {
     /// What it asks for. It must be told what became of that before it is asked again.
     ///
     /// # Errors
-    /// The tables are not as they were written.
+    /// The rows could not be written, or are not as they were written.
     ///
     /// # Panics
     /// It was asked twice.
@@ -129,7 +131,7 @@ impl DrivenTerminal {
 
     /// How the attempts ended that have ended since this was asked last: known when it asks on.
     #[must_use]
-    pub fn ended(&mut self) -> Vec<AttemptEnd> {
+    pub fn take_ended(&mut self) -> Vec<AttemptEnd> {
         self.exchange.ended.take()
     }
 }
@@ -155,6 +157,7 @@ struct Routine {
 impl Routine {
     async fn run(mut self) -> Result<Infallible, BenchError> {
         let fence = self.load().await?;
+        self.exchange.ended.borrow_mut().push(AttemptEnd::Loaded);
         let mut number = u64::from(self.share.0) * NUMBERS_PER_TERMINAL;
         loop {
             let input = self.inputs.draw();
@@ -285,13 +288,14 @@ mod tests {
             let asked: Vec<_> = terminals.iter_mut().map(|it| it.ask().expect("sound")).collect();
             for (terminal, items) in terminals.iter_mut().zip(asked) {
                 terminal.tell(&transact(&mut values, items), now_ms);
-                for end in terminal.ended() {
+                for end in terminal.take_ended() {
                     *ends.entry(format!("{end:?}")).or_default() += 1;
                 }
             }
         }
         assert!(terminals.iter().all(DrivenTerminal::is_loaded));
         assert!(ends["Committed"] > 1_000 && ends["Aborted"] > 10, "{ends:?}");
+        assert_eq!(ends["Loaded"], 3, "each begins once");
         assert!(ends.contains_key("RolledBack") && !ends.contains_key("Failed"), "{ends:?}");
         let mut facts = Facts::default();
         values.iter().for_each(|(key, value)| facts.add(key, value).expect("a row"));

@@ -324,10 +324,10 @@ fn notes(size: &Size) -> Vec<String> {
             .to_owned(),
         "Three ways are compared in the last rows: the group's own pulse, and beside it \
          connections that end, which is what the engine has; and, as the paper has it, the \
-         membership, which an engine of the lab alone goes by: a group doubts its primary when the \
-         roll has removed it, and not before. The roll is kept by Rapid (`membership.roll=rapid`) \
-         or by PRIME, the paper's own (`prime`). How long Rapid takes with many nodes stands in \
-         [its own pages](../rapid/fig8.md)."
+         membership, which an engine of the lab alone goes by: members doubt a primary because the \
+         roll has removed it, not because it is silent. The roll is kept by Rapid \
+         (`membership.roll=rapid`) or by PRIME, the paper's own (`prime`). How long Rapid takes \
+         with many nodes stands in [its own pages](../rapid/fig8.md)."
             .to_owned(),
         paper::CRASH.to_owned(),
     ]

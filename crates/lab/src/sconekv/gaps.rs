@@ -88,13 +88,15 @@ const HEAD: [&str; 9] = [
     "failed",
 ];
 
-/// The least, the median and the most of what is sorted.
+/// The least, the median (of an even number the upper one) and the most of what is sorted.
 fn spread(sorted: &[f64]) -> Vec<String> {
-    let at = |place: usize| sorted.get(place).map_or("-".to_owned(), |gap| fixed(*gap, 0));
-    vec![at(0), at(sorted.len() / 2), at(sorted.len().saturating_sub(1))]
+    let (Some(least), Some(most)) = (sorted.first(), sorted.last()) else {
+        return vec!["-".to_owned(); 3];
+    };
+    [*least, sorted[sorted.len() / 2], *most].map(|gap| fixed(gap, 0)).to_vec()
 }
 
-/// Clients work, the host is killed, they work on; then it is started again, and catches up.
+/// Clients work, the host is killed, they work on; then it is started again, until it is ready.
 fn once(cluster: &mut Cluster, size: &Size, victim: Victim) -> Result<Report, Failure> {
     let by = ChosenBy::Pulse;
     let crash = Crash { by, hosts: size.hosts, groups: 1, victim, fate: Fate::Killed };
@@ -146,7 +148,8 @@ fn notes(size: &Size) -> Vec<String> {
              hosts are ready. *Stayed*: of all clients of hosts that stay, the one that waited \
              longest, at any time of the try. *Moved*: the same of clients of the host that was \
              killed, which connect to another one at once. *Failed*: operations of all tries that \
-             were answered with an error.",
+             were answered with an error, or not at all: those that the host that was killed had \
+             in hand for its clients, a third of them.",
             size.words(),
             size.keys,
             BEFORE.as_secs(),
@@ -177,6 +180,7 @@ mod tests {
     #[test]
     fn spreads_are_of_what_is_there() {
         assert_eq!(spread(&[1.0, 2.4, 9.0]), ["1", "2", "9"]);
+        assert_eq!(spread(&[1.0, 2.0, 6.0, 9.0]), ["1", "6", "9"]);
         assert_eq!(spread(&[]), ["-", "-", "-"]);
     }
 }

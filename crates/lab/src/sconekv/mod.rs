@@ -130,7 +130,7 @@ const PAGES: [(&str, &str, &str); 13] = [
     ("fig12", "Figure 12", "TPC-C; real hosts"),
     ("fig12-simulated", "Figure 12, simulated", "TPC-C as nodes are added"),
     ("fig13", "Figure 13", "throughput around the crash of a host; real hosts"),
-    ("gaps", "Gaps", "what each client waits for when a host is killed, twenty times; real hosts"),
+    ("gaps", "Gaps", "what each client waits for when a host is killed; real hosts"),
 ];
 
 /// Runs `lab sconekv`.
@@ -207,8 +207,9 @@ fn origin(args: &SconekvArgs, words: &str, place: &str) -> String {
 
 /// What comes before the list of the figures.
 const FIRST: &str = "# The evaluation of SCONEKV, repeated\n\n\
-    `quorate-lab sconekv` writes these pages. The engine is `serializable`, as hosts serve it; the \
-    clients of real hosts are native ones (gRPC). The paper is J. Gonçalves, M. Matos, R. \
+    `quorate-lab sconekv` writes these pages. The engine is `serializable`, as hosts serve it, \
+    unless a row says otherwise; the clients of real hosts are native ones (gRPC), but for those \
+    of the gaps (RESP). The paper is J. Gonçalves, M. Matos, R. \
     Rodrigues: \"SCONEKV: a Scalable, Strongly Consistent Key-Value Store\", and what is said of \
     it is from the text of its §6. Shapes can be compared with the paper's, numbers cannot: it had \
     machines for its hosts and one for its clients.\n\n";

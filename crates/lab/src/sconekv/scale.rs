@@ -245,10 +245,11 @@ fn notes(size: &Size, asked: Scaled) -> Vec<String> {
             format!(
                 "{kept}, {} terminals and {} warehouses for each 20 nodes, customers, orders and \
                  items divided by {}; each terminal is connected to one host, and neither keys in \
-                 nor thinks. They are those of the real hosts, with somebody else's clock. An \
-                 aborted transaction is tried again until it is done; times are from its first \
-                 attempt on. First all rows are written; {counted} The conditions of the standard \
-                 are not checked here: the page of the real hosts has them.",
+                 nor thinks. They are those of the real hosts, without the native client and what \
+                 that asks again. An aborted transaction is tried again until it is done; times \
+                 are from its first attempt on. First all rows are written; {counted} The \
+                 conditions of the standard are not checked here: the page of the real hosts has \
+                 them.",
                 size.terminals_per_twenty, size.warehouses_per_twenty, size.simulated_scale,
             ),
             paper::TPCC.to_owned(),

@@ -128,7 +128,7 @@ impl Size {
             warehouses: 1,
             scale: 100,
             terminals: vec![2, 8],
-            before: Duration::from_secs(1),
+            before: Duration::from_secs(2),
             nodes: vec![8, 16],
             clients_per_twenty: 20,
             keys_per_twenty: 500,

@@ -16,8 +16,8 @@ pub struct Terminals {
 /// A terminal, and what its last attempt is counted by.
 struct Station {
     terminal: DrivenTerminal,
-    /// When the transaction began that it is at.
-    begun: u64,
+    /// When the transaction began that it is at; none while it writes rows.
+    begun: Option<u64>,
     /// When it was told last, and whether that counts.
     heard: (u64, bool),
 }
@@ -26,7 +26,7 @@ impl Terminals {
     /// So many over tables of this size, which they write first.
     #[must_use]
     pub fn new(sizes: Sizes, count: u32, seed: u64) -> Terminals {
-        let station = |terminal| Station { terminal, begun: 0, heard: (0, false) };
+        let station = |terminal| Station { terminal, begun: None, heard: (0, false) };
         let all = DrivenTerminal::all(sizes, seed, count).into_iter().map(station).collect();
         Terminals { all, ended: Ended::default() }
     }
@@ -43,23 +43,22 @@ impl Clients for Terminals {
 
     fn next(&mut self, client: usize, _rng: &mut Rng) -> Operation {
         let station = &mut self.all[client];
-        let items = station.terminal.ask().expect("the tables are as they were written");
+        let items = station.terminal.ask().unwrap_or_else(|error| panic!("{error}"));
         let (at, is_counted) = station.heard;
-        for end in station.terminal.ended() {
+        for end in station.terminal.take_ended() {
             let counted = u64::from(is_counted);
             match end {
                 AttemptEnd::Aborted => self.ended.aborted += counted,
                 AttemptEnd::Failed => self.ended.failed += counted,
-                AttemptEnd::RolledBack => {}
+                AttemptEnd::RolledBack | AttemptEnd::Loaded => {}
                 AttemptEnd::Committed => {
                     self.ended.committed += counted;
-                    if is_counted {
-                        self.ended.times.push(at - station.begun);
-                    }
+                    let time = station.begun.map(|begun| at - begun);
+                    self.ended.times.extend(time.filter(|_| is_counted));
                 }
             }
             if end != AttemptEnd::Aborted {
-                station.begun = at;
+                station.begun = Some(at);
             }
         }
         transact(items)

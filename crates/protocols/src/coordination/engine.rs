@@ -125,7 +125,7 @@ impl Process for Coordination {
             News::Unlinked(peer) => self.unlinked(peer, cx),
             News::Unread(since) => self.unread = Some(since),
             News::Ring(ring) => self.hosts.see(ring, cx.now),
-            News::Roll(roll) => drop(self.hosts.follow(roll, cx.now)),
+            News::Roll(roll) => self.hosts.follow(roll, cx.now),
             News::Keyspace(keyspace) => {
                 self.settings.replicas = keyspace.replicas();
                 self.settings.value_bytes_max = keyspace.value_bytes_max();

@@ -6,7 +6,6 @@
 
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
-use alloc::vec::Vec;
 use quorate_kernel::ids::NodeId;
 use quorate_kernel::mutant;
 use quorate_kernel::ring::{Closing, Ring, RingHost, Standing};
@@ -41,14 +40,13 @@ impl Hosts {
         self.off.retain(|node, _| ring.host(*node).is_some());
     }
 
-    /// The roll has changed; who was removed from it. Who was never on it is none of its business:
-    /// another build may run there, or one that keeps no roll.
-    pub fn follow(&mut self, roll: &Arc<Roll>, now: Time) -> Vec<NodeId> {
-        let before = self.roll.replace(Arc::clone(roll));
-        let nodes = before.iter().flat_map(|before| &before.nodes);
-        let removed: Vec<NodeId> = nodes.copied().filter(|node| !roll.contains(*node)).collect();
-        for node in &removed {
-            self.off.entry(*node).or_insert(now);
+    /// The roll has changed. Who was never on it is none of its business: another build may run
+    /// there, or one that keeps no roll.
+    pub fn follow(&mut self, roll: &Arc<Roll>, now: Time) {
+        if let Some(before) = self.roll.replace(Arc::clone(roll)) {
+            for node in before.nodes.iter().filter(|node| !roll.contains(**node)) {
+                self.off.entry(*node).or_insert(now);
+            }
         }
         self.off.retain(|node, _| !roll.contains(*node));
         if !roll.goes_on {
@@ -58,7 +56,6 @@ impl Hosts {
             let stood = if mutant!("a_standstill_forgives") { now - Time(0) } else { now - still };
             self.off.values_mut().for_each(|since| *since = (*since + stood).min(now));
         }
-        removed
     }
 
     /// The roll, if it says who is there now.
@@ -81,6 +78,11 @@ impl Hosts {
     /// Whether a host is gone for good: it has said so itself, or an operator has.
     pub fn has_left(&self, node: NodeId) -> bool {
         self.standing(node) == Standing::Left && !mutant!("lane_waits_for_who_has_left")
+    }
+
+    /// Whether the roll has removed a host.
+    pub fn is_removed(&self, node: NodeId) -> bool {
+        self.current().is_some() && self.off.contains_key(&node)
     }
 
     /// Whether a host may be given a seat.

@@ -47,6 +47,7 @@ impl Replica {
             nonces: 0,
             pulse: Pulse::new(quorate_kernel::time::Time(0)),
             left: Default::default(),
+            removed: Default::default(),
             held: Op(0),
             owes_ack: false,
             has_started: false,

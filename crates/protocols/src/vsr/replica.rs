@@ -180,6 +180,13 @@ impl Replica {
         self.left = members.filter(|node| *node != self.me && has_left(*node)).collect();
     }
 
+    /// Which members the cluster's membership has removed, as far as this node knows. They may come
+    /// back. Noted only where groups go by that.
+    pub fn note_removed(&mut self, is_removed: impl Fn(NodeId) -> bool) {
+        let members = self.head.configuration.members.iter().copied();
+        self.removed = members.filter(|node| is_removed(*node)).collect();
+    }
+
     /// Goes on executing, after [`Action::Resume`].
     pub fn resume(&mut self, cx: &mut Context<'_>) {
         if !self.go_on_installing(cx) {

@@ -28,9 +28,8 @@ pub struct Settings {
     /// How many bytes of commands may wait to be committed before no more are taken; at most
     /// [`quorate_kernel::limits::VSR_IN_FLIGHT_BYTES_MAX`]. Each member holds as much in memory.
     pub in_flight_bytes: usize,
-    /// Whether a member doubts its primary when the cluster's membership has removed it
-    /// ([`Replica::on_removed`]), and for no other reason: to measure what that takes. Not so of
-    /// groups that serve.
+    /// Whether a member doubts a primary that it follows because the membership has removed it
+    /// ([`Replica::note_removed`]), not because it is silent: to measure that. No group serves so.
     pub by_membership: bool,
 }
 
@@ -239,6 +238,8 @@ pub struct Replica {
     pub(super) pulse: Pulse,
     /// Members that have left the cluster, as far as this node was told: nobody waits for them.
     pub(super) left: BTreeSet<NodeId>,
+    /// Members that the membership has removed, as far as this node was told.
+    pub(super) removed: BTreeSet<NodeId>,
     /// Up to where all members have acknowledged the log, as the primary has told last.
     pub(super) held: Op,
     /// The log has come on since it was acknowledged.

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// Districts of a warehouse, at any scale.
 pub const DISTRICTS: u8 = 10;
-/// The most warehouses of a run.
+/// The most warehouses of a run on real hosts.
 pub const WAREHOUSES_MAX: u16 = 16;
 /// The largest divisor: every district still has orders that are not delivered.
 pub const SCALE_MAX: u32 = 100;

@@ -34,6 +34,7 @@ fn who_is_not_on_the_roll_has_failed_and_who_is_suspected_by_one_alone_has_not()
     hosts.follow(&roll(&[1, 2, 4], true), at(10));
     assert_eq!(hosts.silent(NodeId(3), at(70)), Some(Span::secs(60)));
     assert!(!hosts.may_take(NodeId(3)), "seats are for those on the roll");
+    assert!(hosts.is_removed(NodeId(3)) && !hosts.is_removed(NodeId(2)));
     assert!(!hosts.may_take(NodeId(2)), "and not for those that are silent here");
     assert!(hosts.may_take(NodeId(4)));
     // It has come again: it was away for nothing.
@@ -54,6 +55,7 @@ fn where_the_roll_stands_still_rumours_say_who_has_failed() {
     hosts.follow(&roll(&[1, 2, 3], false), at(10));
     assert_eq!(hosts.silent(NodeId(2), at(61)), Some(Span::secs(51)), "from then on");
     assert!(hosts.may_take(NodeId(4)), "who comes now can be on no roll");
+    assert!(!hosts.is_removed(NodeId(4)), "nobody says who is there");
     // It goes on: the time in which nobody could come does not count.
     hosts.follow(&roll(&[1, 2, 3], true), at(100));
     assert_eq!(hosts.silent(NodeId(4), at(102)), Some(Span::secs(10)));

@@ -138,9 +138,9 @@ pub struct Settings {
     /// Whether transactions that only read are committed as those that write (§6.1), to measure
     /// what it saves that they are not. Not so of keyspaces of the engine.
     pub commits_reads: bool,
-    /// Whether groups change their views only when the roll has removed a primary, as the paper's
-    /// do, to measure what that takes ([`crate::vsr::Settings::by_membership`]). Not so of
-    /// keyspaces of the engine.
+    /// Whether groups doubt a primary because the roll has removed it, as the paper's do, and not
+    /// because it is silent, to measure what that takes ([`crate::vsr::Settings::by_membership`]).
+    /// Not so of keyspaces of the engine.
     pub by_membership: bool,
 }
 

@@ -86,16 +86,6 @@ impl Serializable {
         }
     }
 
-    /// The roll has removed hosts: groups that they led choose other primaries.
-    fn on_removed(&mut self, removed: &[NodeId], cx: &mut Context<'_>) {
-        let groups: Vec<GroupId> = self.groups.keys().copied().collect();
-        for group in groups {
-            for peer in removed {
-                self.call(group, cx, |log, on| log.on_removed(*peer, on));
-            }
-        }
-    }
-
     fn on_turn_end(&mut self, cx: &mut Context<'_>) {
         self.is_ending = true;
         for group in core::mem::take(&mut self.touched) {
@@ -208,12 +198,7 @@ impl Process for Serializable {
                 self.clients.see(ring);
                 self.hosts.see(ring, cx.now);
             }
-            News::Roll(roll) => {
-                let removed = self.hosts.follow(roll, cx.now);
-                if self.settings.by_membership {
-                    self.on_removed(&removed, cx);
-                }
-            }
+            News::Roll(roll) => self.hosts.follow(roll, cx.now),
             News::Keyspace(keyspace) => {
                 self.settings.replicas = keyspace.replicas();
                 self.homes.want(keyspace.setting("groups").parse().unwrap_or(0));

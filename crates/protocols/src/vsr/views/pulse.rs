@@ -73,21 +73,8 @@ impl Pulse {
 impl Replica {
     /// A connection to a host has ended: if it is the primary's, nobody waits to doubt it.
     pub fn on_unlinked(&mut self, peer: NodeId, cx: &mut Context<'_>) {
-        if !self.settings.by_membership {
-            self.doubt_primary(peer, cx);
-        }
-    }
-
-    /// The cluster's membership has removed a host. Told only where groups go by that.
-    pub fn on_removed(&mut self, peer: NodeId, cx: &mut Context<'_>) {
-        invariant!(self.settings.by_membership, "others have their own pulse");
-        self.doubt_primary(peer, cx);
-        let has_log = self.status != Status::Normal || self.head.normal == self.head.view;
-        invariant!(has_log, "who follows a view has its log");
-    }
-
-    fn doubt_primary(&mut self, peer: NodeId, cx: &mut Context<'_>) {
-        if self.status == Status::Normal && self.known_primary() == Some(peer) {
+        let is_reason = !self.settings.by_membership && self.known_primary() == Some(peer);
+        if self.status == Status::Normal && is_reason {
             self.pulse.doubt();
             self.spread_doubt(cx);
             self.consider(cx);
@@ -213,11 +200,7 @@ impl Replica {
 
     /// A tick of who does not lead.
     pub(crate) fn tick_member(&mut self, cx: &mut Context<'_>) {
-        let silence = cx.now - self.pulse.since;
-        // Who is between two views waits for no removal: the next primary may be gone as well.
-        let waits = self.settings.by_membership && self.status == Status::Normal;
-        let waits = waits && !mutant!("vsr_goes_by_silence");
-        if silence > self.patience() && !waits {
+        if self.has_reason_to_doubt(cx.now) {
             self.pulse.doubt();
         }
         if self.pulse.is_doubting {
@@ -227,6 +210,16 @@ impl Replica {
         if self.status == Status::ViewChange {
             self.tick_view_change(cx);
         }
+    }
+
+    /// Whether the primary is silent for too long; or, where groups go by the membership, removed.
+    /// Who is between two views waits for no removal: nobody may be left who leads the next one.
+    fn has_reason_to_doubt(&self, now: Time) -> bool {
+        let goes_by_silence = !self.settings.by_membership || mutant!("vsr_goes_by_silence");
+        if goes_by_silence || self.status != Status::Normal {
+            return now - self.pulse.since > self.patience();
+        }
+        self.known_primary().is_some_and(|primary| self.removed.contains(&primary))
     }
 
     /// For how long this member waits for its primary: the one who would be the next waits least.

@@ -259,6 +259,9 @@ impl Serializable {
     pub(crate) fn tick(&mut self, group: GroupId, cx: &mut Context<'_>) {
         if let Some(hosted) = self.groups.get_mut(&group) {
             hosted.replica.note_left(|node| self.hosts.has_left(node));
+            if self.settings.by_membership {
+                hosted.replica.note_removed(|node| self.hosts.is_removed(node));
+            }
         }
         self.call(group, cx, Replica::tick);
         self.see(group, cx);

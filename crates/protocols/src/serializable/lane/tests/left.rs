@@ -1,14 +1,20 @@
-//! Hosts that have left the cluster: nobody waits for them.
+//! Hosts that have left the cluster: nobody waits for them. And those that the membership removes.
 
-use super::promises::{SOON, bytes};
+use super::promises::{SOON, bytes, led};
 use super::seats::{LONG, fill, founded, has_all};
 use super::traps::leader_and_other;
 use super::world::{World, settings};
+use crate::serializable::lane::Settings;
 use quorate_kernel::ids::{GroupId, NodeId};
+use quorate_kernel::news::News;
 use quorate_kernel::operation::{Operation, Outcome};
+use quorate_kernel::process::Process as _;
 use quorate_kernel::ring::Standing;
+use quorate_kernel::roll::Roll;
 use quorate_kernel::storage::Durability;
 use quorate_kernel::time::Span;
+use std::sync::Arc;
+use std::vec::Vec;
 
 const ONE: GroupId = GroupId(1);
 
@@ -84,4 +90,34 @@ fn who_has_failed_keeps_nobody_from_leaving() {
     };
     assert!(world.run_until(LONG, is_done), "{:?}", world.seats());
     has_all(&mut world, 1, &keys);
+}
+
+/// All hosts that are up are told of a roll.
+fn tell_roll(world: &mut World, number: u64, nodes: &[NodeId]) {
+    let roll = Arc::new(Roll { number, nodes: nodes.into(), goes_on: true, ..Roll::default() });
+    for at in 0..world.hosts.len() {
+        if world.is_up(at) {
+            world.turn(at, |lane, cx| lane.on_news(News::Roll(&roll), cx));
+        }
+    }
+}
+
+/// Where groups go by the membership, as the lab measures them.
+#[test]
+fn another_host_leads_when_the_roll_has_removed_the_primary() {
+    let usual = settings(3, 3, 1, Durability::Sync);
+    let mut world = led(Settings { by_membership: true, ..usual });
+    let all: Vec<NodeId> = world.hosts.iter().map(|host| host.me.node).collect();
+    tell_roll(&mut world, 1, &all);
+    let primary = world.leader(ONE).expect("it is led");
+    world.crash(primary);
+    world.unlink(primary);
+    world.run(Span::secs(5));
+    assert_eq!(world.leader(ONE), None, "the roll has it still");
+    let gone = all[primary];
+    let left: Vec<NodeId> = all.into_iter().filter(|node| *node != gone).collect();
+    tell_roll(&mut world, 2, &left);
+    let put = Operation::put(bytes("k"), bytes("v"));
+    let told = world.ask((primary + 1) % 3, put, SOON);
+    assert!(matches!(told, Outcome::Written { .. }), "{told:?}");
 }
