@@ -307,7 +307,8 @@ fn notes(size: &Size) -> Vec<String> {
              Then all rows are read, and the consistency conditions of the standard checked: \
              nothing that was acknowledged is half there. When it happened is told on the time \
              line to some tenths of a second, the longest time without a commit to a \
-             millisecond. `tx/s after` is from a second after that on.",
+             millisecond; one that lasts until the end is cut off there. `tx/s after` is from a \
+             second after that on.",
             size.replicas,
             size.durability,
             size.warehouses,

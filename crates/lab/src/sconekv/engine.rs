@@ -12,8 +12,8 @@ pub const LOGGED_READS: Engine = Engine {
     ..serializable::ENGINE
 };
 
-/// Groups choose another primary when the membership has removed the one that they have, and not
-/// before (§6.4). Figure 13 measures keyspaces of both.
+/// Members doubt a primary because the membership has removed it, not because it is silent (§6.4):
+/// to measure one crash. Figure 13 measures keyspaces of both.
 pub const BY_MEMBERSHIP: Engine = Engine {
     name: "by-membership",
     open: |opening| Ok(lane(Settings { by_membership: true, ..Settings::of(opening)? })),

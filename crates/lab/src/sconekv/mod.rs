@@ -63,7 +63,8 @@ pub struct SconekvArgs {
     /// How long each run on real hosts is measured, in seconds
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=600))]
     seconds: Option<u64>,
-    /// Real hosts, with three replicas of each key and as many groups as they fill
+    /// Real hosts, with three replicas of each key and as many groups as they fill; marks and gaps
+    /// have numbers of their own
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(3..=16))]
     hosts: Option<u32>,
     /// How durable keyspaces of real hosts are: sync, periodic=MS or memory
@@ -124,11 +125,15 @@ const PAGES: [(&str, &str, &str); 13] = [
     ("fig8", "Figure 8", "workload C, reads alone: no aborts; real hosts"),
     ("fig9", "Figure 9", "workload F, read-modify-write; real hosts"),
     ("ablations", "Switched", "one thing after the other; real hosts"),
-    ("marks", "Marks", "how many transactions three hosts commit; what a second group costs"),
+    (
+        "marks",
+        "Marks",
+        "how many transactions three hosts commit, what a second group costs; real hosts",
+    ),
     ("fig10", "Figure 10", "workload A as nodes are added; simulated"),
     ("fig11", "Figure 11", "workload B as nodes are added; simulated"),
     ("fig12", "Figure 12", "TPC-C; real hosts"),
-    ("fig12-simulated", "Figure 12, simulated", "TPC-C as nodes are added"),
+    ("fig12-simulated", "Figure 12, simulated", "TPC-C as nodes are added; simulated"),
     ("fig13", "Figure 13", "throughput around the crash of a host; real hosts"),
     ("gaps", "Gaps", "what each client waits for when a host is killed; real hosts"),
 ];

@@ -181,7 +181,9 @@ impl Replica {
     }
 
     /// Which members the cluster's membership has removed, as far as this node knows. They may come
-    /// back. Noted only where groups go by that.
+    /// back. Noted only where groups go by that, to measure one crash: a member that is started
+    /// again does not know who was removed before, nor is one doubted that was away too shortly to
+    /// be removed, and has forgotten; and where all were removed views change with every tick.
     pub fn note_removed(&mut self, is_removed: impl Fn(NodeId) -> bool) {
         let members = self.head.configuration.members.iter().copied();
         self.removed = members.filter(|node| is_removed(*node)).collect();
