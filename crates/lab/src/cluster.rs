@@ -299,11 +299,9 @@ fn number_in(value: &Value) -> Option<u64> {
 
 /// The groups of a ring report, each with its version, members and standing; not how far a move is.
 fn groups(ring: &Value) -> String {
-    let keyspaces = ring["keyspaces"].as_array().into_iter().flatten();
-    let groups = keyspaces.flat_map(|keyspace| keyspace["groups"].as_array().into_iter().flatten());
     let word = |group: &Value| {
         let cells = ["group", "version", "members", "standing"].map(|name| group[name].to_string());
         cells.join(" ")
     };
-    groups.map(word).collect()
+    membership::groups(ring).map(word).collect()
 }

@@ -44,8 +44,7 @@ pub fn figure(size: &Size) -> Result<Page, Failure> {
     let kept = keyspaces(size);
     let spec = |kept: &Kept| {
         let Kept { name, engine, groups, durability } = kept;
-        let (engine, replicas) = (engine.name, size.replicas);
-        format!("{name}={engine},replicas={replicas},groups={groups},durability={durability}")
+        size.spec(name, engine, *groups, *durability)
     };
     let specs: Vec<String> = kept.iter().map(spec).collect();
     let specs: Vec<&str> = specs.iter().map(String::as_str).collect();

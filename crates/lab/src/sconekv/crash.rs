@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 /// How long a cluster may take until each group has a primary that its host shows.
 pub(super) const LED_MAX: Duration = Duration::from_secs(20);
 /// How often hosts are asked.
-pub(super) const AGAIN: Duration = Duration::from_millis(100);
+const AGAIN: Duration = Duration::from_millis(100);
 /// How often a primary shall be killed, at most, of several groups.
 const PRIMARIES_MAX: u32 = 2;
 
@@ -215,13 +215,11 @@ pub(super) fn choose(cluster: &Cluster, crash: Crash) -> Result<u32, Failure> {
 type Roles = Vec<(String, String)>;
 
 fn roles(ring: &Value) -> Roles {
-    let keyspaces = ring["keyspaces"].as_array().into_iter().flatten();
-    let groups = keyspaces.flat_map(|it| it["groups"].as_array().into_iter().flatten());
     let role = |group: &Value| {
         let role = group["role"].as_str()?;
         Some((group["group"].to_string(), role.to_owned()))
     };
-    groups.filter_map(role).collect()
+    membership::groups(ring).filter_map(role).collect()
 }
 
 /// The host that is meant, once each group has one primary.

@@ -1,6 +1,6 @@
 //! How long each client waits when a host is killed, try after try.
 
-use super::crash::{AGAIN, ChosenBy, Crash, Fate, LED_MAX, Victim, choose};
+use super::crash::{ChosenBy, Crash, Fate, LED_MAX, Victim, choose};
 use super::real::fill;
 use super::size::{Size, VALUE_BYTES};
 use crate::background::under_load;
@@ -11,6 +11,7 @@ use quorate_chart::svg::{Axis, Chart, Scale, Series, render};
 use quorate_cli::dev::ctl::Order;
 use quorate_cli::exit::Failure;
 use quorate_cli::verbs::cluster::membership;
+use quorate_protocols::serializable;
 use serde_json::Value;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -32,9 +33,7 @@ const VICTIMS: [(Victim, &str); 2] =
 /// The cluster did not start, a run failed, or a host that was started again does not catch up.
 pub fn figure(size: &Size) -> Result<Page, Failure> {
     let size = &Size { keys: size.marked_keys, hosts: size.replicas, ..size.clone() };
-    let (replicas, durability) = (size.replicas, size.durability);
-    let spec =
-        format!("{KEYSPACE}=serializable,replicas={replicas},groups=1,durability={durability}");
+    let spec = size.spec(KEYSPACE, &serializable::ENGINE, 1, size.durability);
     let mut cluster = Cluster::start(size.port_base, size.hosts, &[&spec])?;
     fill(&cluster, KEYSPACE, size)?;
     let mut table = Table::new("gaps", "The longest time without an answer of any client", &HEAD);
@@ -127,16 +126,14 @@ fn once(cluster: &mut Cluster, size: &Size, victim: Victim) -> Result<Report, Fa
         if all.is_ok_and(|all| all.iter().all(|is_ready| *is_ready)) {
             return Ok(report);
         }
-        thread::sleep(AGAIN);
     }
     Err(Failure::failed(format!("host {host} was started again, and is not ready")))
 }
 
 /// Whether a host shows that it has all of the group.
 fn is_ready(ring: &Value) -> bool {
-    let keyspaces = ring["keyspaces"].as_array().into_iter().flatten();
-    let mut groups = keyspaces.flat_map(|it| it["groups"].as_array().into_iter().flatten());
-    groups.any(|group| group["role"].is_string() && group["status"] == "ready")
+    let is_it = |group: &Value| group["role"].is_string() && group["status"] == "ready";
+    membership::groups(ring).any(is_it)
 }
 
 fn notes(size: &Size) -> Vec<String> {

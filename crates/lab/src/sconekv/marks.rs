@@ -7,6 +7,7 @@ use crate::page::{Page, Table, fixed};
 use quorate_bench::{Asking, Distribution, TransactionsReport, Workload};
 use quorate_chart::svg::{Axis, Chart, Scale, Series, render};
 use quorate_cli::exit::Failure;
+use quorate_protocols::serializable;
 
 /// The keyspace of one group.
 const ONE: &str = "one";
@@ -44,8 +45,7 @@ pub fn figure(size: &Size) -> Result<Page, Failure> {
 /// A cluster with these keyspaces, by their numbers of groups, and all keys in each.
 fn cluster(size: &Size, keyspaces: &[(&str, u32)]) -> Result<Cluster, Failure> {
     let spec = |(name, groups): &(&str, u32)| {
-        let (replicas, durability) = (size.replicas, size.durability);
-        format!("{name}=serializable,replicas={replicas},groups={groups},durability={durability}")
+        size.spec(name, &serializable::ENGINE, *groups, size.durability)
     };
     let specs: Vec<String> = keyspaces.iter().map(spec).collect();
     let specs: Vec<&str> = specs.iter().map(String::as_str).collect();

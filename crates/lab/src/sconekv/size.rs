@@ -1,6 +1,7 @@
 //! How large and how long.
 
 use super::SconekvArgs;
+use quorate_kernel::engine::Engine;
 use quorate_kernel::storage::Durability;
 use std::time::Duration;
 
@@ -143,6 +144,13 @@ impl Size {
     #[must_use]
     pub fn groups(&self) -> u32 {
         (self.hosts / self.replicas).max(1)
+    }
+
+    /// A keyspace of real hosts, as `--keyspace` takes it.
+    #[must_use]
+    pub fn spec(&self, name: &str, engine: &Engine, groups: u32, durability: Durability) -> String {
+        let (engine, replicas) = (engine.name, self.replicas);
+        format!("{name}={engine},replicas={replicas},groups={groups},durability={durability}")
     }
 
     /// What real clusters are, for a page.

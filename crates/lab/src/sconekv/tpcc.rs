@@ -45,11 +45,7 @@ pub fn start(
     engine: &Engine,
     settings: &[String],
 ) -> Result<Cluster, Failure> {
-    let engine = engine.name;
-    let spec = format!(
-        "{KEYSPACE}={engine},replicas={},groups={groups},durability={}",
-        size.replicas, size.durability
-    );
+    let spec = size.spec(KEYSPACE, engine, groups, size.durability);
     let keyspace = keyspace::parse(&spec).map_err(Failure::failed)?;
     Cluster::with(size.port_base, hosts, vec![keyspace], settings)
 }

@@ -53,11 +53,8 @@ pub fn figures(
         figures.iter().flat_map(|figure| &figure.lines).any(|line| line.keyspace == name)
     };
     let named = || all.iter().filter(|(name, _)| is_named(name));
-    let spec = |(name, engine): &(&str, &Engine)| {
-        let (engine, replicas, groups) = (engine.name, size.replicas, size.groups());
-        let durability = size.durability;
-        format!("{name}={engine},replicas={replicas},groups={groups},durability={durability}")
-    };
+    let spec =
+        |(name, engine): &(&str, &Engine)| size.spec(name, engine, size.groups(), size.durability);
     let specs: Vec<String> = named().map(spec).collect();
     let specs: Vec<&str> = specs.iter().map(String::as_str).collect();
     let cluster = Cluster::start(size.port_base, size.hosts, &specs)?;

@@ -90,7 +90,7 @@ impl Hosts {
         let host = self.ring.as_ref().and_then(|ring| ring.host(node));
         let is_sound = |host: &RingHost| !host.is_suspected || mutant!("lane_seats_the_absent");
         let is_there = host.is_some_and(|host| host.standing == Standing::Up && is_sound(host));
-        is_there && (self.current().is_none() || !self.off.contains_key(&node))
+        is_there && !self.is_removed(node)
     }
 
     /// If so many members are suspected, or have left, that no majority of them is there: how many.

@@ -228,15 +228,19 @@ fn left(holds: &Value, may_be_needed: bool) -> Option<String> {
     }
 }
 
+/// The groups that a host knows, of all keyspaces.
+pub fn groups(ring: &Value) -> impl Iterator<Item = &Value> {
+    let keyspaces = ring["keyspaces"].as_array().into_iter().flatten();
+    keyspaces.flat_map(|keyspace| keyspace["groups"].as_array().into_iter().flatten())
+}
+
 /// How many groups that a host knows have the node as a member.
 #[must_use]
 pub fn groups_of(ring: &Value, node: &str) -> usize {
-    let keyspaces = ring["keyspaces"].as_array().into_iter().flatten();
-    let groups = keyspaces.flat_map(|keyspace| keyspace["groups"].as_array().into_iter().flatten());
     let is_member = |group: &&Value| {
         group["members"].as_array().is_some_and(|members| members.iter().any(|m| m == node))
     };
-    groups.filter(is_member).count()
+    groups(ring).filter(is_member).count()
 }
 
 #[cfg(test)]
