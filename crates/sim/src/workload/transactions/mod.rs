@@ -50,6 +50,8 @@ struct Client {
     token: Option<Bytes>,
     /// When that was begun, in the world's time.
     began: u64,
+    /// The host that it has asked for it.
+    at: HostIndex,
     /// What it saw last of each key.
     seen: BTreeMap<Bytes, Option<Bytes>>,
     /// How many keys of its host it has read in the end.
@@ -201,6 +203,7 @@ impl Workload for Transactions {
         let id = self.recorder.invoke(ClientId(index as u32), without_ends(&operation), now);
         self.clients[index].open = Some((id, operation.clone()));
         self.clients[index].began = scene.now;
+        self.clients[index].at = host;
         fleet.begin(index, 1, false, scene);
         fleet.send(index, 0, Demand::Operation(operation));
     }
@@ -218,8 +221,11 @@ impl Workload for Transactions {
             return self.quiescence.on_answer(asked.number, outcome);
         };
         let completion = match outcome {
+            // What groups have forgotten, that host alone may know: if it is cut off for good, its
+            // client gives up.
             Outcome::Refused(Refusal::OutcomeOpen { token })
-                if fleet.seats[client].rng.chance_ppm(ASK_PPM) =>
+                if fleet.usable[self.clients[client].at]
+                    && fleet.seats[client].rng.chance_ppm(ASK_PPM) =>
             {
                 return self.ask_on(client, token, fleet, scene);
             }
