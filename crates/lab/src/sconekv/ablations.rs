@@ -27,6 +27,7 @@ struct Kept {
     engine: &'static Engine,
     groups: u32,
     durability: Durability,
+    reads: &'static str,
 }
 
 /// What is switched.
@@ -43,8 +44,8 @@ struct Switched {
 pub fn figure(size: &Size) -> Result<Page, Failure> {
     let kept = keyspaces(size);
     let spec = |kept: &Kept| {
-        let Kept { name, engine, groups, durability } = kept;
-        size.spec(name, engine, *groups, *durability)
+        let Kept { name, engine, groups, durability, reads } = kept;
+        format!("{},reads={reads}", size.spec(name, engine, *groups, *durability))
     };
     let specs: Vec<String> = kept.iter().map(spec).collect();
     let specs: Vec<&str> = specs.iter().map(String::as_str).collect();
@@ -96,7 +97,8 @@ fn name(workload: Workload) -> String {
 
 fn keyspaces(size: &Size) -> Vec<Kept> {
     let engine = &serializable::ENGINE;
-    let kept = |name, groups, durability| Kept { name, engine, groups, durability };
+    let reads = "atomic";
+    let kept = |name, groups, durability| Kept { name, engine, groups, durability, reads };
     let usual = size.groups();
     let (sync, memory) = (Durability::Sync, Durability::Memory);
     let periodic = Durability::Periodic { every_ms: PERIOD_MS };
@@ -111,13 +113,14 @@ fn keyspaces(size: &Size) -> Vec<Kept> {
         all.push(kept("one", 1, size.durability));
     }
     all.push(Kept { engine: &engine::LOGGED_READS, ..kept("logged", usual, size.durability) });
+    all.push(Kept { reads: "any", ..kept("any", usual, size.durability) });
     all.retain(|it| it.name == "usual" || it.name == "many" || is_other(it, size));
     all
 }
 
 fn is_other(kept: &Kept, size: &Size) -> bool {
     let is_usual = kept.groups == size.groups() && kept.durability == size.durability;
-    !is_usual || kept.engine.name != serializable::ENGINE.name
+    !is_usual || kept.engine.name != serializable::ENGINE.name || kept.reads != "atomic"
 }
 
 fn rows(size: &Size, kept: &[Kept], workload: Workload) -> Vec<Switched> {
@@ -133,6 +136,7 @@ fn rows(size: &Size, kept: &[Kept], workload: Workload) -> Vec<Switched> {
     for kept in kept.iter().filter(|it| it.name != "usual") {
         let what = match (kept.name, kept.durability == size.durability) {
             ("logged", _) => "reads are logged".to_owned(),
+            ("any", _) => "reads of any replica".to_owned(),
             (_, true) => groups(kept.groups),
             (_, false) => format!("durability {}", kept.durability),
         };
@@ -191,9 +195,10 @@ fn notes(size: &Size) -> Vec<String> {
              *fast aborts* (who rests on a version that has gone is told so at once), *read-write \
              locks*, and beyond the paper: one message for all that a primary has for a member in \
              a turn, transactions of one group that are looked at as if those before them in the \
-             log were committed, reads that log nothing. *Request targets*: reads go to primaries \
-             alone; a read at any replica is not offered to clients. The entry of a transaction \
-             of one group cannot be had as two-phase commit; beside it stands {}.",
+             log were committed, reads that log nothing. *Request targets*: reads go to primaries, \
+             but for the row `reads of any replica`, where a host reads what it has itself \
+             (`reads=any`). The entry of a transaction of one group cannot be had as two-phase \
+             commit; beside it stands {}.",
             groups(MANY)
         ),
     ]

@@ -165,6 +165,7 @@
 //! | `primary/` | what a primary has in hand |
 //! | `commit/` | commits, votes, decisions, and reads |
 //! | `message.rs`, `number.rs`, `raw.rs`, `timer.rs`, `rules.rs` | words, numbers, times, limits |
+//! | `settings.rs` | what a keyspace can be set to |
 //! | `moves/` | buckets that move from group to group |
 //! | `lane/` | the process: frames, restarts, clients |
 
@@ -180,6 +181,7 @@ mod primary;
 mod raw;
 mod recover;
 mod rules;
+mod settings;
 mod sound;
 mod state;
 #[cfg(test)]

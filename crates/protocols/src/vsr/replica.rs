@@ -162,6 +162,7 @@ impl Replica {
 
     /// Time has passed: called every [`TICK`].
     pub fn tick(&mut self, cx: &mut Context<'_>) {
+        self.pulse.tick(cx.now);
         match self.status {
             Status::Normal if self.primary.is_some() => self.tick_primary(cx),
             Status::Normal | Status::ViewChange => self.tick_member(cx),

@@ -71,6 +71,9 @@ pub struct WorkloadSection {
     /// Whether every write adds one to a number where it stands, which is judged as a counter.
     #[serde(default)]
     pub counts: bool,
+    /// Whether what only reads may show what was committed before, of each key by itself.
+    #[serde(default)]
+    pub old_reads: bool,
     /// How many of a million puts have names, and are sent again to another host.
     #[serde(default)]
     pub named_ppm: u32,

@@ -62,8 +62,13 @@ pub fn read_any(ticket: Ticket, keys: &[Raw], cx: &mut Context<'_>) {
     if !keys.iter().all(|key| cx.state.has(key)) {
         return cx.refuse(ticket, Refused::Moved);
     }
-    let items = load_executed(keys.iter(), cx).and_then(|loaded| loaded.show(keys));
-    match items {
+    let loaded = load_executed(keys.iter(), cx);
+    let is_over = |loaded: &Loaded| loaded.values().any(|item| item.is_expired(cx.wall));
+    if loaded.as_ref().is_ok_and(is_over) && !mutant!("txn_any_shows_what_has_expired") {
+        // The primary removes it.
+        return cx.refuse(ticket, Refused::NotReady);
+    }
+    match loaded.and_then(|loaded| loaded.show(keys)) {
         Ok(items) => cx.reply(ticket, Reply::Items(items)),
         Err(too_large) => cx.refuse(ticket, too_large.into()),
     }

@@ -10,11 +10,12 @@
 //! ```
 //!
 //! # What it promises
-//! A get shows what is current at one moment after it was asked. A put or a delete is a
-//! transaction of one key. A transaction of several items is done at one moment, or not at all,
-//! whichever groups it touches. Who was told that the outcome is unknown may find either; the host
-//! goes on to ask how it ended, so that the groups can forget it, and tells whoever comes with the
-//! token that its client was given (`clients/ended.rs`).
+//! A get shows what is current at one moment after it was asked; with `reads=any` what only reads
+//! may show what was so a little before. A put or a delete is a transaction of one key. A
+//! transaction of several items is done at one moment, or not at all, whichever groups it touches.
+//! Who was told that the outcome is unknown may find either; the host goes on to ask how it ended,
+//! so that the groups can forget it, and tells whoever comes with the token that its client was
+//! given (`clients/ended.rs`).
 //! A listing shows what is current in one group at one moment, page by page.
 //!
 //! # Placement
@@ -94,6 +95,7 @@ mod timer;
 pub use crate::groups::FAILED;
 use crate::groups::{Examinations, Hosts, Outbox, Routes, founders};
 use crate::sealed::Sealer;
+use crate::serializable::settings::is_any;
 use crate::serializable::ENGINE;
 use crate::vsr::Kept;
 use alloc::boxed::Box;
@@ -135,6 +137,9 @@ pub struct Settings {
     pub kept: Kept,
     /// Signs what clients ask with how their transactions ended.
     pub sealer: Sealer,
+    /// Whether what is read first is read of any replica, which may be behind. What is committed
+    /// rests on versions, so it is tried again where they were old (the paper's `any`).
+    pub reads_any: bool,
     /// Whether transactions that only read are committed as those that write (§6.1), to measure
     /// what it saves that they are not. Not so of keyspaces of the engine.
     pub commits_reads: bool,
@@ -176,6 +181,7 @@ impl Settings {
             value_bytes_max: keyspace.value_bytes_max(),
             kept: Kept { entries: pace.get("kept").unwrap_or(KEPT.entries), bytes },
             sealer: Sealer::new(opening.signing_key, b"end"),
+            reads_any: is_any(&keyspace.settings),
             commits_reads: false,
             by_membership: false,
         })

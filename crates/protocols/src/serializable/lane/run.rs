@@ -5,6 +5,7 @@ use super::message::Message;
 use super::timer::Timer;
 use super::{Context, Serializable};
 use crate::serializable::Input;
+use crate::serializable::settings::is_any;
 use crate::vsr::{Replica, TICK, is_known};
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
@@ -203,6 +204,7 @@ impl Process for Serializable {
                 self.settings.replicas = keyspace.replicas();
                 self.homes.want(keyspace.setting("groups").parse().unwrap_or(0));
                 self.settings.value_bytes_max = keyspace.value_bytes_max();
+                self.settings.reads_any = is_any(&keyspace.settings);
             }
             _ => unreachable!("a lane is told what it hears"),
         }

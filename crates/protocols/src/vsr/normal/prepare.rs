@@ -43,7 +43,15 @@ impl Replica {
         entries.into_iter().skip(known).for_each(|entry| self.append(entry, cx));
         invariant!(!is_new || self.log.last().view == view, "a view's entries are appended");
         self.owes_ack = true;
+        self.commit_as_told(commit, cx);
+    }
+
+    /// The primary tells how far entries are committed.
+    pub(crate) fn commit_as_told(&mut self, commit: Op, cx: &mut Context<'_>) {
         self.commit_to(commit, cx);
+        if self.applied >= commit || mutant!("vsr_current_when_told") {
+            self.pulse.executed = Some(cx.now);
+        }
     }
 
     /// Whether entries can follow in the log of this replica's view: its primary has put them

@@ -29,6 +29,10 @@ pub struct Pulse {
     pub begun: Time,
     /// When each member was heard last that has not forgotten.
     pub heard: BTreeMap<NodeId, Time>,
+    /// When this member had last executed all that its primary had told to be committed.
+    pub executed: Option<Time>,
+    /// When time has passed last.
+    ticked: Time,
 }
 
 impl Pulse {
@@ -41,6 +45,8 @@ impl Pulse {
             doubts: BTreeMap::new(),
             begun: now,
             heard: BTreeMap::new(),
+            executed: None,
+            ticked: now,
         }
     }
 
@@ -55,6 +61,14 @@ impl Pulse {
     pub fn hear_primary(&mut self, now: Time) {
         self.since = now;
         self.is_doubting = false;
+    }
+
+    /// Time has passed. What was heard before is old if the node has stood still.
+    pub fn tick(&mut self, now: Time) {
+        if now - self.ticked > DEAF {
+            self.executed = None;
+        }
+        self.ticked = now;
     }
 
     /// The view has started here.
@@ -101,7 +115,7 @@ impl Replica {
         // It says no more than where this node is now: see `Message::BeatOk`.
         cx.send(from.node, Message::BeatOk { view, round }, Release::Early);
         self.held = held;
-        self.commit_to(commit, cx);
+        self.commit_as_told(commit, cx);
         if end > self.log.end() {
             probe!("vsr/behind_a_beat");
             self.ask(from.node, cx);
@@ -297,6 +311,17 @@ impl Replica {
             Status::Recovering | Status::Learner => false,
         };
         follows && is_heard && !mutant!("followers_wait_for_followers")
+    }
+
+    /// Whether it has lately executed all that was committed then: it leads, or a primary has told
+    /// it how far that is. A primary that is cut off tells that for as long as it beats, so what is
+    /// here is older by so much. Who stood still for long may have heard what was said long ago.
+    #[must_use]
+    pub fn is_current(&self, now: Time) -> bool {
+        let is_late = |at: Time| now - at > DEAF && !mutant!("vsr_current_for_good");
+        let leads = self.primary.is_some() && self.hears_majority(now);
+        let follows = self.pulse.executed.is_some_and(|at| !is_late(at));
+        self.status == Status::Normal && (leads || follows) && !is_late(self.pulse.ticked)
     }
 
     /// The other members that this group waits for to go on: none while a majority is there. Who

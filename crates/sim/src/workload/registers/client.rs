@@ -170,6 +170,7 @@ mod tests {
             own_keys: false,
             adds: false,
             counts: false,
+            old_reads: false,
             named_ppm: 0,
             expire_ppm: 0,
             clocks_off_ms: 0,

@@ -9,6 +9,8 @@ use quorate_kernel::operation::Operation;
 use quorate_kernel::rng::Rng;
 use quorate_kernel::transaction::{Condition, Item};
 
+/// A key that nobody reads.
+const UNUSED: &[u8] = b"unused";
 /// How many of a million transactions of one item are asked for as a plain operation.
 const PLAIN_PPM: u32 = 500_000;
 /// How many of a million changes of a key are read before, and how many after.
@@ -32,7 +34,12 @@ impl Transactions {
         let keys = self.keys_of(host);
         let end = keys.len().min(client.finals + self.section.items as usize);
         let items = keys[client.finals..end].iter().map(|key| Item::Get { key: key.clone() });
-        let operation = Operation::Transact { items: items.collect(), name: None };
+        let mut items: Vec<Item> = items.collect();
+        if self.section.old_reads {
+            // What also writes rests on what is current.
+            items.push(Item::Delete { key: Bytes::from_static(UNUSED) });
+        }
+        let operation = Operation::Transact { items, name: None };
         self.clients[index].finals = end;
         operation
     }

@@ -10,6 +10,7 @@
 
 mod draw;
 mod endings;
+mod old;
 mod quiescence;
 
 use super::fleet::{Addressee, End, Fleet, Stage};
@@ -21,6 +22,7 @@ use crate::hosts::machines::Scene;
 use crate::queue::HostIndex;
 use bytes::Bytes;
 use endings::{Endings, without_ends};
+use old::OldReads;
 use quiescence::Quiescence;
 use quorate_check::Judges;
 use quorate_check::history::{ClientId, Completion, History, OperationId, Recorder};
@@ -68,6 +70,8 @@ pub struct Transactions {
     written: u64,
     quiescence: Quiescence,
     endings: Endings,
+    /// Where reads may be old: what was written, and what was read that may not be.
+    old: OldReads,
     /// When a client was told something last.
     latest: Time,
     /// The history since everything was lost, if it ever was.
@@ -87,6 +91,7 @@ impl Transactions {
             written: 0,
             quiescence: Quiescence::default(),
             endings: Endings::default(),
+            old: OldReads::default(),
             latest: Time(0),
             recorder: Recorder::default(),
             past: Vec::new(),
@@ -132,6 +137,13 @@ impl Transactions {
         self.endings.on_told(self.clients[index].began, &operation, &completion);
         self.record_removals(scene.now);
         self.latest = Time(scene.now);
+        let is_old = self.section.old_reads && OldReads::only_reads(&operation);
+        if self.section.old_reads {
+            let times = (self.clients[index].began, scene.now);
+            self.old.end((id, &operation), &completion, times);
+        }
+        // It says nothing of the order then.
+        let completion = if is_old { Completion::Refused } else { completion };
         self.recorder.complete(id, completion, self.latest);
     }
 }
@@ -202,6 +214,9 @@ impl Workload for Transactions {
         let now = Time(scene.now);
         let id = self.recorder.invoke(ClientId(index as u32), without_ends(&operation), now);
         self.clients[index].open = Some((id, operation.clone()));
+        if self.section.old_reads {
+            self.old.begin(id, &operation, scene.now);
+        }
         self.clients[index].began = scene.now;
         self.clients[index].at = host;
         fleet.begin(index, 1, false, scene);
@@ -298,6 +313,7 @@ impl Workload for Transactions {
             (client.open, client.token) = (None, None);
         }
         self.endings.clear();
+        self.old.clear();
         self.past.push(std::mem::take(&mut self.recorder).into_history());
     }
 
@@ -314,7 +330,8 @@ impl Workload for Transactions {
         let last = std::mem::take(&mut self.recorder).into_history();
         let mut findings = Findings::of(judges, self.past.iter().chain([&last]));
         let late = self.endings.take_violation().map(|late| ("expiry", late));
-        findings.violation = findings.violation.or(late);
+        let wrong = self.old.take_violation().map(|wrong| ("old reads", wrong));
+        findings.violation = findings.violation.or(late).or(wrong);
         findings
     }
 }

@@ -57,6 +57,7 @@ impl Serializable {
                     let sheet = Sheet::new(items, self.settings.value_bytes_max, wall(cx));
                     let mut doing = Doing::new(ticket, deadline, sheet);
                     doing.commits_reads = is_transaction && self.settings.commits_reads;
+                    doing.reads_any = self.settings.reads_any;
                     return self.begin_items(doing, cx);
                 }
                 None => Refusal::Unsupported,
@@ -98,6 +99,8 @@ impl Serializable {
     pub(crate) fn attempt(&mut self, mut doing: Doing, cx: &mut Context<'_>) {
         doing.sheet.got.clear();
         doing.is_partly_done = false;
+        // What was read was old: once more it would be as old.
+        doing.reads_any &= doing.conflicts == 0 || mutant!("lane_reads_any_again");
         let mut waits: BTreeMap<GroupId, Vec<Raw>> = BTreeMap::new();
         for key in doing.sheet.to_read().collect::<BTreeSet<Raw>>() {
             waits.entry(self.homes.group_of(&key)).or_default().push(key);
@@ -115,6 +118,13 @@ impl Serializable {
         let is_done = doing.sheet.evaluate().is_ok() && doing.sheet.changes();
         if is_done || doing.commits_reads {
             return self.commit(doing, cx);
+        }
+        let reads = |item: &Item| matches!(item, Item::Get { .. } | Item::Lifetime { .. });
+        let only_reads = doing.sheet.items().iter().all(reads);
+        if doing.asks_any() && !only_reads && !mutant!("lane_refuses_by_old_reads") {
+            // That nothing is done rests on what is current.
+            doing.reads_any = false;
+            return self.attempt(doing, cx);
         }
         // It only reads, or changes nothing because of what it has read.
         let mut waits: BTreeMap<GroupId, BTreeMap<Raw, Version>> = BTreeMap::new();
@@ -210,6 +220,7 @@ impl Doing {
             priority: None,
             conflicts: 0,
             commits_reads: false,
+            reads_any: false,
             read_from: 0,
             is_partly_done: false,
             phase: Phase::Reading(BTreeMap::new()),
@@ -226,6 +237,11 @@ impl Doing {
             Phase::Committing { shares, .. } => shares.iter().any(|(_, it)| !it.acts.is_empty()),
             _ => false,
         }
+    }
+
+    /// Whether it is read of any replica what is asked now.
+    pub fn asks_any(&self) -> bool {
+        self.reads_any && matches!(self.phase, Phase::Reading(_))
     }
 
     /// A host is asked, for a group.

@@ -33,7 +33,11 @@ impl Serializable {
         if !doing.has_asked(group, from.node) {
             return cx.fx.refuse("who was asked answers");
         }
-        if !matches!(reply, Reply::Refused(Refused::NotPrimary | Refused::NotReady)) {
+        let is_of_any = doing.asks_any();
+        if is_of_any && matches!(reply, Reply::Refused(_)) {
+            return self.read_strictly(question, cx);
+        }
+        if !is_of_any && !matches!(reply, Reply::Refused(Refused::NotPrimary | Refused::NotReady)) {
             self.routes.answers(group, from.node, cx.now);
         }
         match (reply, &mut doing.phase) {
@@ -85,6 +89,16 @@ impl Serializable {
             // What answers another question than the one that is open is late.
             _ => {}
         }
+    }
+
+    /// A replica did not answer, whatever it is: primaries know better. They are asked anew, as
+    /// what was asked of replicas may still be answered.
+    pub(super) fn read_strictly(&mut self, question: u64, cx: &mut Context<'_>) {
+        probe!("serializable/lane_reads_strictly");
+        let Some(mut doing) = self.clients.remove(question) else { return };
+        invariant!(doing.asks_any(), "it was asked of replicas");
+        doing.reads_any = false;
+        self.attempt(doing, cx);
     }
 
     /// A group tells how a transaction ended of which only that is asked.

@@ -46,6 +46,9 @@ pub struct Doing {
     /// Whether it is committed like what writes, though it only reads: what was read has changed
     /// too often.
     pub commits_reads: bool,
+    /// Whether what it reads first may be of any replica. If one is not to be had, or what it has
+    /// was old, primaries are asked.
+    pub reads_any: bool,
     /// Of how many groups it has read in this attempt.
     pub read_from: usize,
     /// Whether a group has said that it has done its share of this attempt.
@@ -114,10 +117,14 @@ impl Phase {
         }
     }
 
-    /// What is asked of a group; nothing if it has answered, or is not asked.
-    fn message(&self, question: u64, group: GroupId) -> Option<Message> {
+    /// What is asked of a group, of any replica or of the primary; nothing if it has answered, or
+    /// is not asked.
+    fn message(&self, question: u64, group: GroupId, of_any: bool) -> Option<Message> {
         let request = match self {
-            Phase::Reading(waits) => Request::Read { keys: waits.get(&group)?.clone() },
+            Phase::Reading(waits) => {
+                let keys = waits.get(&group)?.clone();
+                if of_any { Request::ReadAny { keys } } else { Request::Read { keys } }
+            }
             Phase::Checking(waits) => Request::Check { reads: waits.get(&group)?.clone() },
             Phase::Committing { shares, .. } => {
                 let place = shares.binary_search_by_key(&group, |(of, _)| *of).ok()?;
@@ -267,9 +274,13 @@ impl Serializable {
         }
         doing.is_held = false;
         let groups = of.map_or_else(|| doing.phase.groups(), |group| Vec::from([group]));
+        let of_any = doing.asks_any();
         for group in groups {
-            let Some(node) = self.routes.primary(group) else { continue };
-            if let Some(message) = doing.phase.message(question, group) {
+            // Of its own replica, if there is one.
+            let is_here = of_any && self.groups.contains_key(&group);
+            let node = if is_here { Some(cx.me.node) } else { self.routes.primary(group) };
+            let Some(node) = node else { continue };
+            if let Some(message) = doing.phase.message(question, group, of_any) {
                 doing.note_asked(group, node);
                 // A question, and what a client asks for: both promise nothing.
                 cx.fx.send_early(node, message);
@@ -317,6 +328,13 @@ impl Serializable {
             doing.wait = Span((doing.wait.0 * 2).min(most));
             doing.again = now + doing.wait;
             self.counters.retries += 1;
+            if doing.asks_any() {
+                if !mutant!("lane_late_reads_count") {
+                    self.read_strictly(question, cx);
+                    continue;
+                }
+                doing.reads_any = false;
+            }
             for group in doing.phase.groups() {
                 if let Some(node) = doing.asked.get(&group).and_then(|asked| asked.last()) {
                     self.routes.is_late(group, *node, (asked, now));

@@ -3,6 +3,7 @@
 //! Answers tell what a majority has: nothing of it waits for this node's own disk, so they leave at
 //! once.
 
+use super::hosted::Hosted;
 use super::questions::PeerRequest;
 use crate::serializable::lane::message::{LISTED_KEYS_MAX, Message};
 use crate::serializable::lane::places::homes::Homes;
@@ -29,6 +30,9 @@ impl Serializable {
         if !Self::is_sound(group, &request) {
             return cx.fx.refuse("a group is asked for keys, of groups of the keyspace");
         }
+        if matches!(request, Request::ReadAny { .. }) {
+            return self.on_ask_any(from, (question, group), request, cx);
+        }
         let coordinator = match &request {
             Request::Commit(commit) => commit.groups.first().copied(),
             _ => Some(group),
@@ -51,6 +55,35 @@ impl Serializable {
         if let Some(hosted) = hosted.filter(|_| !mutant!("lane_share_stays_asked")) {
             hosted.questions.take(ticket);
         }
+    }
+
+    /// Whoever serves a client asks for keys as the replica here has them. One that has not lately
+    /// executed all that was committed has what may be old for long: it says nothing.
+    fn on_ask_any(
+        &mut self,
+        from: Incarnation,
+        (question, group): (u64, GroupId),
+        request: Request,
+        cx: &mut Context<'_>,
+    ) {
+        invariant!(matches!(request, Request::ReadAny { .. }), "all else is for who leads");
+        let hosted = self.groups.get_mut(&group);
+        let is_current = |it: &Hosted| it.replica.is_current(cx.now);
+        let is_current = |it: &Hosted| is_current(it) || mutant!("lane_reads_who_is_cut_off");
+        let Some(hosted) = hosted.filter(|it| is_current(it)) else {
+            let reply = Reply::Refused(Refused::NotReady);
+            return cx.fx.send_early(from, Message::Told { question, group, reply });
+        };
+        if hosted.questions.find(from, question).is_some() {
+            return cx.fx.refuse("a question is asked of any replica, or of the primary");
+        }
+        self.tickets += 1;
+        let ticket = Ticket(self.tickets);
+        hosted.questions.add(ticket, PeerRequest { from, question, list: None });
+        self.handle(group, Input::Request { ticket, request }, cx);
+        let hosted = self.groups.get(&group);
+        let is_answered = hosted.is_none_or(|it| it.questions.get(ticket).is_none());
+        invariant!(is_answered, "what is here is told at once");
     }
 
     /// Whoever serves a client asks for keys of a group.

@@ -2,9 +2,10 @@
 
 use super::promises::{SOON, bytes, key_of, led, put_of, three, transact};
 use super::world::{World, settings};
-use crate::serializable::lane::Settings;
 use crate::serializable::lane::places::place::{self, BUCKETS, Shape};
+use crate::serializable::lane::{Message, Settings};
 use bytes::Bytes;
+use quorate_kernel::expiry::Expiry;
 use quorate_kernel::ids::GroupId;
 use quorate_kernel::operation::{Cursor, Operation, Outcome, Refusal};
 use quorate_kernel::storage::Durability;
@@ -136,4 +137,91 @@ fn a_listing_waits_for_what_its_client_may_know() {
         Outcome::Page { keys, .. } => assert_eq!(keys, [key_of(other, groups)]),
         other => panic!("{other:?} is no page"),
     }
+}
+
+/// Three hosts with one group, whose reads are of any replica; where it is led, and another member,
+/// which has a key's first value.
+fn any() -> (World, usize, usize) {
+    let usual = settings(3, 3, 1, Durability::Sync);
+    let mut world = led(Settings { reads_any: true, ..usual });
+    let primary = world.leader(GroupId(1)).expect("it is led");
+    let put = Operation::put(bytes("k"), bytes("old"));
+    assert_eq!(world.ask(primary, put, SOON), Outcome::written());
+    world.run(Span::secs(1));
+    (world, primary, (primary + 1) % 3)
+}
+
+/// A member hears of the log no more, and another value is put.
+fn behind() -> (World, usize) {
+    let (mut world, primary, member) = any();
+    world.take(move |from, to, message| {
+        (from, to) == (primary, member) && matches!(message, Message::Log(_))
+    });
+    let put = Operation::put(bytes("k"), bytes("new"));
+    assert_eq!(world.ask(primary, put, SOON), Outcome::written());
+    (world, member)
+}
+
+#[test]
+fn a_read_of_any_replica_asks_no_other_host_where_there_is_one() {
+    let (mut world, _, member) = any();
+    let asked = |world: &World| world.sent.get("Ask").copied();
+    let before = asked(&world);
+    let get = Operation::get(bytes("k"));
+    assert_eq!(world.ask(member, get, SOON), Outcome::value(Some(bytes("old"))));
+    assert_eq!(asked(&world), before);
+}
+
+/// Such a read may be old; what is written rests on it, and finds out.
+#[test]
+fn what_rests_on_an_old_read_is_not_done() {
+    let (mut world, member) = behind();
+    let get = || Operation::get(bytes("k"));
+    assert_eq!(world.ask(member, get(), SOON), Outcome::value(Some(bytes("old"))), "it is behind");
+    let check = Item::Check { key: bytes("k"), holds: Condition::Value(bytes("old")) };
+    let put = Item::Put { key: bytes("k"), value: bytes("wrong"), expiry: Expiry::Never };
+    let told = world.ask(member, transact(Vec::from([check, put])), SOON);
+    assert_eq!(told, Outcome::Refused(Refusal::Unmet { item: 0 }));
+    let process = world.hosts[member].process.as_ref().expect("it is up");
+    assert_eq!(process.counters.conflicts, 1, "what is read again is current");
+    let primary = world.leader(GroupId(1)).expect("it is led");
+    assert_eq!(world.ask(primary, get(), SOON), Outcome::value(Some(bytes("new"))));
+}
+
+#[test]
+fn nothing_is_refused_because_of_an_old_read() {
+    let (mut world, member) = behind();
+    let check = Item::Check { key: bytes("k"), holds: Condition::Value(bytes("new")) };
+    let put = Item::Put { key: bytes("k"), value: bytes("newer"), expiry: Expiry::Never };
+    let told = world.ask(member, transact(Vec::from([check, put])), SOON);
+    assert!(matches!(told, Outcome::Transacted(_)), "{told:?}");
+}
+
+#[test]
+fn who_hears_of_no_primary_shows_nothing_of_its_own() {
+    let (mut world, member) = behind();
+    world.run(Span::millis(500));
+    let told = world.ask(member, Operation::get(bytes("k")), SOON);
+    assert_eq!(told, Outcome::value(Some(bytes("new"))), "the primary is asked");
+}
+
+/// A replica answers late, when the primary was asked: that is another question.
+#[test]
+fn a_late_answer_of_a_replica_is_not_taken_for_the_primarys() {
+    let usual = settings(4, 3, 1, Durability::Sync);
+    let mut world = World::new(7, 4, Settings { reads_any: true, ..usual });
+    assert!(world.run_until(SOON, |world| world.leader(GroupId(1)).is_some()));
+    let has_none =
+        |at: &usize| world.hosts[*at].process.as_ref().is_some_and(|it| it.groups.is_empty());
+    let host = (0..4).find(has_none).expect("one is no member");
+    assert_eq!(world.ask(host, Operation::put(bytes("k"), bytes("v")), SOON), Outcome::written());
+    world.take(move |_, to, message| to == host && matches!(message, Message::Told { .. }));
+    let ticket = world.request(host, Operation::get(bytes("k")), SOON);
+    world.run_to_taken(2, Span::secs(1));
+    let taken = world.taken();
+    let is_told = |world: &World| world.answers.iter().any(|(_, of, _)| *of == ticket);
+    world.let_come(&taken[0]);
+    assert!(!is_told(&world), "it was of any replica");
+    world.let_come(&taken[1]);
+    assert!(is_told(&world), "it is of the primary");
 }

@@ -41,6 +41,7 @@ pub fn settings(hosts: u64, replicas: usize, groups: u64, durability: Durability
         purged,
         kept,
         sealer,
+        reads_any: false,
         commits_reads: false,
         by_membership: false,
     }

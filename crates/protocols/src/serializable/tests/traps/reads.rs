@@ -150,6 +150,22 @@ fn expiring(world: &mut World, name: &str, in_ms: u64) {
 }
 
 #[test]
+fn a_replica_does_not_show_what_has_expired() {
+    let mut world = World::new(1);
+    expiring(&mut world, "1x", 100);
+    let ask = |world: &mut World| world.ask(ONE, Request::ReadAny { keys: Vec::from([key("1x")]) });
+    let early = ask(&mut world);
+    assert!(matches!(world.answer(early), Some(Reply::Items(_))));
+    world.now = world.now + quorate_kernel::time::Span::millis(200);
+    let late = ask(&mut world);
+    assert_eq!(
+        world.answer(late),
+        Some(&Reply::Refused(Refused::NotReady)),
+        "the primary removes it"
+    );
+}
+
+#[test]
 fn what_was_seen_to_have_expired_is_not_seen_again() {
     let mut world = World::new(1);
     expiring(&mut world, "1x", 100);

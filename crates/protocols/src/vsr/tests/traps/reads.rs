@@ -91,3 +91,35 @@ fn a_primary_that_copies_shows_nothing() {
     assert!(world.replica(a).primary.is_none(), "it leads no more");
     world.settle();
 }
+
+/// A primary that is cut off with a member says that it doubts itself, as long as the cut lasts.
+#[test]
+fn who_is_cut_off_with_its_primary_is_not_current_for_long() {
+    let mut world = World::calm(5, 0, Level::Sync);
+    let [a, b, c, ..] = world.order()[..] else { panic!("five lead in turn") };
+    world.run_ms(200);
+    assert!([a, b, c].iter().all(|node| world.replica(*node).is_current(world.now)));
+    world.cut(&[a, b]);
+    world.run_ms(1500);
+    assert!([a, b].iter().all(|node| !world.replica(*node).is_current(world.now)));
+    assert!(world.replica(c).is_current(world.now), "the others go on");
+    world.settle();
+}
+
+/// A member hears how far entries are committed, and lacks them.
+#[test]
+fn who_lacks_what_is_committed_is_not_current() {
+    let mut world = World::calm(3, 0, Level::Sync);
+    let [a, b, _] = world.order()[..] else { panic!("three lead in turn") };
+    world.run_ms(200);
+    world.lose(move |_, to, message| {
+        to == b && matches!(message, Message::Prepare { .. } | Message::NewState { .. })
+    });
+    world.put_many(a, 3);
+    world.run_ms(600);
+    assert!(!world.replica(b).is_current(world.now), "beats do not make it so");
+    world.lose(|_, _, _| false);
+    world.run_ms(300);
+    assert!(world.replica(b).is_current(world.now));
+    world.settle();
+}
