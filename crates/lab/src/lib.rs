@@ -51,8 +51,13 @@ use quorate_sim::args::SimArgs;
 use std::process::ExitCode;
 
 /// What the hosts that are measured serve beside the engines of the product.
-pub const ENGINES: &[&Engine] =
-    &[&quorums::ENGINE, &sconekv::engine::LOGGED_READS, &sconekv::engine::BY_MEMBERSHIP];
+pub const ENGINES: &[&Engine] = &[
+    &quorums::ENGINE,
+    &sconekv::engine::LOGGED_READS,
+    &sconekv::engine::BY_MEMBERSHIP,
+    &sconekv::engine::SLOW_ABORTS,
+    &sconekv::engine::ONE_LOCK,
+];
 
 /// What scenarios can name beside the engines of the product.
 pub const SIMULATED: &[&Engine] = &[&quorums::ENGINE, &quorate_merkle::rules::MERKLE];

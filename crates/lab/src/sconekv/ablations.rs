@@ -112,7 +112,13 @@ fn keyspaces(size: &Size) -> Vec<Kept> {
     if usual != 1 {
         all.push(kept("one", 1, size.durability));
     }
-    all.push(Kept { engine: &engine::LOGGED_READS, ..kept("logged", usual, size.durability) });
+    for (name, engine) in [
+        ("logged", &engine::LOGGED_READS),
+        ("slow", &engine::SLOW_ABORTS),
+        ("alone", &engine::ONE_LOCK),
+    ] {
+        all.push(Kept { engine, ..kept(name, usual, size.durability) });
+    }
     all.push(Kept { reads: "any", ..kept("any", usual, size.durability) });
     all.retain(|it| it.name == "usual" || it.name == "many" || is_other(it, size));
     all
@@ -136,6 +142,8 @@ fn rows(size: &Size, kept: &[Kept], workload: Workload) -> Vec<Switched> {
     for kept in kept.iter().filter(|it| it.name != "usual") {
         let what = match (kept.name, kept.durability == size.durability) {
             ("logged", _) => "reads are logged".to_owned(),
+            ("slow", _) => "no fast aborts".to_owned(),
+            ("alone", _) => "no read locks".to_owned(),
             ("any", _) => "reads of any replica".to_owned(),
             (_, true) => groups(kept.groups),
             (_, false) => format!("durability {}", kept.durability),
@@ -191,14 +199,15 @@ fn notes(size: &Size) -> Vec<String> {
          `periodic`: it will be within that time; `memory`)."
             .to_owned(),
         format!(
-            "Of the paper's optimizations (§5) ours have no switch, so they are in all rows: \
-             *fast aborts* (who rests on a version that has gone is told so at once), *read-write \
-             locks*, and beyond the paper: one message for all that a primary has for a member in \
-             a turn, transactions of one group that are looked at as if those before them in the \
-             log were committed, reads that log nothing. *Request targets*: reads go to primaries, \
-             but for the row `reads of any replica`, where a host reads what it has itself \
-             (`reads=any`). The entry of a transaction of one group cannot be had as two-phase \
-             commit; beside it stands {}.",
+            "Of the paper's optimizations (§5) *fast aborts* are in all rows but `no fast aborts` \
+             (who rests on a version that has gone waits for its keys there, and fails then), \
+             *read-write locks* in all but `no read locks` (a key that is only read is held \
+             alone), both by engines of the lab alone; *request targets* are primaries but in \
+             `reads of any replica`, where a host reads what it has itself (`reads=any`). What is \
+             beyond the paper has no switch: one message for all that a primary has for a member \
+             in a turn, transactions of one group that are looked at as if those before them in \
+             the log were committed, and the one entry of such a transaction; beside that stands \
+             {}.",
             groups(MANY)
         ),
     ]

@@ -3,6 +3,7 @@
 //! The lane that comes with the engine keeps one of these beside each [`crate::vsr::Replica`], and
 //! hands it what that tells.
 
+use super::commit::optimizations::Optimizations;
 use super::execute::act::WallMs;
 use super::execute::apply::Executed;
 use super::message::{Message, Refused, Reply, Request};
@@ -150,6 +151,7 @@ impl Context<'_> {
 /// A group at a node: what it has in hand while it leads.
 #[derive(Debug)]
 pub struct Member {
+    optimizations: Optimizations,
     primary: Option<Primary>,
     wanted: Option<super::lane::Shape>,
 }
@@ -157,8 +159,8 @@ pub struct Member {
 impl Member {
     /// One that does not lead.
     #[must_use]
-    pub fn new() -> Member {
-        Member { primary: None, wanted: None }
+    pub fn new(optimizations: Optimizations) -> Member {
+        Member { optimizations, primary: None, wanted: None }
     }
 
     /// Whether it takes itself for the primary.
@@ -176,7 +178,7 @@ impl Member {
     /// Takes an input.
     pub fn handle(&mut self, input: Input, cx: &mut Context<'_>) {
         if self.primary.is_none() && mutant!("txn_serve_before_replay") {
-            self.primary = Some(Primary::new(cx));
+            self.primary = Some(Primary::new(self.optimizations, cx));
         }
         if let Input::Wanted(wanted) = input {
             self.wanted = Some(wanted);
@@ -184,7 +186,7 @@ impl Member {
         match (&mut self.primary, input) {
             (before, Input::Serving) => {
                 let kept = before.take().filter(|_| mutant!("txn_tail_validated_across_views"));
-                let mut primary = Primary::new(cx);
+                let mut primary = Primary::new(self.optimizations, cx);
                 primary.moving.wanted = self.wanted;
                 if let Some(kept) = kept {
                     primary.tail = kept.tail;
@@ -235,6 +237,6 @@ impl Member {
 
 impl Default for Member {
     fn default() -> Member {
-        Member::new()
+        Member::new(Optimizations::default())
     }
 }

@@ -188,6 +188,7 @@ mod state;
 mod tests;
 mod timer;
 
+pub use commit::optimizations::Optimizations;
 pub use engine::{Action, Context, Input, Member};
 pub use execute::act::{
     Act, ActError, Condition, Done, Effect, Expiry, PASSED, Results, WallMs, When,

@@ -57,9 +57,10 @@ pub(crate) fn keys_of(commit: &Commit) -> impl Iterator<Item = &Raw> {
     commit.reads.keys().chain(commit.acts.iter().map(|(key, _)| key))
 }
 
-/// How the keys of a share are to be held.
-pub(super) fn modes_of(commit: &Commit) -> BTreeMap<Raw, Mode> {
-    let shared = commit.reads.keys().map(|key| (key.clone(), Mode::Shared));
+/// How the keys of a share are to be held: those that it only rests on with others, if that may be.
+pub(super) fn modes_of(commit: &Commit, may_share: bool) -> BTreeMap<Raw, Mode> {
+    let mode = if may_share { Mode::Shared } else { Mode::Exclusive };
+    let shared = commit.reads.keys().map(|key| (key.clone(), mode));
     let exclusive = commit.acts.iter().map(|(key, _)| (key.clone(), Mode::Exclusive));
     shared.chain(exclusive).collect()
 }

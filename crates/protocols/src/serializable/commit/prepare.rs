@@ -78,7 +78,7 @@ impl Primary {
         if has_it || self.tail.moves(tx) {
             return;
         }
-        let modes = Arc::new(modes_of(&commit));
+        let modes = Arc::new(modes_of(&commit, self.optimizations.shared_locks));
         let mark = commit.mark.min(tx.counter);
         let commit = Arc::new(Commit { mark, ..commit });
         // Also one that has voted: its vote may be taken back.
@@ -153,14 +153,18 @@ impl Primary {
             loaded.insert(key, gone);
         }
         // Versions only grow, so what does not fit now never will, whoever holds the key.
-        if let Some(cause) = mismatch(&commit, &loaded) {
-            return self.vote_no(tx, &commit, cause, cx);
+        let gone = mismatch(&commit, &loaded);
+        if let (Some(cause), true) = (&gone, self.optimizations.fast_aborts) {
+            return self.vote_no(tx, &commit, cause.clone(), cx);
         }
         let owners = self.owners(tx, &modes, cx);
         let waits = modes.iter().any(|(key, mode)| self.waits_before(rank, key, *mode));
         if !owners.is_empty() || waits {
             self.enqueue(rank, cx);
             return self.revoke_younger(rank, &owners, cx);
+        }
+        if let Some(cause) = gone {
+            return self.vote_no(tx, &commit, cause, cx);
         }
         self.dequeue(tx);
         match self.evaluate(&commit, &modes, &loaded, cx) {

@@ -96,7 +96,7 @@ pub use crate::groups::FAILED;
 use crate::groups::{Examinations, Hosts, Outbox, Routes, founders};
 use crate::sealed::Sealer;
 use crate::serializable::settings::is_any;
-use crate::serializable::ENGINE;
+use crate::serializable::{ENGINE, Optimizations};
 use crate::vsr::Kept;
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -140,6 +140,8 @@ pub struct Settings {
     /// Whether what is read first is read of any replica, which may be behind. What is committed
     /// rests on versions, so it is tried again where they were old (the paper's `any`).
     pub reads_any: bool,
+    /// How groups lock, and when they abort. All that there is, but to measure what it is worth.
+    pub optimizations: Optimizations,
     /// Whether transactions that only read are committed as those that write (§6.1), to measure
     /// what it saves that they are not. Not so of keyspaces of the engine.
     pub commits_reads: bool,
@@ -182,6 +184,7 @@ impl Settings {
             kept: Kept { entries: pace.get("kept").unwrap_or(KEPT.entries), bytes },
             sealer: Sealer::new(opening.signing_key, b"end"),
             reads_any: is_any(&keyspace.settings),
+            optimizations: Optimizations::default(),
             commits_reads: false,
             by_membership: false,
         })

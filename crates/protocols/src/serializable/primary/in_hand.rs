@@ -4,6 +4,7 @@
 use super::ahead::Ahead;
 use super::round::Round;
 use super::tail::Tail;
+use crate::serializable::commit::optimizations::Optimizations;
 use crate::serializable::commit::read::Reading;
 use crate::serializable::engine::Context;
 use crate::serializable::execute::act::WallMs;
@@ -51,6 +52,8 @@ pub struct Telling {
 /// A primary.
 #[derive(Debug)]
 pub struct Primary {
+    /// How it locks, and when it aborts.
+    pub optimizations: Optimizations,
     /// What is in the log and not executed.
     pub tail: Tail,
     /// How many of those entries were handed to the log; the others wait for room.
@@ -115,8 +118,9 @@ pub struct Primary {
 
 impl Primary {
     /// One that has nothing in hand.
-    pub fn new(cx: &Context<'_>) -> Primary {
+    pub fn new(optimizations: Optimizations, cx: &Context<'_>) -> Primary {
         Primary {
+            optimizations,
             tail: Tail::default(),
             handed: 0,
             handed_bytes: 0,

@@ -105,7 +105,7 @@ impl Lanes {
             me: Incarnation { node: NodeId(node as u64 + 1), start: Start(0) },
             replica: None,
             machine: Noted { state: State::new(GroupId(group)), executed: Vec::new() },
-            member: Member::new(),
+            member: Member::default(),
             disk: Disk::default(),
         };
         let all = (1..=groups).map(|id| (0..NODES).map(|node| hosted(id, node)).collect());
@@ -133,7 +133,7 @@ impl Lanes {
         let its = &mut self.groups[at.0][at.1];
         its.me.start = its.me.start.next();
         its.machine = Noted { state: State::new(its.group), executed: Vec::new() };
-        its.member = Member::new();
+        its.member = Member::default();
         let settings = Settings {
             durability: Durability::Sync,
             kept: Kept { entries: 12, bytes: 0 },

@@ -4,9 +4,9 @@ use super::world::{Disk, World, key, put, tx};
 use crate::serializable::execute::head;
 use crate::serializable::primary::in_hand::Primary;
 use crate::serializable::{
-    Cause, Change, Context, Counted, Dropped, Effect, Entry, Head, Input, Message, Outcome,
-    Prepared, Rank, Raw, Recorded, Request, Share, State, Stored, TakenBack, TxId, Version,
-    VoteSeq, keys, rules,
+    Cause, Change, Context, Counted, Dropped, Effect, Entry, Head, Input, Message, Optimizations,
+    Outcome, Prepared, Rank, Raw, Recorded, Request, Share, State, Stored, TakenBack, TxId,
+    Version, VoteSeq, keys, rules,
 };
 use crate::vsr::{Machine, Op};
 use bytes::{Bytes, BytesMut};
@@ -279,7 +279,7 @@ fn what_no_member_would_take_is_not_proposed() {
     let now = quorate_kernel::time::Time(0);
     let (state, table, is_settled) = (&state, &disk, true);
     let mut cx = Context { state, is_settled, life: 0, table, now, wall: 5, out: &mut out };
-    let mut primary = Primary::new(&cx);
+    let mut primary = Primary::new(Optimizations::default(), &cx);
     primary.propose(Entry::Horizon { counter: u64::MAX - 1 }, &mut cx);
     assert_eq!(cx.out.len(), 1, "this one they take");
     primary.propose(Entry::Horizon { counter: u64::MAX }, &mut cx);

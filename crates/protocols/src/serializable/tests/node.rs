@@ -81,7 +81,7 @@ impl Group {
     pub fn new(id: GroupId) -> Group {
         let replica = || Replica {
             state: State::new(id),
-            member: Member::new(),
+            member: Member::default(),
             disk: Disk::default(),
             applied: 0,
             skew_ms: 0,

@@ -10,6 +10,7 @@ mod losses;
 mod moves;
 mod names;
 mod one_group;
+mod optimizations;
 mod reads;
 mod stays;
 mod taken_back;
@@ -17,7 +18,7 @@ mod told;
 
 use super::node::Group;
 use super::world::{World, key, put, tx};
-use crate::serializable::{Input, Message, Reply};
+use crate::serializable::{Input, Member, Message, Optimizations, Reply};
 use quorate_kernel::ids::GroupId;
 
 const ONE: usize = 0;
@@ -25,7 +26,15 @@ const TWO: usize = 1;
 
 /// A world of two groups with `1x` and `2x` put once.
 fn two() -> World {
+    two_with(Optimizations::default())
+}
+
+fn two_with(optimizations: Optimizations) -> World {
     let mut world = World::new(2);
+    for its in world.groups.iter_mut().flat_map(|group| &mut group.replicas) {
+        its.member = Member::new(optimizations);
+    }
+    [ONE, TWO].iter().for_each(|group| world.handle_primary(*group, Input::Serving));
     let ticket = world.commit_tx(tx(1, 9), &[], &[("1x", put("0")), ("2x", put("0"))]);
     world.settle();
     assert!(world.is_committed(ticket), "{:?}", world.trace);

@@ -290,7 +290,7 @@ impl World {
     pub fn restart(&mut self, at: usize, replica: usize) {
         let group = &mut self.groups[at];
         let its = &mut group.replicas[replica];
-        its.member = Member::new();
+        its.member = Member::default();
         its.state = State::new(group.id);
         let state = &mut its.state;
         let stored = its.disk.call(|store| state.load(store));
@@ -312,7 +312,7 @@ impl World {
         let source = &mut self.groups[at].replicas[from];
         let (op, head) = (source.applied, source.state.head(Op(source.applied as u64)));
         let target = &mut self.groups[at].replicas[to];
-        target.member = Member::new();
+        target.member = Member::default();
         target.is_copying = true;
         let state = &mut target.state;
         target.disk.call(|store| assert!(state.begin_install(Op(op as u64), &head, store)));

@@ -57,6 +57,7 @@ impl Hosted {
         (me, now): (NodeId, Time),
         settings: &crate::serializable::lane::Settings,
     ) -> Hosted {
+        let optimizations = settings.optimizations;
         let settings = vsr::Settings {
             durability: settings.durability,
             kept: settings.kept,
@@ -67,7 +68,7 @@ impl Hosted {
             me,
             replica: Replica::new(group, me, settings),
             state: State::of(group, founding),
-            member: Member::new(),
+            member: Member::new(optimizations),
             questions: Questions::default(),
             heard: Heard::default(),
             swept: (Bytes::new(), false),

@@ -1,6 +1,7 @@
 //! The world of [`hosts`], with the lane of this engine.
 
 use crate::sealed::Sealer;
+use crate::serializable::Optimizations;
 use crate::serializable::lane::groups::hosted::Hosted;
 use crate::serializable::lane::{FAILED, Message, Serializable, Settings, founders};
 use crate::testing::hosts::{self, Simulated};
@@ -42,6 +43,7 @@ pub fn settings(hosts: u64, replicas: usize, groups: u64, durability: Durability
         kept,
         sealer,
         reads_any: false,
+        optimizations: Optimizations::default(),
         commits_reads: false,
         by_membership: false,
     }
