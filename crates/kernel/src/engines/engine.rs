@@ -37,7 +37,8 @@ pub struct Engine {
     pub quorum: fn(usize) -> usize,
     /// Where a key stands among the 2^64 tokens, in a keyspace that is set like this.
     pub token: fn(&Settings, &[u8]) -> u64,
-    /// What operations of a keyspace that is set like this wait for: `atomic` or `eventual`.
+    /// What operations of a keyspace that is set like this wait for: `atomic`, `eventual` or
+    /// `any replica`.
     pub mode: fn(&Settings) -> &'static str,
     /// Makes what serves a keyspace on one node.
     pub open: fn(&Opening<'_>) -> Result<Box<dyn Lane>, CatalogRefusal>,
@@ -209,7 +210,7 @@ impl Served {
         if self.is_ordered() { "key" } else { "hash" }
     }
 
-    /// What its operations wait for: `atomic` or `eventual`.
+    /// What its operations wait for: `atomic`, `eventual` or `any replica`.
     #[must_use]
     pub fn mode(&self) -> &'static str {
         (self.engine.mode)(&self.keyspace.settings)

@@ -147,6 +147,7 @@ impl Replica {
             self.tick_recovering(cx);
         } else if self.known_primary() != Some(self.me) {
             self.status = if has_log { Status::Normal } else { Status::ViewChange };
+            self.pulse.took_over = self.log.end();
         } else if has_log && mutant!("restart_keeps_view") {
             self.status = Status::Normal;
             self.lead(cx);

@@ -62,6 +62,11 @@ pub fn read_any(ticket: Ticket, keys: &[Raw], cx: &mut Context<'_>) {
     if !keys.iter().all(|key| cx.state.has(key)) {
         return cx.refuse(ticket, Refused::Moved);
     }
+    // Who is told that it is committed may be told before it is done here, and for long.
+    let is_locked = keys.iter().any(|key| cx.state.locks.is_exclusive(key));
+    if is_locked && !mutant!("txn_any_skips_lock") {
+        return cx.refuse(ticket, Refused::NotReady);
+    }
     let loaded = load_executed(keys.iter(), cx);
     let is_over = |loaded: &Loaded| loaded.values().any(|item| item.is_expired(cx.wall));
     if loaded.as_ref().is_ok_and(is_over) && !mutant!("txn_any_shows_what_has_expired") {

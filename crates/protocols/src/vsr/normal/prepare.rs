@@ -49,7 +49,8 @@ impl Replica {
     /// The primary tells how far entries are committed.
     pub(crate) fn commit_as_told(&mut self, commit: Op, cx: &mut Context<'_>) {
         self.commit_to(commit, cx);
-        if self.applied >= commit || mutant!("vsr_current_when_told") {
+        let all = commit.max(self.pulse.took_over);
+        if self.applied >= all || mutant!("vsr_current_when_told") {
             self.pulse.executed = Some(cx.now);
         }
     }

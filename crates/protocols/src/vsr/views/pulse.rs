@@ -31,6 +31,8 @@ pub struct Pulse {
     pub heard: BTreeMap<NodeId, Time>,
     /// When this member had last executed all that its primary had told to be committed.
     pub executed: Option<Time>,
+    /// What the view began with: a primary may not know yet that it is committed.
+    pub took_over: Op,
     /// When time has passed last.
     ticked: Time,
 }
@@ -46,6 +48,7 @@ impl Pulse {
             begun: now,
             heard: BTreeMap::new(),
             executed: None,
+            took_over: Op::default(),
             ticked: now,
         }
     }
@@ -71,9 +74,10 @@ impl Pulse {
         self.ticked = now;
     }
 
-    /// The view has started here.
-    pub fn start(&mut self, now: Time) {
+    /// The view has started here, with a log that ends there.
+    pub fn start(&mut self, now: Time, end: Op) {
         self.hear_primary(now);
+        self.took_over = end;
         self.attempts = 0;
         self.doubts.clear();
     }
@@ -319,7 +323,8 @@ impl Replica {
     #[must_use]
     pub fn is_current(&self, now: Time) -> bool {
         let is_late = |at: Time| now - at > DEAF && !mutant!("vsr_current_for_good");
-        let leads = self.primary.is_some() && self.hears_majority(now);
+        let has_all = self.is_serving() || mutant!("vsr_current_when_elected");
+        let leads = self.primary.is_some() && has_all && self.hears_majority(now);
         let follows = self.pulse.executed.is_some_and(|at| !is_late(at));
         self.status == Status::Normal && (leads || follows) && !is_late(self.pulse.ticked)
     }
@@ -334,5 +339,22 @@ impl Replica {
         let is_led = self.hears_majority(now) || self.follows_one_heard(now);
         let goes_on = (is_led && !self.is_voting_on_losses()) || self.status == Status::Learner;
         if goes_on { Vec::new() } else { self.silent(now) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_executed_before_a_node_stood_still_is_old() {
+        let at = |ms| Time(Span::millis(ms).0);
+        let mut pulse = Pulse::new(at(0));
+        pulse.executed = Some(at(10));
+        pulse.tick(at(400));
+        assert!(pulse.executed.is_some());
+        pulse.executed = Some(at(801));
+        pulse.tick(at(801));
+        assert_eq!(pulse.executed, None, "it may be what was said long ago");
     }
 }

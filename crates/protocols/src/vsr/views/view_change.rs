@@ -142,7 +142,7 @@ impl Replica {
         self.stage = None;
         self.recovery = crate::vsr::state::Recovery::default();
         self.has_started = true;
-        self.pulse.start(cx.now);
+        self.pulse.start(cx.now, self.log.end());
         let votes = core::mem::take(&mut self.election).votes;
         if self.known_primary() == Some(self.me) {
             self.lead(cx);

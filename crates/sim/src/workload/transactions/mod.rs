@@ -279,6 +279,7 @@ impl Workload for Transactions {
     /// theirs apart: of what was done in several some may have it, and others not.
     fn on_loss(&mut self, hosts: &[HostIndex], ground: &Ground<'_>, scene: &mut Scene<'_>) {
         if let Some(loss) = promise::lost(hosts, ground) {
+            assert!(!self.section.old_reads, "old reads are judged where nothing is lost");
             let since = loss.since();
             scene.line(format_args!("** what was not synced since {since} ns is lost"));
             scene.trace.note(since);
@@ -297,6 +298,7 @@ impl Workload for Transactions {
         scene: &mut Scene<'_>,
     ) -> bool {
         if ground.replicas == 1 {
+            assert!(!self.section.old_reads, "old reads are judged where nothing is lost");
             scene.line(format_args!("** the only copies of some keys are lost"));
             let is_lost = |key: &Bytes| promise::may_lose_key(hosts, key, ground);
             let is_gone = |operation: &Operation| operation.keys().any(is_lost);

@@ -68,8 +68,8 @@ impl Serializable {
     ) {
         invariant!(matches!(request, Request::ReadAny { .. }), "all else is for who leads");
         let hosted = self.groups.get_mut(&group);
-        let is_current = |it: &Hosted| it.replica.is_current(cx.now);
-        let is_current = |it: &Hosted| is_current(it) || mutant!("lane_reads_who_is_cut_off");
+        let is_current =
+            |it: &Hosted| it.replica.is_current(cx.now) || mutant!("lane_reads_who_is_cut_off");
         let Some(hosted) = hosted.filter(|it| is_current(it)) else {
             let reply = Reply::Refused(Refused::NotReady);
             return cx.fx.send_early(from, Message::Told { question, group, reply });

@@ -5,8 +5,9 @@ use super::seats::{LONG, fill, founded, has_all};
 use super::world::{World, settings};
 use crate::groups::Leads;
 use crate::serializable::lane::Message;
+use crate::serializable::lane::places::place;
 use crate::serializable::{
-    self, Cause, Done, Item as ReadItem, Raw, Reply, TxId, Version, VoteSeq,
+    self, Cause, Done, Item as ReadItem, Raw, Reply, Request, TxId, Version, VoteSeq,
 };
 use crate::vsr::ViewNumber;
 use bytes::Bytes;
@@ -227,4 +228,20 @@ fn who_was_not_asked_does_not_answer() {
     let is_value = |value: &str| Some(Outcome::value(Some(Bytes::from(value.to_owned()))));
     assert!(told(get) == Some(Outcome::value(None)) || told(get) == is_value("v"));
     assert!(matches!(told(scan), Some(Outcome::Page { .. })), "{:?}", told(scan));
+}
+
+/// A question that is in hand at a primary is asked once more, of any replica.
+#[test]
+fn a_question_is_not_asked_of_a_primary_and_of_any_replica() {
+    let mut world = apart();
+    let (leader, _) = leaders(&world);
+    let (from, keys) = (world.hosts[OUTSIDER].me, Vec::from([place::stored(&key_of(1, 2))]));
+    world.refusals = Some(Vec::new());
+    for request in [Request::Read { keys: keys.clone() }, Request::ReadAny { keys }] {
+        let message = Message::Ask { question: 1, group: ONE, request };
+        world.turn(leader, |process, cx| process.on_message(from, message, cx));
+    }
+    let process = world.hosts[leader].process.as_ref().expect("it is up");
+    process.groups[&ONE].questions.check();
+    assert_eq!(world.refusals.as_ref().map(Vec::len), Some(1), "{:?}", world.refusals);
 }

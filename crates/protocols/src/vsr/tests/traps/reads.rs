@@ -38,6 +38,9 @@ fn a_new_primary_serves_when_it_has_executed_what_it_took_over() {
     world.crash(a);
     world.lose(|_, _, message| matches!(message, Message::PrepareOk { .. }));
     world.run_until("the second leads", |world| world.replica(b).primary.is_some());
+    world.run_ms(200);
+    let is_current = |node: usize| world.replica(node).is_current(world.now);
+    assert!((0..3).all(|node| node == a || !is_current(node)), "they lack the entry");
     world.run_ms(20);
     assert!(world.replica(b).applied() < world.replica(b).log().end(), "not yet committed again");
     assert!(!world.replica(b).is_serving() && !world.read(usize::MAX, b, 1), "it does not serve");
