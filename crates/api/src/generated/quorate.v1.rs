@@ -3825,8 +3825,8 @@ pub struct Keyspace {
     /// Whether the host that answers can serve clients of it.
     #[prost(bool, tag = "8")]
     pub is_ready: bool,
-    /// What its operations wait for: "atomic", or "eventual" for one replica, which keeps no promise of
-    /// order and is only for measuring.
+    /// What its operations wait for: "atomic"; "any replica" where what only reads may be old; or
+    /// "eventual" for one replica, which keeps no promise of order and is only for measuring.
     #[prost(string, tag = "9")]
     pub mode: ::prost::alloc::string::String,
     /// What clients can do with it.
