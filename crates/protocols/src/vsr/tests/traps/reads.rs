@@ -47,8 +47,16 @@ fn a_new_primary_serves_when_it_has_executed_what_it_took_over() {
     world.mend();
     world.run_until("it serves", |world| world.serving() == Some(b));
     assert!(world.read(usize::MAX, b, 1));
-    world.run_ms(20);
+    world.run_ms(200);
     assert_eq!(world.judge.reads, 1);
+    let others = || (0..3).filter(|node| *node != a);
+    assert!(others().all(|node| world.replica(node).is_current(world.now)), "they have it now");
+    // What it begins with again is what it had, and is committed.
+    let member = others().find(|node| *node != b).expect("there are three");
+    world.crash(member);
+    world.start(member);
+    world.run_ms(200);
+    assert!(world.replica(member).is_current(world.now), "it has heard how far that is");
     world.settle();
 }
 
